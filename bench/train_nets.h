@@ -1,5 +1,5 @@
-// bench/train_nets.h — the nets of train_steps.c, with random weights, up to their loss. The same as
-// torch_train_steps.py has:
+// bench/train_nets.h — the nets of train_steps.c, with random weights, up to their loss. The same
+// as torch_train_steps.py has:
 //
 //   mlp        784-512-512-10 on 128 rows
 //   cnn        two blocks of 32 and 64 channels on 64 x 1 x 28 x 28
@@ -20,10 +20,10 @@
 
 typedef struct net {
     rondo_builder *b;
-    rondo_shape x;         // what is fed as "x"
-    rondo_dtype x_dtype;   // F32, or I64: tokens below `words`
-    rondo_shape y;         // what is fed as "y"
-    rondo_dtype y_dtype;   // I64: classes below `classes`, or F32
+    rondo_shape x;        // what is fed as "x"
+    rondo_dtype x_dtype;  // F32, or I64: tokens below `words`
+    rondo_shape y;        // what is fed as "y"
+    rondo_dtype y_dtype;  // I64: classes below `classes`, or F32
     int64_t words, classes;
 } net;
 
@@ -232,7 +232,15 @@ static inline void build_resnet18(net *n) {
     add_cross_entropy(n, add_linear(n, h, "scores", 512, 1000), 32, 1000);
 }
 
-enum { WIDTH = 768, HEADS = 12, LAYERS = 12, WORDS = 50257, PLACES = 1024, BATCH = 4, TOKENS = 256 };
+enum {
+    WIDTH = 768,
+    HEADS = 12,
+    LAYERS = 12,
+    WORDS = 50257,
+    PLACES = 1024,
+    BATCH = 4,
+    TOKENS = 256
+};
 
 static inline const char *add_layer_norm(net *n, const char *x, const char *name) {
     const char *scale = name_of("%s.scale", name);
@@ -295,8 +303,8 @@ static inline void build_gpt2(net *n) {
         h = add_gpt2_layer(n, h, i);
     }
     h = add_layer_norm(n, h, "last");
-    add_one(n, "Transpose", "words", "head");
-    add(n, "MatMul", INPUTS(h, "head"), "scores", NULL, 0);
+    const rondo_attribute turned = int_of("transB", 1);
+    add(n, "Gemm", INPUTS(h, "words"), "scores", &turned, 1);
     add_cross_entropy(n, "scores", (int64_t)BATCH * TOKENS, WORDS);
 }
 

@@ -2,13 +2,16 @@
 // by AdamW, resnet18 in half precision by SGD with momentum, gpt2 in half precision by AdamW, embed
 // by SGD on the rows looked up. bench/torch_train_steps.py has the same in PyTorch.
 //
-//   train_steps [DEVICE] [CASE...] [--show] [--steps N] [--gradients]
+//   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
+//               [--gradients]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
-// whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host memory and reads the
-// loss. --gradients: the gradients alone, which stay on the device; the rest of a step is the
-// optimiser's. --show: the plan, op by op.
+// whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host
+// memory and reads the loss. --gradients: the gradients alone, which stay on the device; the rest
+// of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
+// goes. Started by mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its
+// gradients with the others'; "cuda" is the GPU of the rank.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
@@ -21,6 +24,8 @@ typedef struct setting {
     int steps;
     bool shows;
     bool is_bare;  // gradients alone
+    rondo_ranks ranks;
+    bool profiles;
 } setting;
 
 static double get_us(void) {
@@ -95,7 +100,7 @@ static size_t add_gradients(net *n, rondo_device *device, rondo_binding *fetches
     return used;
 }
 
-static void add_minimize(net *n, const char *name) {
+static void add_minimize(net *n, const char *name, bool has_ranks) {
     const bool is_adam = strcmp(name, "cnn") == 0 || strcmp(name, "gpt2") == 0;
     const bool is_table = strncmp(name, "embed", 5) == 0;
     const rondo_minimize_options options = {
@@ -104,7 +109,8 @@ static void add_minimize(net *n, const char *name) {
         .learning_rate = is_adam || is_table ? 0.001 : 0.01,
         .momentum = is_adam || is_table ? 0.0 : 0.9,
         .weight_decay = is_adam ? 0.01 : 0.0,
-        .scale_loss = is_half(name)};
+        .scale_loss = is_half(name),
+        .average_ranks = has_ranks};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
 
@@ -134,13 +140,26 @@ static rondo_binding move(rondo_device *device, const rondo_binding *feed) {
     return moved;
 }
 
+static rondo_profile *begun;  // before captures, so that nodes have names
+
+static void profile(rondo_executor *executor, const rondo_binding *feeds, rondo_binding *fetches,
+                    size_t fetch_count, int steps) {
+    rondo_profile_write_options by_gpu = {.struct_size = sizeof by_gpu,
+                                          .key = RONDO_PROFILE_BY_GPU};
+    check(rondo_profile_start(begun));
+    for (int i = 0; i < steps; ++i) {
+        check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
+    }
+    check(rondo_profile_stop(begun));
+    check(rondo_profile_write(begun, &by_gpu, show, stdout));
+}
+
 static void run(const setting *how, const char *name) {
     net n = {.x_dtype = RONDO_DTYPE_F32};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
-    const rondo_executor_options options = {
-        .struct_size = sizeof options,
-        .dtype = is_half(name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-        .memory_limit_bytes = (uint64_t)40 << 30};
+    rondo_executor_options options = {.struct_size = sizeof options,
+                                      .dtype = is_half(name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                                      .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
@@ -157,11 +176,15 @@ static void run(const setting *how, const char *name) {
     if (how->is_bare) {
         fetch_count += add_gradients(&n, device, fetches + 1);
     } else {
-        add_minimize(&n, name);
+        add_minimize(&n, name, how->ranks.size > 1);
     }
     check(rondo_builder_finish(n.b, &program));
     rondo_builder_destroy(n.b);
+    if (how->ranks.size > 1) {
+        check(rondo_communicator_create(device, NULL, &options.communicator));
+    }
     check(rondo_executor_create(program, device, &options, &executor));
+    rondo_communicator_destroy(options.communicator);  // the executor has it
     rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words),
                              make_feed("y", n.y_dtype, n.y, n.classes)};
     for (int i = 0; i < WARM_UP + how->steps; ++i) {
@@ -179,6 +202,9 @@ static void run(const setting *how, const char *name) {
         check(rondo_executor_run(executor, near, 2, fetches, fetch_count));
         again[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
     }
+    if (how->profiles) {
+        profile(executor, near, fetches, fetch_count, how->steps);
+    }
     if (how->shows) {
         check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, show, stdout));
     }
@@ -187,13 +213,19 @@ static void run(const setting *how, const char *name) {
     qsort(times, (size_t)how->steps, sizeof *times, compare);
     qsort(again, (size_t)how->steps, sizeof *again, compare);
     const int tenth = how->steps / 10;
-    printf("%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
-           "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
-           name, how->is_bare ? ", gradients alone," : "", how->device, again[how->steps / 2],
-           again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2], times[tenth],
-           times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
-           (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
-           (double)first, (double)loss);
+    char of_ranks[48] = "";
+    if (how->ranks.size > 1) {
+        (void)snprintf(of_ranks, sizeof of_ranks, ", rank %d of %d,", (int)how->ranks.rank,
+                       (int)how->ranks.size);
+    }
+    printf(
+        "%s%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
+        "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
+        name, how->is_bare ? ", gradients alone," : "", of_ranks, how->device,
+        again[how->steps / 2], again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2],
+        times[tenth], times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
+        (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
+        (double)first, (double)loss);
     (void)fflush(stdout);
     for (size_t i = 0; i < 2; ++i) {
         rondo_tensor_deinit(&feeds[i].tensor);
@@ -217,6 +249,8 @@ int main(int argc, char **argv) {
             how.shows = true;
         } else if (strcmp(argv[i], "--gradients") == 0) {
             how.is_bare = true;
+        } else if (strcmp(argv[i], "--profile") == 0) {
+            how.profiles = true;
         } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
             how.steps = atoi(argv[++i]);
         } else if (i == 1) {
@@ -225,12 +259,23 @@ int main(int argc, char **argv) {
             cases[given++] = argv[i];
         }
     }
+    char own[24];
+    how.ranks.struct_size = sizeof how.ranks;
+    check(rondo_find_ranks(&how.ranks));
+    if (strcmp(how.device, "cuda") == 0) {
+        (void)snprintf(own, sizeof own, "cuda:%d", (int)how.ranks.local_rank);
+        how.device = own;
+    }
     if (how.steps < 1) {
         fprintf(stderr, "--steps wants a number from 1\n");
         return EXIT_FAILURE;
     }
+    if (how.profiles) {
+        check(rondo_profile_create(NULL, &begun));
+    }
     for (int i = 0; i < (given > 0 ? given : 2); ++i) {
         run(&how, cases[i]);
     }
+    rondo_profile_destroy(begun);
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "progress.h"
 #include "train_data.h"
 #include "train_program.h"
+#include "train_ranks.h"
 #include "train_report.h"
 
 enum { PATH_BYTES = 4096, FEEDS_MAX = 256, SPOILT_MAX = 30 };
@@ -39,6 +40,7 @@ typedef struct trainer {
     rondo_executor *executor;
     cli_train_data data;
     cli_train_plan plan;
+    cli_train_ranks ranks;
     char checkpoint[PATH_BYTES];
     int64_t runs;  // before this process, and in it
     cli_train_line loss, validation;
@@ -84,6 +86,7 @@ static void fill_plan(const train_settings *s, int64_t steps, cli_train_plan *pl
         .train_count = s->train.count,
         .recompute = s->recompute.count > 0 ? s->recompute.items : NULL,
         .recompute_count = s->recompute.count,
+        .average_ranks = plan->has_ranks,
     };
 }
 
@@ -150,26 +153,29 @@ static bool open_executor(trainer *t) {
         .dtype = s->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
         .seed = s->seed,
         .training = true,
-        .progress = cli_progress_show,
-        .thread_count = (uint32_t)s->thread_count};
-    return (rondo_device_open(s->device, &t->device) == RONDO_STATUS_OK &&
-            rondo_executor_create(t->program, t->device, &options, &t->executor) ==
-                RONDO_STATUS_OK) ||
+        .progress = cli_train_ranks_is_first(&t->ranks) ? cli_progress_show : NULL,
+        .thread_count = (uint32_t)s->thread_count,
+        .communicator = t->ranks.communicator};
+    return rondo_executor_create(t->program, t->device, &options, &t->executor) ==
+               RONDO_STATUS_OK ||
            fail();
+}
+
+// Rank 0 alone writes.
+static bool check_outputs(trainer *t) {
+    const train_settings *s = t->settings;
+    if (s->checkpoint != NULL) {
+        (void)snprintf(t->checkpoint, sizeof t->checkpoint, "%.4000s/last.rondo", s->checkpoint);
+    }
+    return !cli_train_ranks_is_first(&t->ranks) ||
+           ((s->checkpoint == NULL ||
+             (cli_make_folders(s->checkpoint) && cli_output_check(t->checkpoint))) &&
+            cli_output_check(s->output) && cli_output_check(s->report));
 }
 
 static bool open_trainer(trainer *t) {
     const train_settings *s = t->settings;
-    if (s->checkpoint != NULL) {
-        if (!cli_make_folders(s->checkpoint)) {
-            return false;
-        }
-        (void)snprintf(t->checkpoint, sizeof t->checkpoint, "%.4000s/last.rondo", s->checkpoint);
-        if (!cli_output_check(t->checkpoint)) {
-            return false;
-        }
-    }
-    if (!cli_output_check(s->output) || !cli_output_check(s->report)) {
+    if (!check_outputs(t)) {
         return false;
     }
     if (rondo_program_load_onnx(t->path, &t->model) != RONDO_STATUS_OK) {
@@ -179,14 +185,17 @@ static bool open_trainer(trainer *t) {
                              &t->data)) {
         return false;
     }
+    t->plan.has_ranks = cli_train_ranks_are_many(&t->ranks);
     fill_plan(s, cli_train_data_count(&t->data, false) * (int64_t)s->epochs, &t->plan);
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
-    return cli_train_program_train(t->model, &t->plan, &t->program) && open_executor(t) &&
-           resume(t);
+    return cli_train_program_train(t->model, &t->plan, &t->program) &&
+           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) &&
+           cli_train_ranks_meet(&t->ranks, t->device) && open_executor(t) && resume(t);
 }
 
 static void close_trainer(trainer *t) {
     rondo_executor_destroy(t->executor);
+    rondo_communicator_destroy(t->ranks.communicator);
     rondo_device_release(t->device);
     rondo_program_destroy(t->program);
     rondo_program_destroy(t->model);
@@ -202,16 +211,44 @@ typedef struct measure {
     int64_t samples;
 } measure;
 
+// Feeds the part of a batch that this rank takes.
+static size_t feed_part(trainer *t, int64_t index, int64_t count, float *scalars,
+                        rondo_binding *feeds) {
+    static const char *const names[] = {"train.share", "train.stop"};
+    int64_t first;
+    int64_t own;
+    size_t used = t->data.column_count;
+    scalars[0] = cli_train_ranks_take(&t->ranks, count, &first, &own);
+    scalars[1] = cli_interrupt_came() ? 1.0f : 0.0f;
+    cli_train_data_take(&t->data, false, index, first, own, feeds);
+    for (size_t i = 0; i < 2; ++i) {
+        feeds[used++] = (rondo_binding){names[i], {.dtype = RONDO_DTYPE_F32, .data = &scalars[i]}};
+    }
+    return used;
+}
+
 // Runs one batch; false after a failure.
 static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_t index,
                       bool has_hits, measure *in_out_sum, float *out_loss) {
-    rondo_binding feeds[FEEDS_MAX];
-    rondo_binding fetches[2] = {{.name = "train.loss"}, {.name = "train.hits"}};
-    const int64_t count = cli_train_data_take(&t->data, is_held, index, feeds);
-    if (rondo_executor_run(executor, feeds, t->data.column_count, fetches, has_hits ? 2 : 1) !=
-        RONDO_STATUS_OK) {
+    rondo_binding feeds[FEEDS_MAX + 2];
+    rondo_binding fetches[3] = {{.name = "train.loss"}, {.name = "train.hits"}};
+    float scalars[2];
+    const int64_t count = cli_train_data_measure(&t->data, is_held, index);
+    const bool is_shared = !is_held && cli_train_ranks_are_many(&t->ranks);
+    size_t feed_count = t->data.column_count;
+    size_t fetch_count = has_hits ? 2 : 1;
+    if (is_shared) {
+        feed_count = feed_part(t, index, count, scalars, feeds);
+        fetches[fetch_count++].name = "train.stopped";
+    } else {
+        cli_train_data_take(&t->data, is_held, index, 0, count, feeds);
+    }
+    if (rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count) != RONDO_STATUS_OK) {
         cli_progress_clear();
         return fail();
+    }
+    if (is_shared) {
+        t->ranks.is_stopped = *(const float *)fetches[fetch_count - 1].tensor.data > 0.0f;
     }
     double loss = (double)NAN;
     const rondo_tensor *made = &fetches[0].tensor;
@@ -224,7 +261,7 @@ static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_
     in_out_sum->hits += has_hits ? (double)*(const float *)fetches[1].tensor.data : 0.0;
     in_out_sum->samples += count;
     *out_loss = (float)loss;
-    for (size_t i = 0; i < (has_hits ? 2u : 1u); ++i) {
+    for (size_t i = 0; i < fetch_count; ++i) {
         rondo_tensor_deinit(&fetches[i].tensor);
     }
     return true;
@@ -247,7 +284,8 @@ static bool validate(trainer *t, measure *out_measure) {
               (rondo_executor_create(program, t->device, &options, &executor) == RONDO_STATUS_OK ||
                fail());
     for (int64_t i = 0;
-         is_good && i < cli_train_data_count(&t->data, true) && !cli_interrupt_came(); ++i) {
+         is_good && i < cli_train_data_count(&t->data, true) && !cli_train_ranks_stop(&t->ranks);
+         ++i) {
         float loss;
         is_good = run_batch(t, executor, true, i, has_hits, out_measure, &loss);
     }
@@ -260,7 +298,7 @@ static bool validate(trainer *t, measure *out_measure) {
 // ---- epochs -------------------------------------------------------------------------------------
 
 static bool save_checkpoint(trainer *t) {
-    if (t->checkpoint[0] == '\0') {
+    if (t->checkpoint[0] == '\0' || !cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }
     if (rondo_checkpoint_save(t->executor, t->checkpoint) != RONDO_STATUS_OK) {
@@ -320,27 +358,30 @@ static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
     measure trained = {0};
     measure held = {0};
     cli_train_data_shuffle(&t->data, epoch);
-    for (int64_t i = first; i < batches && !cli_interrupt_came(); ++i) {
+    for (int64_t i = first; i < batches && !cli_train_ranks_stop(&t->ranks); ++i) {
         float loss = NAN;
         if (!run_batch(t, t->executor, false, i, has_hits, &trained, &loss)) {
             return false;
         }
         t->runs += 1;
-        cli_progress_show(NULL, "batches", (size_t)i + 1, (size_t)batches);
+        if (cli_train_ranks_is_first(&t->ranks)) {
+            cli_progress_show(NULL, "batches", (size_t)i + 1, (size_t)batches);
+        }
         if (!cli_train_line_add(&t->loss, (double)t->runs, (double)loss) || !check_loss(t, loss)) {
             cli_progress_clear();
             return false;
         }
     }
     cli_progress_clear();
-    if (!cli_interrupt_came() && t->data.held_count > 0 && !validate(t, &held)) {
+    const bool is_measured = t->data.held_count > 0 && cli_train_ranks_is_first(&t->ranks);
+    if (!cli_train_ranks_stop(&t->ranks) && is_measured && !validate(t, &held)) {
         return false;
     }
-    if (cli_interrupt_came()) {
+    if (cli_train_ranks_stop(&t->ranks)) {
         say_part(t, epoch, &trained);
         return true;
     }
-    if (t->data.held_count > 0 &&
+    if (is_measured &&
         !cli_train_line_add(&t->validation, (double)t->runs, held.loss / (double)held.samples)) {
         return false;
     }
@@ -350,7 +391,7 @@ static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
 
 static bool save_model(trainer *t) {
     rondo_program *trained = NULL;
-    if (t->settings->output == NULL) {
+    if (t->settings->output == NULL || !cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }
     bool is_good = rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK &&
@@ -366,12 +407,12 @@ static int train(trainer *t) {
     t->started_runs = t->runs;
     cli_interrupt_watch();
     for (int64_t epoch = t->runs / batches;
-         epoch < (int64_t)t->settings->epochs && !cli_interrupt_came(); ++epoch) {
+         epoch < (int64_t)t->settings->epochs && !cli_train_ranks_stop(&t->ranks); ++epoch) {
         if (!run_epoch(t, epoch, t->runs - epoch * batches)) {
             return CLI_FAILED;
         }
     }
-    const bool was_stopped = cli_interrupt_came();
+    const bool was_stopped = cli_train_ranks_stop(&t->ranks);
     if (was_stopped) {
         cli_say(CLI_NORMAL, "stopped after %lld batches", (long long)t->runs);
     }
@@ -379,7 +420,8 @@ static int train(trainer *t) {
         return CLI_FAILED;
     }
     cli_train_report report = {t->path, t->summary, &t->loss, &t->validation};
-    if (!cli_output_save(t->settings->report, cli_train_report_write, &report)) {
+    if (cli_train_ranks_is_first(&t->ranks) &&
+        !cli_output_save(t->settings->report, cli_train_report_write, &report)) {
         return CLI_FAILED;
     }
     return was_stopped ? CLI_INTERRUPTED : CLI_DONE;
@@ -403,8 +445,12 @@ static int run_train(const cli_command *command, int argc, char **argv) {
     if (status != CLI_DONE) {
         return status;
     }
-    cli_set_level(settings.is_quiet ? CLI_RESULT : CLI_NORMAL);
     trainer t = {.settings = &settings, .path = argv[0]};
+    if (!cli_train_ranks_find(&t.ranks)) {
+        return CLI_FAILED;
+    }
+    cli_set_level(settings.is_quiet || !cli_train_ranks_is_first(&t.ranks) ? CLI_RESULT
+                                                                           : CLI_NORMAL);
     status = open_trainer(&t) ? train(&t) : CLI_FAILED;
     close_trainer(&t);
     return status;
@@ -439,7 +485,7 @@ static const cli_option train_options[] = {
     {"--clip-value", "V", CLI_NUMBER, AT(clip_value), NULL,
      "the most that each gradient is (0: any)"},
     {"--epochs", "N", CLI_COUNT, AT(epochs), NULL, "times through the data (10)"},
-    {"--batch", "B", CLI_COUNT, AT(batch), NULL, "samples a run (32)"},
+    {"--batch", "B", CLI_COUNT, AT(batch), NULL, "samples a run, of all ranks together (32)"},
     {"--accumulate", "N", CLI_COUNT, AT(accumulate), NULL,
      "runs whose gradients are averaged for a step (1)"},
     {"--validation", "SHARE", CLI_NUMBER, AT(held), NULL,
@@ -461,7 +507,8 @@ static const cli_option train_options[] = {
      "go on from what is in --checkpoint, if anything is"},
     {"--report", "FILE", CLI_TEXT, AT(report), NULL, "a page with a picture of the loss (HTML)"},
     {"--device", "NAME", CLI_TEXT, AT(device), NULL,
-     "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},
+     "auto (default: the first usable GPU, a GPU for each rank,\notherwise the host), host, or "
+     "cuda:N"},
     {"--graphs", NULL, CLI_CHOICE, AT(graphs), "auto|on|off",
      "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"},
     {"--threads", "N", CLI_COUNT, AT(thread_count), NULL,
@@ -480,7 +527,10 @@ const cli_command cli_command_train = {
         "after the\n"
         "batch that runs, and keeps the work. A loss that is no number is an error, and the "
         "checkpoint\n"
-        "before it stays.",
+        "before it stays. Started by mpirun, srun or torchrun, all ranks train together: each "
+        "takes "
+        "a part\n"
+        "of every batch, and rank 0 speaks and writes.",
     .operand_min = 1,
     .operand_max = 1,
     .options = train_options,

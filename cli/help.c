@@ -80,8 +80,14 @@ static const variable variables[] = {
      "how much is timed to find the fastest GPU kernels, unless\n--tune or the program says so; "
      "default: fast"},
     {"RONDO_LIBRARY_PATH", NULL,
-     "folders, with : between, where NVRTC, cuBLASLt, cuDNN and\nCUPTI are looked for first; the "
-     "system's folders come next"},
+     "folders, with : between, where NVRTC, cuBLASLt, cuDNN, CUPTI,\nNCCL and the modules for MPI "
+     "are looked for first; the\nsystem's folders come next"},
+    {"RONDO_MEETING", NULL,
+     "where the ranks of a training find each other: HOST:PORT of\nrank 0's machine, or a file (a "
+     "path with a /) that is not\nthere yet; default: MASTER_ADDR and MASTER_PORT, or, on one\n"
+     "machine, a file that the launcher's name of the job decides"},
+    {"MASTER_ADDR", NULL, "the machine of rank 0, where RONDO_MEETING is not set"},
+    {"MASTER_PORT", NULL, "the port there"},
     {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in after that"},
     {"CUDA_PATH", NULL, "the same, after CUDA_HOME"},
     {"VIRTUAL_ENV", NULL,

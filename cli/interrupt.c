@@ -57,6 +57,7 @@ void cli_interrupt_catch(rondo_executor *executor) {
 }
 
 void cli_interrupt_watch(void) {
+    set_handler(SIGTERM, note_only, SA_RESTART | (int)SA_RESETHAND);  // of launchers and schedulers
     set_handler(SIGINT, note_only, SA_RESTART | (int)SA_RESETHAND);
 }
 

@@ -46,3 +46,8 @@ if(NOT ONNX_PROTO_DIR)
   message(FATAL_ERROR "onnx/onnx.proto was not found (Debian and Ubuntu: libonnx-dev); "
     "tools/setup installs it")
 endif()
+
+# Sums of training runs on several hosts: a module for each MPI that is there, which the library
+# loads at run time. Without them ranks use sockets.
+pkg_check_modules(OPEN_MPI QUIET IMPORTED_TARGET ompi-c)
+pkg_check_modules(MPICH QUIET IMPORTED_TARGET mpich)

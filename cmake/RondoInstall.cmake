@@ -12,6 +12,12 @@ if(TARGET rondo_cli)
   install(TARGETS rondo_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
+foreach(module rondo_mpi_openmpi rondo_mpi_mpich)
+  if(TARGET ${module})
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rondo)
+  endif()
+endforeach()
+
 # What the static library needs.
 set(RONDO_PC_LIBS "-lpthread -lm -ldl")
 set(RONDO_PC_REQUIRES "")

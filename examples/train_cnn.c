@@ -7,7 +7,7 @@
 // is captured by the second run and replayed from then on. Ends well when 97 of 100 pictures that
 // it has not seen are told apart.
 //
-//   train_cnn [DEVICE]
+//   train_cnn [DEVICE] [STEPS]
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 
 #include <rondo/models.h>
 
-enum { SIDE = 16, BATCH = 32, STEPS = 400, TESTED = 1000, CLASSES = 3, NEEDED = 970 };
+enum { SIDE = 16, BATCH = 32, TESTED = 300, CLASSES = 3, NEEDED = 291 };
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -120,7 +120,7 @@ static rondo_program *build_model(void) {
     return model;
 }
 
-static rondo_program *build_step(const rondo_program *model) {
+static rondo_program *build_step(const rondo_program *model, int steps) {
     const rondo_port labels = {.struct_size = sizeof labels,
                                .name = "labels",
                                .dtype = RONDO_DTYPE_I64,
@@ -133,7 +133,7 @@ static rondo_program *build_step(const rondo_program *model) {
                                             .weight_decay = 0.01,
                                             .clip_norm = 1.0,
                                             .schedule = RONDO_SCHEDULE_COSINE,
-                                            .schedule_steps = STEPS,
+                                            .schedule_steps = steps,
                                             .warmup_steps = 20};
     rondo_builder *b;
     rondo_program *program;
@@ -149,7 +149,7 @@ static rondo_program *build_step(const rondo_program *model) {
 
 // ---- training, and a look at the result ---------------------------------------------------------
 
-static void train(rondo_executor *executor) {
+static void train(rondo_executor *executor, int steps) {
     static float x[BATCH * SIDE * SIDE];
     static int64_t labels[BATCH];
     float loss = 0.0f;
@@ -159,12 +159,12 @@ static void train(rondo_executor *executor) {
         {.name = "labels",
          .tensor = {.dtype = RONDO_DTYPE_I64, .shape = {1, {BATCH}}, .data = labels}}};
     rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
-    for (int step = 0; step < STEPS; ++step) {
+    for (int step = 0; step < steps; ++step) {
         for (int i = 0; i < BATCH; ++i) {
             labels[i] = draw_picture(x + i * SIDE * SIDE);
         }
         check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
-        if (step % 100 == 0 || step == STEPS - 1) {
+        if (step % 100 == 0 || step == steps - 1) {
             printf("step %3d: loss %.4f\n", step, (double)loss);
         }
     }
@@ -201,10 +201,11 @@ int main(int argc, char **argv) {
     rondo_executor *tester;
     rondo_program *trained;
     rondo_program *model = build_model();
-    rondo_program *step = build_step(model);
+    const int steps = argc > 2 ? atoi(argv[2]) : 400;
+    rondo_program *step = build_step(model, steps);
     check(rondo_device_open(argc > 1 ? argv[1] : "auto", &device));
     check(rondo_executor_create(step, device, NULL, &trainer));
-    train(trainer);
+    train(trainer, steps);
     check(rondo_executor_get_trained(trainer, model, &trained));
     check(rondo_executor_create(trained, device, NULL, &tester));
     const int right = count_right(tester);

@@ -2,8 +2,9 @@
 //
 //   train_embedding [DEVICE] [ROWS]      10 000 000 rows of 150 take 5.6 GiB
 //
-// The table is a variable; the scope "cpu" keeps it, and what looks it up and changes it, in the
-// processor's memory. Only rows travel, and only rows that were looked up change.
+// The table is a variable; the scope "cpu" keeps what looks it up and changes it on the processor.
+// Only rows that were looked up change. On the host device nothing else moves; an executor of a GPU
+// keeps its variables there, so that the table travels.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

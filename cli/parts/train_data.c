@@ -176,26 +176,29 @@ void cli_train_data_shuffle(cli_train_data *data, int64_t epoch) {
     shuffle(data->shuffled, count, draw(&seed) + (uint64_t)epoch);
 }
 
-int64_t cli_train_data_take(cli_train_data *data, bool is_held, int64_t index,
-                            rondo_binding *feeds) {
+int64_t cli_train_data_measure(const cli_train_data *data, bool is_held, int64_t index) {
+    const int64_t all = is_held ? data->held_count : data->sample_count - data->held_count;
+    const int64_t left = all - index * data->batch;
+    return left < data->batch ? left : data->batch;
+}
+
+void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int64_t first,
+                         int64_t count, rondo_binding *feeds) {
     const int64_t trained = data->sample_count - data->held_count;
-    const int64_t *list = is_held ? data->order + trained : data->shuffled;
-    const int64_t all = is_held ? data->held_count : trained;
-    const int64_t first = index * data->batch;
-    const int64_t count = all - first < data->batch ? all - first : data->batch;
+    const int64_t *list =
+        (is_held ? data->order + trained : data->shuffled) + index * data->batch + first;
     for (size_t c = 0; c < data->column_count; ++c) {
         const rondo_tensor *from = data->columns[c].tensor;
         const size_t row = rondo_tensor_get_bytes(from) / (size_t)data->sample_count;
         for (int64_t i = 0; i < count; ++i) {
             memcpy(data->columns[c].batch + (size_t)i * row,
-                   (const char *)from->data + (size_t)list[first + i] * row, row);
+                   (const char *)from->data + (size_t)list[i] * row, row);
         }
         feeds[c] = (rondo_binding){.name = data->columns[c].name, .tensor = {.dtype = from->dtype}};
         feeds[c].tensor.shape = from->shape;
         feeds[c].tensor.shape.extent[0] = count;
         feeds[c].tensor.data = data->columns[c].batch;
     }
-    return count;
 }
 
 const cli_train_column *cli_train_data_get_target(const cli_train_data *data) {

@@ -40,9 +40,11 @@ void cli_train_data_close(cli_train_data *data);
 int64_t cli_train_data_count(const cli_train_data *data, bool is_held);
 // Puts the samples to train with into the order of this epoch: the same each time it is asked.
 void cli_train_data_shuffle(cli_train_data *data, int64_t epoch);
-// Fills feeds, one for each column, with batch `index`; returns how many samples it has.
-int64_t cli_train_data_take(cli_train_data *data, bool is_held, int64_t index,
-                            rondo_binding *feeds);
+// How many samples batch `index` has.
+int64_t cli_train_data_measure(const cli_train_data *data, bool is_held, int64_t index);
+// Fills feeds, one for each column, with `count` samples of batch `index`, from `first` on.
+void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int64_t first,
+                         int64_t count, rondo_binding *feeds);
 const cli_train_column *cli_train_data_get_target(const cli_train_data *data);
 
 #endif  // RONDO_CLI_TRAIN_DATA_H

@@ -10,6 +10,7 @@
 typedef struct maker {
     rondo_builder *builder;
     bool is_bad;
+    const char *loss, *hits;  // of this process; those of all ranks have the names of outputs
 } maker;
 
 static void note(maker *m, rondo_status status) {
@@ -56,7 +57,7 @@ static void add_cross_entropy(maker *m, const rondo_program *model, const char *
     const rondo_attribute drop = number("keepdims", 0);
     const rondo_attribute class_axes[] = {axis, drop};
     add(m, "Cast", "train.target", NULL, "train.labels", &to);
-    add(m, "SoftmaxCrossEntropyLoss", logits, "train.labels", "train.loss", NULL);
+    add(m, "SoftmaxCrossEntropyLoss", logits, "train.labels", m->loss, NULL);
     const rondo_builder_node_options options = {
         .struct_size = sizeof options, .attributes = class_axes, .attribute_count = 2};
     if (!m->is_bad) {
@@ -66,12 +67,12 @@ static void add_cross_entropy(maker *m, const rondo_program *model, const char *
     const rondo_attribute to_f32 = number("to", 1);
     add(m, "Equal", "train.best", "train.labels", "train.right", NULL);
     add(m, "Cast", "train.right", NULL, "train.right.f32", &to_f32);
-    add(m, "ReduceSum", "train.right.f32", NULL, "train.hits", &drop);
+    add(m, "ReduceSum", "train.right.f32", NULL, m->hits, &drop);
 }
 
 static void add_means(maker *m, const char *value) {
     const rondo_attribute drop = number("keepdims", 0);
-    add(m, "ReduceMean", value, NULL, "train.loss", &drop);
+    add(m, "ReduceMean", value, NULL, m->loss, &drop);
 }
 
 static void add_mean_square(maker *m, const char *result) {
@@ -103,13 +104,50 @@ static bool check_target(const cli_train_plan *plan) {
     return true;
 }
 
-static bool begin(const rondo_program *model, const cli_train_plan *plan, maker *m) {
+static void add_output(maker *m, const char *name) {
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_output(m->builder, name, NULL));
+    }
+}
+
+static void add_scalar_input(maker *m, const char *name) {
+    const rondo_port port = {.struct_size = sizeof port, .name = name, .dtype = RONDO_DTYPE_F32};
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_input(m->builder, &port));
+    }
+}
+
+static void reduce(maker *m, rondo_reduction reduction, const char *from, const char *to) {
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_all_reduce(m->builder, reduction, &from, &to, 1));
+    }
+}
+
+// What this rank's loss counts; "train.own" is what it minimises. A share of 0 is a sample that
+// another rank has, too.
+static void share_loss(maker *m, bool has_hits) {
+    add_scalar_input(m, "train.share");
+    add_scalar_input(m, "train.stop");
+    add(m, "CastLike", "train.share", m->loss, "train.weight", NULL);
+    add(m, "Mul", m->loss, "train.weight", "train.own", NULL);
+    reduce(m, RONDO_REDUCTION_AVERAGE, "train.own", "train.loss");
+    if (has_hits) {
+        add(m, "Sign", "train.share", NULL, "train.counts", NULL);
+        add(m, "Mul", m->hits, "train.counts", "train.hits.own", NULL);
+        reduce(m, RONDO_REDUCTION_SUM, "train.hits.own", "train.hits");
+    }
+    reduce(m, RONDO_REDUCTION_SUM, "train.stop", "train.stopped");
+}
+
+static bool begin(const rondo_program *model, const cli_train_plan *plan, bool has_ranks,
+                  maker *m) {
     rondo_port result = {.struct_size = sizeof result};
     rondo_port target = {.struct_size = sizeof target,
                          .name = "train.target",
                          .dtype = plan->target->dtype,
                          .rank = plan->target->shape.rank};
-    *m = (maker){0};
+    *m = (maker){.loss = has_ranks ? "train.loss.part" : "train.loss",
+                 .hits = has_ranks ? "train.hits.part" : "train.hits"};
     memcpy(target.extent, plan->target->shape.extent, sizeof target.extent);
     target.extent[0] = -1;
     if (!check_target(plan)) {
@@ -131,11 +169,15 @@ static bool begin(const rondo_program *model, const cli_train_plan *plan, maker 
     } else {
         add_binary(m, model, name);
     }
-    if (!m->is_bad) {
-        note(m, rondo_builder_add_output(m->builder, "train.loss", NULL));
+    if (has_ranks) {
+        share_loss(m, plan->loss == CLI_CROSS_ENTROPY);
     }
-    if (!m->is_bad && plan->loss == CLI_CROSS_ENTROPY) {
-        note(m, rondo_builder_add_output(m->builder, "train.hits", NULL));
+    add_output(m, "train.loss");
+    if (plan->loss == CLI_CROSS_ENTROPY) {
+        add_output(m, "train.hits");
+    }
+    if (has_ranks) {
+        add_output(m, "train.stopped");
     }
     return !m->is_bad;
 }
@@ -152,7 +194,7 @@ bool cli_train_program_measure(const rondo_program *model, const cli_train_plan 
                                rondo_program **out_program) {
     maker m;
     *out_program = NULL;
-    (void)begin(model, plan, &m);
+    (void)begin(model, plan, false, &m);
     return finish(&m, out_program);
 }
 
@@ -177,7 +219,7 @@ bool cli_train_program_train(const rondo_program *model, const cli_train_plan *p
                              rondo_program **out_program) {
     maker m;
     *out_program = NULL;
-    if (begin(model, plan, &m)) {
+    if (begin(model, plan, plan->has_ranks, &m)) {
         rondo_minimize_options step = plan->step;
         if (plan->rank > 0) {
             note(&m, rondo_builder_add_adapters(m.builder, step.train, step.train_count,
@@ -187,7 +229,8 @@ bool cli_train_program_train(const rondo_program *model, const cli_train_plan *p
             step.train_count = 2;
         }
         if (!m.is_bad) {
-            note(&m, rondo_builder_minimize(m.builder, "train.loss", &step));
+            note(&m, rondo_builder_minimize(m.builder, plan->has_ranks ? "train.own" : "train.loss",
+                                            &step));
         }
         if (!m.is_bad) {
             count_runs(&m);

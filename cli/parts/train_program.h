@@ -14,6 +14,7 @@ typedef struct cli_train_plan {
     const char *result;          // output of the model that is compared; NULL: the first
     const rondo_tensor *target;  // type and shape of all of them
     uint64_t rank;               // of adapters; 0: none
+    bool has_ranks;              // several train together
     rondo_minimize_options step;
 } cli_train_plan;
 
@@ -22,7 +23,9 @@ typedef struct cli_train_plan {
 bool cli_train_program_measure(const rondo_program *model, const cli_train_plan *plan,
                                rondo_program **out_program);
 
-// The same with a step, and the variable "train.run", which counts runs.
+// The same with a step, and the variable "train.run", which counts runs. Of several ranks, loss and
+// hits are of all; further inputs are "train.share" (what this rank's mean counts in theirs) and
+// "train.stop" (not 0: it was interrupted), an output "train.stopped", the sum of that.
 bool cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
                              rondo_program **out_program);
 

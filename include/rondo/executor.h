@@ -26,6 +26,7 @@
 RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_executor rondo_executor;
+typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -108,6 +109,8 @@ typedef struct rondo_executor_options {
         weight_limit_bytes;  // of weights on a GPU; 0: all are there. No matter on the host; see
                              // below
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
+    rondo_communicator *communicator;  // the ranks that run the program together; of the same
+                                       // device, and retained. NULL: none
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.

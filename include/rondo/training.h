@@ -138,6 +138,8 @@ typedef struct rondo_minimize_options {
     size_t train_count;
     const char *const *recompute;  // as in rondo_gradient_options
     size_t recompute_count;
+    bool average_ranks;   // gradients are averaged over all ranks; see "several ranks" below
+    size_t bucket_bytes;  // that are averaged at once, of gradients; 0: 25 MiB
 } rondo_minimize_options;
 
 // Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
@@ -181,6 +183,97 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *buil
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_adapters(rondo_builder *builder,
                                                                  const char *const *patterns,
                                                                  size_t count, int64_t rank);
+
+// ---- several ranks -----------------------------------------------------------------------------
+//
+//   rondo_communicator_create(device, NULL, &communicator);   // in each process of mpirun
+//   minimize_options.average_ranks = true;
+//   executor_options.communicator = communicator;
+//
+// Each rank is a process with a GPU of its own, or without one; each runs the same program on its
+// part of the data. Several ranks in one process take a thread each. docs/training.md, "Several
+// GPUs", has the launchers.
+
+// Which rank this process is, as its launcher says.
+typedef struct rondo_ranks {
+    size_t struct_size;    // sizeof(rondo_ranks); set by the caller
+    int32_t rank;          // from 0
+    int32_t size;          // number of ranks; 1 without a launcher
+    int32_t local_rank;    // among those of this machine: the number of its GPU
+    int32_t local_size;    // 0: the launcher does not say
+    const char *launcher;  // "Open MPI", "torchrun", "MPICH", "SLURM", "rondo"; "": none
+} rondo_ranks;
+
+// Reads the variables of Open MPI (OMPI_COMM_WORLD_...), torchrun (RANK, WORLD_SIZE, LOCAL_RANK),
+// MPICH (PMI_...) and SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS); before them RONDO_RANK and
+// RONDO_RANKS.
+//
+// Errors:    INVALID (a variable that is no number, or ranks that do not fit).
+// Threads:   any, while none changes the environment.
+RONDO_API RONDO_MUST_USE rondo_status rondo_find_ranks(rondo_ranks *out_ranks);
+
+// What moves the numbers.
+typedef int32_t rondo_transport;
+enum {
+    RONDO_TRANSPORT_AUTO = 0,     // NCCL on a GPU; else the launcher's MPI; else sockets
+    RONDO_TRANSPORT_NCCL = 1,     // libnccl.so.2, loaded now
+    RONDO_TRANSPORT_MPI = 2,      // Open MPI or MPICH, by the module that was built for it
+    RONDO_TRANSPORT_SOCKETS = 3,  // the connections with rank 0
+};
+
+typedef struct rondo_communicator_options {
+    size_t struct_size;   // sizeof(rondo_communicator_options)
+    int32_t rank, size;   // size 0: as rondo_find_ranks says
+    const char *meeting;  // where ranks find each other: a file that is not there yet (a path with
+                          // a /), or HOST:PORT of rank 0. NULL: RONDO_MEETING, MASTER_ADDR and
+                          // MASTER_PORT, or, on one machine, a file that the launcher's name of
+                          // the job decides
+    rondo_transport transport;
+    uint64_t wait_ms;  // for all ranks to come; 0: two minutes
+} rondo_communicator_options;
+
+// Joins the other ranks, and waits until all are there.
+//
+// Before a run whose collectives differ from those of its run before, the ranks compare them:
+// count, kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the
+// others' runs, now and later, with an error that names it.
+//
+// options    NULL means the defaults.
+//
+// Errors:    UNAVAILABLE (a rank did not come, or ended; no NCCL, or no module for MPI), INVALID
+//            (ranks that do not fit together: the message has both), UNSUPPORTED (transport), STATE
+//            (this thread has a communicator already), DRIVER.
+// Ownership: caller destroys it; executors retain it.
+// Threads:   one thread a communicator makes it and runs its executors.
+// Capture:   not legal while a stream of the device records.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_communicator_create(rondo_device *device, const rondo_communicator_options *options,
+                          rondo_communicator **out_communicator);
+
+// Leaves the other ranks, when the executors have given it up, too. NULL is fine.
+RONDO_API void rondo_communicator_destroy(rondo_communicator *communicator);
+
+typedef int32_t rondo_reduction;
+enum {
+    RONDO_REDUCTION_SUM = 0,
+    RONDO_REDUCTION_AVERAGE = 1,  // of real numbers
+};
+
+// Adds a node that gives every rank the sum, or the average, of what all ranks have: of each input
+// by itself, at once. It has no gradient, and cannot stand in a body.
+//
+// inputs     values of f16, bf16, f32, f64, i32 or i64; up to 240.
+// outputs    a new name for each.
+//
+// Numbers: all ranks get the same bits. On the host halves are added in f32, and through sockets in
+// the order of the ranks; NCCL and MPI choose an order.
+//
+// Errors:    INVALID (names, count; a body).
+RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_all_reduce(rondo_builder *builder,
+                                                                   rondo_reduction reduction,
+                                                                   const char *const *inputs,
+                                                                   const char *const *outputs,
+                                                                   size_t count);
 
 // ---- what is kept -------------------------------------------------------------------------------
 

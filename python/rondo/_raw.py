@@ -254,6 +254,12 @@ RONDO_SCHEDULE_CONSTANT = 0
 RONDO_SCHEDULE_STEP = 1
 RONDO_SCHEDULE_COSINE = 2
 RONDO_SCHEDULE_LINEAR = 3
+RONDO_TRANSPORT_AUTO = 0
+RONDO_TRANSPORT_NCCL = 1
+RONDO_TRANSPORT_MPI = 2
+RONDO_TRANSPORT_SOCKETS = 3
+RONDO_REDUCTION_SUM = 0
+RONDO_REDUCTION_AVERAGE = 1
 RONDO_DLPACK_FLAG_IS_COPIED = 2
 RONDO_DLPACK_FLAG_READ_ONLY = 1
 RONDO_DLPACK_FLAG_SUBBYTE_PADDED = 4
@@ -1323,6 +1329,7 @@ rondo_executor_options._fields_ = [
     ("tuning_file", c_char_p),
     ("weight_limit_bytes", c_uint64),
     ("workers", c_void_p),
+    ("communicator", c_void_p),
 ]
 
 
@@ -1531,6 +1538,36 @@ rondo_minimize_options._fields_ = [
     ("train_count", c_size_t),
     ("recompute", POINTER(c_char_p)),
     ("recompute_count", c_size_t),
+    ("average_ranks", c_bool),
+    ("bucket_bytes", c_size_t),
+]
+
+
+class rondo_ranks(Structure):
+    pass
+
+
+rondo_ranks._fields_ = [
+    ("struct_size", c_size_t),
+    ("rank", c_int32),
+    ("size", c_int32),
+    ("local_rank", c_int32),
+    ("local_size", c_int32),
+    ("launcher", c_char_p),
+]
+
+
+class rondo_communicator_options(Structure):
+    pass
+
+
+rondo_communicator_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("rank", c_int32),
+    ("size", c_int32),
+    ("meeting", c_char_p),
+    ("transport", c_int32),
+    ("wait_ms", c_uint64),
 ]
 
 # What a function gives (None: nothing), and what it takes.
@@ -1794,6 +1831,10 @@ FUNCTIONS = {
     "rondo_builder_add_gradients": (c_int32, (c_void_p, c_char_p, POINTER(c_char_p), POINTER(c_char_p), c_size_t, POINTER(rondo_gradient_options),)),
     "rondo_builder_minimize": (c_int32, (c_void_p, c_char_p, POINTER(rondo_minimize_options),)),
     "rondo_builder_add_adapters": (c_int32, (c_void_p, POINTER(c_char_p), c_size_t, c_int64,)),
+    "rondo_find_ranks": (c_int32, (POINTER(rondo_ranks),)),
+    "rondo_communicator_create": (c_int32, (c_void_p, POINTER(rondo_communicator_options), POINTER(c_void_p),)),
+    "rondo_communicator_destroy": (None, (c_void_p,)),
+    "rondo_builder_add_all_reduce": (c_int32, (c_void_p, c_int32, POINTER(c_char_p), POINTER(c_char_p), c_size_t,)),
     "rondo_checkpoint_save": (c_int32, (c_void_p, c_char_p,)),
     "rondo_checkpoint_load": (c_int32, (c_void_p, c_char_p,)),
     "rondo_executor_get_trained": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p),)),

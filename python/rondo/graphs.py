@@ -471,7 +471,8 @@ def capture(stream: Any = None, *, device: Union[str, Device, None] = None,
              one, which is graph.stream
     mode     whose unrelated calls break the capture: "thread_local", "global", "relaxed"
     pool     torch and cupy: take their memory for the block from this rondo.Pool; None: one that
-             goes with the graph
+             goes with the graph. torch: a graph that was captured so lends its memory, as torch's
+             pool= does, and what one replay left there the other's overwrites
     options  of rondo.Graph
 
     Work of torch or cupy is recorded where their current stream is `stream`, as it is in the block

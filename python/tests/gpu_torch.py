@@ -186,18 +186,18 @@ def check_pinned_inputs():
 
 
 def check_shared_memory():
-    """Graphs that are replayed in turn share memory: torch's pool=, Rondo's arena=."""
+    """Graphs that are replayed in turn share memory, as with torch's pool=."""
     x = torch.randn(N, N, device="cuda")
     stream, step = torch.cuda.Stream(), lambda: (x @ x).relu() @ x
     warm_up(step, stream)
-    arena = rondo.Arena("cuda:0")
-    with rondo.capture(stream, arena=arena) as first:
+    with rondo.capture(stream) as first:
         a = step()
-    taken = arena.stats.reserved_bytes
     del a  # the second may have what the first has no use for
-    with rondo.capture(stream, arena=arena) as second:
+    with rondo.capture(stream, pool=first) as second:
         b = step()
-    print(f"  one graph {taken >> 10} KiB, two graphs {arena.stats.reserved_bytes >> 10} KiB")
+    taken = [graph.stats.arena_live_bytes for graph in (first, second)]
+    print(f"  the first graph took {taken[0] >> 10} KiB, the second {taken[1] >> 10} KiB more")
+    assert taken[1] < taken[0] or taken[0] == 0
     first.replay(stream)
     second.replay(stream)
     stream.synchronize()

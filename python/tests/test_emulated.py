@@ -278,6 +278,31 @@ class Torch(Case):
         graph.close()
         self.assertEqual(count(), 0)
 
+    def test_memory_is_lent(self):
+        """Another graph's: its pool of torch's is entered again, and goes with the last graph."""
+        from rondo.interop import torch as helper
+        torch = self.torch
+        stream = torch.cuda.Stream()
+        with rondo.capture(stream) as first:
+            torch.empty(4096)
+            pool = torch.pools[-1]
+        with rondo.capture(stream, pool=first) as second:
+            self.assertIs(torch.pools[-1], pool)
+            torch.empty(8192)
+        del pool
+        count = helper._load().rondo_torch_get_segment_count
+        first.close()
+        gc.collect()
+        self.assertEqual(count(), 2)
+        second.replay()
+        second.stream.synchronize()
+        second.close()
+        gc.collect()
+        self.assertEqual(count(), 0)
+        with self.assertRaisesRegex(rondo.InvalidError, "no memory of torch's to lend"):
+            with rondo.capture(stream, pool=second):
+                pass
+
     def test_exception_leaves_nothing(self):
         from rondo.interop import torch as helper
         torch = self.torch

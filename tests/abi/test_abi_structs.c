@@ -2,18 +2,13 @@
 // has them, are filled as far as they go; longer ones are refused. Nothing behind a struct is
 // touched either way.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 enum { GUARD = 0xA5, ROOM = 2048 };
 
@@ -188,8 +183,7 @@ static void assert_untouched(const unsigned char *room, size_t from) {
     }
 }
 
-static void test_abi_structs__outputs_are_filled_as_far_as_they_go(void **state) {
-    (void)state;
+TEST(test_abi_structs__outputs_are_filled_as_far_as_they_go) {
     fixture f;
     set_up(&f);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; ++i) {
@@ -208,8 +202,7 @@ static void test_abi_structs__outputs_are_filled_as_far_as_they_go(void **state)
     tear_down(&f);
 }
 
-static void test_abi_structs__outputs_of_unknown_length_are_refused(void **state) {
-    (void)state;
+TEST(test_abi_structs__outputs_of_unknown_length_are_refused) {
     fixture f;
     set_up(&f);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; ++i) {
@@ -227,8 +220,7 @@ static void test_abi_structs__outputs_of_unknown_length_are_refused(void **state
 }
 
 // The entries of a list lie as far apart as the program's header says.
-static void test_abi_structs__lists_have_the_programs_distance(void **state) {
-    (void)state;
+TEST(test_abi_structs__lists_have_the_programs_distance) {
     enum { BYTES = offsetof(rondo_device_info, description), COUNT = 3 };
     _Alignas(16) unsigned char room[ROOM];
     prepare(room, BYTES);
@@ -248,8 +240,7 @@ static void add_one(void *arguments) {
     **value += 1;
 }
 
-static void test_abi_structs__launches_of_other_lengths(void **state) {
-    (void)state;
+TEST(test_abi_structs__launches_of_other_lengths) {
     fixture f;
     set_up(&f);
     int value = 0;
@@ -279,8 +270,7 @@ static void test_abi_structs__launches_of_other_lengths(void **state) {
     tear_down(&f);
 }
 
-static void test_abi_structs__options_of_other_lengths(void **state) {
-    (void)state;
+TEST(test_abi_structs__options_of_other_lengths) {
     fixture f;
     set_up(&f);
     rondo_graph_options options = {.struct_size = offsetof(rondo_graph_options, keep), .keep = 77};
@@ -296,8 +286,7 @@ static void test_abi_structs__options_of_other_lengths(void **state) {
     tear_down(&f);
 }
 
-static void test_abi_structs__the_record_says_how_long_it_is(void **state) {
-    (void)state;
+TEST(test_abi_structs__the_record_says_how_long_it_is) {
     assert_int_equal(rondo_error_get_last()->struct_size, sizeof(rondo_error));
     assert_int_equal(rondo_version_get_number(), RONDO_VERSION_NUMBER);
     assert_int_equal(sizeof(rondo_dtype), 4);

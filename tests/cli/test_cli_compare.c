@@ -1,15 +1,10 @@
 // The comparison that decides whether an ONNX test passes: it must fail on what is wrong.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "compare.h"
+#include "support/test.h"
 
 static const cli_tolerance onnx_tolerance = {.relative = 1e-3, .absolute = 1e-7};
 
@@ -24,8 +19,7 @@ static cli_comparison compare_floats(float actual, float expected) {
     return cli_compare(&a, &e, &onnx_tolerance);
 }
 
-static void test_cli_compare__tolerance(void **state) {
-    (void)state;
+TEST(test_cli_compare__tolerance) {
     assert_true(compare_floats(1.0f, 1.0f).is_equal);
     assert_true(compare_floats(1.0009f, 1.0f).is_equal);
     assert_false(compare_floats(1.0011f, 1.0f).is_equal);
@@ -35,8 +29,7 @@ static void test_cli_compare__tolerance(void **state) {
     assert_true(compare_floats(0.5f, 0.0f).largest_error == 0.5);
 }
 
-static void test_cli_compare__nan_and_infinity(void **state) {
-    (void)state;
+TEST(test_cli_compare__nan_and_infinity) {
     assert_true(compare_floats(NAN, NAN).is_equal);
     assert_false(compare_floats(NAN, 1.0f).is_equal);
     assert_false(compare_floats(1.0f, NAN).is_equal);
@@ -47,8 +40,7 @@ static void test_cli_compare__nan_and_infinity(void **state) {
     assert_true(isinf(compare_floats(NAN, 1.0f).largest_error));
 }
 
-static void test_cli_compare__scale_belongs_to_the_output(void **state) {
-    (void)state;
+TEST(test_cli_compare__scale_belongs_to_the_output) {
     const cli_tolerance tolerance = {.scale = 1e-5};
     float actual[2] = {1000.0f, 0.009f};
     float expected[2] = {1000.0f, 0.0f};
@@ -63,8 +55,7 @@ static void test_cli_compare__scale_belongs_to_the_output(void **state) {
     assert_true(isinf(worse.largest_relative));  // of an expected 0
 }
 
-static void test_cli_compare__dtype_and_shape(void **state) {
-    (void)state;
+TEST(test_cli_compare__dtype_and_shape) {
     float values[2] = {1.0f, 2.0f};
     rondo_tensor a = make_row(values, 2);
     const rondo_tensor e = make_row(values, 2);
@@ -77,8 +68,7 @@ static void test_cli_compare__dtype_and_shape(void **state) {
     assert_true(cli_compare(&empty, &empty, &onnx_tolerance).is_equal);
 }
 
-static void test_cli_compare__whole_numbers_are_exact(void **state) {
-    (void)state;
+TEST(test_cli_compare__whole_numbers_are_exact) {
     int64_t actual = INT64_MAX;
     int64_t expected = INT64_MAX - 1;  // the same double
     const rondo_shape shape = {.rank = 0};
@@ -105,8 +95,7 @@ static void test_cli_compare__whole_numbers_are_exact(void **state) {
 }
 
 // Two units in the last place of bf16, as ONNX's own tests allow; not with a tolerance of 0.
-static void test_cli_compare__bf16_has_eight_bits(void **state) {
-    (void)state;
+TEST(test_cli_compare__bf16_has_eight_bits) {
     static const cli_tolerance none = {.relative = 0.0};
     uint16_t one = 0x3f80;
     uint16_t next = 0x3f82;  // 1 + 2^-6
@@ -120,8 +109,7 @@ static void test_cli_compare__bf16_has_eight_bits(void **state) {
     assert_false(cli_compare(&a, &e, &none).is_equal);
 }
 
-static void test_cli_compare__strings_are_exact(void **state) {
-    (void)state;
+TEST(test_cli_compare__strings_are_exact) {
     rondo_string actual[3] = {{"one", 3}, {"", 0}, {"a\0b", 3}};
     rondo_string expected[3] = {{"one", 3}, {NULL, 0}, {"a\0b", 3}};
     const rondo_tensor a = {
@@ -138,8 +126,7 @@ static void test_cli_compare__strings_are_exact(void **state) {
     assert_false(cli_compare(&a, &e, &onnx_tolerance).is_equal);
 }
 
-static void test_cli_compare__sequences_go_item_by_item(void **state) {
-    (void)state;
+TEST(test_cli_compare__sequences_go_item_by_item) {
     float first[2] = {1.0f, 2.0f};
     float second[1] = {3.0f};
     rondo_tensor items[2] = {make_row(first, 2), make_row(second, 1)};

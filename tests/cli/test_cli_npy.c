@@ -1,21 +1,16 @@
 // .npy files: every type there and back, foreign byte order, and files that lie.
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "npy.h"
 #include "output_file.h"
+#include "support/test.h"
 
 static char path[] = "/tmp/rondo_npy_XXXXXX";
 
@@ -50,8 +45,7 @@ static void write_bytes(const char *header, const void *elements, size_t element
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_cli_npy__every_dtype_there_and_back(void **state) {
-    (void)state;
+TEST(test_cli_npy__every_dtype_there_and_back) {
     for (rondo_dtype dtype = RONDO_DTYPE_F32; dtype < RONDO_DTYPE_COUNT; dtype++) {
         if (dtype == RONDO_DTYPE_STRING || dtype == RONDO_DTYPE_SEQUENCE ||
             dtype == RONDO_DTYPE_OPTIONAL) {
@@ -78,8 +72,7 @@ static void test_cli_npy__every_dtype_there_and_back(void **state) {
     }
 }
 
-static void test_cli_npy__strings_there_and_back(void **state) {
-    (void)state;
+TEST(test_cli_npy__strings_there_and_back) {
     // One character of each length that UTF-8 has, and none at all.
     rondo_string words[4] = {
         {"a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10}, {"", 0}, {"x\0y", 3}, {"z", 1}};
@@ -110,8 +103,7 @@ static void test_cli_npy__strings_there_and_back(void **state) {
     }
 }
 
-static void test_cli_npy__strings_of_every_kind(void **state) {
-    (void)state;
+TEST(test_cli_npy__strings_of_every_kind) {
     const unsigned char big[16] = {0, 0, 0, 'h', 0, 0, 1, 0, 0, 0, 0, 'i', 0, 0, 0, 0};
     const unsigned char bytes[6] = {'h', 'i', 0, 'y', 0, 0};
     rondo_tensor tensor;
@@ -144,8 +136,7 @@ static void test_cli_npy__strings_of_every_kind(void **state) {
     }
 }
 
-static void test_cli_npy__elements_are_aligned(void **state) {
-    (void)state;
+TEST(test_cli_npy__elements_are_aligned) {
     float values[2] = {1.0f, 2.0f};
     const rondo_tensor tensor = {
         .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = values};
@@ -157,8 +148,7 @@ static void test_cli_npy__elements_are_aligned(void **state) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_cli_npy__big_endian_is_turned(void **state) {
-    (void)state;
+TEST(test_cli_npy__big_endian_is_turned) {
     const unsigned char elements[4] = {0x01, 0x02, 0x03, 0x04};
     rondo_tensor tensor;
     write_bytes("{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }", elements, 4);
@@ -169,8 +159,7 @@ static void test_cli_npy__big_endian_is_turned(void **state) {
 }
 
 // As NumPy saves arrays of ml_dtypes.
-static void test_cli_npy__bytes_are_of_the_wanted_type(void **state) {
-    (void)state;
+TEST(test_cli_npy__bytes_are_of_the_wanted_type) {
     const unsigned char elements[4] = {0x0f, 0x07, 0x08, 0x00};
     static const rondo_dtype types[] = {RONDO_DTYPE_I4, RONDO_DTYPE_F8E5M2, RONDO_DTYPE_NONE};
     rondo_tensor tensor;
@@ -185,8 +174,7 @@ static void test_cli_npy__bytes_are_of_the_wanted_type(void **state) {
     assert_false(cli_npy_read(path, RONDO_DTYPE_BF16, &tensor));
 }
 
-static void test_cli_npy__complex_parts_are_turned(void **state) {
-    (void)state;
+TEST(test_cli_npy__complex_parts_are_turned) {
     const unsigned char elements[8] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0};
     rondo_tensor tensor;
     write_bytes("{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", elements, 8);
@@ -197,8 +185,7 @@ static void test_cli_npy__complex_parts_are_turned(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_cli_npy__fortran_order_is_turned(void **state) {
-    (void)state;
+TEST(test_cli_npy__fortran_order_is_turned) {
     const float elements[6] = {1, 2, 3, 4, 5, 6};
     const float rows[6] = {1, 3, 5, 2, 4, 6};   // of [2, 3], whose columns the file holds
     const float cubes[6] = {1, 4, 2, 5, 3, 6};  // of [1, 3, 2]
@@ -224,8 +211,7 @@ static void test_cli_npy__fortran_order_is_turned(void **state) {
 }
 
 // Whatever Python takes for the dictionary, and NumPy for the type.
-static void test_cli_npy__headers_of_other_writers(void **state) {
-    (void)state;
+TEST(test_cli_npy__headers_of_other_writers) {
     static const char *const headers[] = {
         "{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (4,), }",
         "{'descr': 'f4', 'fortran_order': False, 'shape': (4,), }",
@@ -245,8 +231,7 @@ static void test_cli_npy__headers_of_other_writers(void **state) {
     }
 }
 
-static void test_cli_npy__lies_are_refused(void **state) {
-    (void)state;
+TEST(test_cli_npy__lies_are_refused) {
     static const char *const headers[] = {
         "",
         "{}",
@@ -295,8 +280,7 @@ static int count_files(const char *folder) {
 }
 
 // A signal in the middle of writing ends the process as ever, and takes the temporary files along.
-static void test_cli_npy__signals_leave_no_temporary_file(void **state) {
-    (void)state;
+TEST(test_cli_npy__signals_leave_no_temporary_file) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     char folder[] = "/tmp/rondo_signal_XXXXXX";
     char first[64];

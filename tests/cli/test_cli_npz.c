@@ -3,22 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "cast.h"
 #include "file_bytes.h"
 #include "name_index.h"
 #include "npz.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 // An archive of tests/cli/arrays, copied so that reading beyond its end is found out.
 static uint8_t *load(const char *name, size_t *out_count) {
@@ -45,8 +40,7 @@ static void expect_entry(const cli_npz *npz, const char *name, const float *valu
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_cli_npz__what_numpy_wrote(void **state) {
-    (void)state;
+TEST(test_cli_npz__what_numpy_wrote) {
     static const float x[3] = {1.0f, -2.0f, 3.0f};
     static const float y[3] = {0.5f, 0.5f, -4.0f};
     static const char *const names[] = {"stored.npz", "packed.npz"};
@@ -85,8 +79,7 @@ static void read_all(const uint8_t *bytes, size_t count) {
     cli_npz_close(&npz);
 }
 
-static void test_cli_npz__damaged_archives(void **state) {
-    (void)state;
+TEST(test_cli_npz__damaged_archives) {
     static const char *const names[] = {"stored.npz", "packed.npz"};
     static const uint8_t values[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
     // Thousands of messages are meant; they need not be seen.
@@ -120,8 +113,7 @@ static void test_cli_npz__damaged_archives(void **state) {
     (void)close(nowhere);
 }
 
-static void test_cli_npz__a_checksum_is_checked(void **state) {
-    (void)state;
+TEST(test_cli_npz__a_checksum_is_checked) {
     size_t count = 0;
     cli_npz npz;
     rondo_tensor tensor;
@@ -174,8 +166,7 @@ static uint8_t *make_shared(uint16_t count, uint32_t bytes, size_t *out_bytes) {
 }
 
 // Many entries of the same bytes would unpack into any amount.
-static void test_cli_npz__entries_have_bytes_of_their_own(void **state) {
-    (void)state;
+TEST(test_cli_npz__entries_have_bytes_of_their_own) {
     for (uint16_t count = 1; count <= 20; count++) {
         size_t bytes = 0;
         cli_npz npz;
@@ -189,8 +180,7 @@ static void test_cli_npz__entries_have_bytes_of_their_own(void **state) {
 // ---- names ------------------------------------------------------------------------------------
 
 // With a search through all names for each it would not end before the test's time has.
-static void test_cli_npz__many_names(void **state) {
-    (void)state;
+TEST(test_cli_npz__many_names) {
     enum { COUNT = 65535 };
     cli_name_index index;
     char name[32];
@@ -238,8 +228,7 @@ static bool survives(rondo_dtype from, const void *value, rondo_dtype to) {
     return is_cast;
 }
 
-static void test_cli_npz__casts_keep_every_value(void **state) {
-    (void)state;
+TEST(test_cli_npz__casts_keep_every_value) {
     const double whole = -7.0;
     const double half = 0.5;
     const double large = 1e300;

@@ -1,15 +1,10 @@
 // What counts as faster, slower and chance between two profiles.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "profile_compare.h"
+#include "support/test.h"
 
 // Ten runs each; times in us.
 static const struct {
@@ -46,8 +41,7 @@ static const struct {
     {"no spread at all", {10, 10}, {1000, 1001}, {100, 100.1}, {100, 100.1}, PROFILE_SLOWER},
 };
 
-static void test_cli_profile_compare__verdicts(void **state) {
-    (void)state;
+TEST(test_cli_profile_compare__verdicts) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         profile_event events[2];
         for (size_t k = 0; k < 2; k++) {
@@ -65,8 +59,7 @@ static void test_cli_profile_compare__verdicts(void **state) {
 
 // The noise is that of the time a run. Ten runs have two calls each, of 80 to 120 us, whose spread
 // is 40 / 3.735 us; three standard errors of the mean of twenty, twice.
-static void test_cli_profile_compare__noise(void **state) {
-    (void)state;
+TEST(test_cli_profile_compare__noise) {
     const profile_event event = profile_event_make_old(10, 20, 2000e3, 80e3, 120e3);
     assert_true(event.calls == 2.0);
     assert_true(event.time > 0.19999 && event.time < 0.20001);
@@ -118,8 +111,7 @@ static profile_event draw_event(size_t count, double factor, size_t slow) {
 
 // Of events that differ by chance alone few may be called slower, and none of those that are a
 // fifth slower may be missed, with a call among them that was held up or without.
-static void test_cli_profile_compare__drawn_calls(void **state) {
-    (void)state;
+TEST(test_cli_profile_compare__drawn_calls) {
     static const struct {
         size_t count;
         double factor;

@@ -1,15 +1,9 @@
 // Traces and pages, of hand-made records and of a model: read back, monotone, nested, nothing over
 // anything else, names from strangers only names.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "json_reader.h"
 #include "profile/profile_slice.h"
@@ -17,6 +11,7 @@
 #include "rondo/models.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"
+#include "support/test.h"
 
 #define EVIL "</script><script>document.title='hit'</script>\"\\\n\x1b"
 
@@ -242,8 +237,7 @@ static json_t *read_trace(const fixture *f) {
     return document;
 }
 
-static void test_cli_profile_forms__trace_reads_back(void **state) {
-    (void)state;
+TEST(test_cli_profile_forms__trace_reads_back) {
     fixture f;
     setup_records(&f);
     write_form(&f, rondo__profile_write_trace, "");
@@ -273,8 +267,7 @@ static size_t count_texts(const char *where, const char *what) {
     return count;
 }
 
-static void test_cli_profile_forms__page_holds_the_data(void **state) {
-    (void)state;
+TEST(test_cli_profile_forms__page_holds_the_data) {
     static const char begin[] = "<script type=\"application/json\" id=\"data\">";
     fixture f;
     json_t *data = NULL;
@@ -305,8 +298,7 @@ static void test_cli_profile_forms__page_holds_the_data(void **state) {
 
 // ---- parts ------------------------------------------------------------------------------------
 
-static void test_cli_profile_forms__slice_of_an_event(void **state) {
-    (void)state;
+TEST(test_cli_profile_forms__slice_of_an_event) {
     fixture f;
     rondo__profile_slice slice;
     setup_records(&f);
@@ -399,8 +391,7 @@ static double count_runs(const fixture *f) {
     return calls;
 }
 
-static void test_cli_profile_forms__of_a_model(void **state) {
-    (void)state;
+TEST(test_cli_profile_forms__of_a_model) {
     static const struct {
         const char *event;
         double runs;
@@ -438,8 +429,7 @@ static void test_cli_profile_forms__of_a_model(void **state) {
 
 // ---- no memory --------------------------------------------------------------------------------
 
-static void test_cli_profile_forms__no_memory(void **state) {
-    (void)state;
+TEST(test_cli_profile_forms__no_memory) {
     static const rondo__profile_writer writers[] = {rondo__profile_write_trace,
                                                     rondo__profile_write_html};
     fixture f;

@@ -1,20 +1,15 @@
 // The JSON of a profile, read back: the sums, the nesting and the order that a report promises hold
 // for the numbers that other programs get.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "json_reader.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 enum { ROWS_MAX = 400, RUNS = 7 };
 
@@ -212,8 +207,7 @@ static void check_rows(json_t *document, rondo_profile_key key) {
     assert_true(is_equal(check_inside(-1, key), total * thread_count));
 }
 
-static void test_cli_profile_json__rows(void **state) {
-    (void)state;
+TEST(test_cli_profile_json__rows) {
     rondo_profile *profile = make_profile();
     for (rondo_profile_key key = RONDO_PROFILE_BY_TOTAL; key <= RONDO_PROFILE_BY_AVERAGE; ++key) {
         json_t *document = read_profile(profile, key);
@@ -302,8 +296,7 @@ static void check_copies(json_t *document) {
     }
 }
 
-static void test_cli_profile_json__records(void **state) {
-    (void)state;
+TEST(test_cli_profile_json__records) {
     rondo_profile *profile = make_profile();
     json_t *document = read_profile(profile, RONDO_PROFILE_BY_TOTAL);
     assert_true(is_equal(number(document, "dropped_count"), 0));

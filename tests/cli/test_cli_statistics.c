@@ -1,14 +1,9 @@
 // Statistics of known rows of numbers.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "statistics.h"
+#include "support/test.h"
 
 static void expect_near(double actual, double expected) {
     const double difference = actual - expected;
@@ -19,8 +14,7 @@ static void expect_near(double actual, double expected) {
 
 static const cli_percentiles usual = CLI_PERCENTILES_DEFAULT;
 
-static void test_cli_statistics__hundred_numbers(void **state) {
-    (void)state;
+TEST(test_cli_statistics__hundred_numbers) {
     double values[100];
     for (int i = 0; i < 100; i++) {
         values[i] = (double)(100 - i);  // 100 down to 1
@@ -35,8 +29,7 @@ static void test_cli_statistics__hundred_numbers(void **state) {
     expect_near(result.percentiles[2], 99.0);
 }
 
-static void test_cli_statistics__odd_count_has_a_middle(void **state) {
-    (void)state;
+TEST(test_cli_statistics__odd_count_has_a_middle) {
     double values[3] = {9.0, 1.0, 2.0};
     const cli_statistics result = cli_statistics_compute(values, 3, &usual);
     expect_near(result.median, 2.0);
@@ -46,8 +39,7 @@ static void test_cli_statistics__odd_count_has_a_middle(void **state) {
     expect_near(result.variation * result.variation, 19.0 / 16.0);
 }
 
-static void test_cli_statistics__one_and_none(void **state) {
-    (void)state;
+TEST(test_cli_statistics__one_and_none) {
     double values[1] = {3.0};
     const cli_statistics one = cli_statistics_compute(values, 1, &usual);
     expect_near(one.min, 3.0);
@@ -57,8 +49,7 @@ static void test_cli_statistics__one_and_none(void **state) {
     expect_near(none.max, 0.0);
 }
 
-static void test_cli_statistics__chosen_percentiles(void **state) {
-    (void)state;
+TEST(test_cli_statistics__chosen_percentiles) {
     cli_percentiles percentiles;
     char name[32];
     assert_true(cli_percentiles_parse("50,99.9,100", &percentiles));
@@ -83,8 +74,7 @@ static void test_cli_statistics__chosen_percentiles(void **state) {
     }
 }
 
-static void test_cli_statistics__noise_is_not_moved_by_outliers(void **state) {
-    (void)state;
+TEST(test_cli_statistics__noise_is_not_moved_by_outliers) {
     double few[4] = {1.0, 1.0, 1.0, 1.0};
     assert_true(isinf(cli_statistics_noise(few, 4)));
     // Deviations of 1 from the median 10, but for one run in which something else happened.

@@ -1,25 +1,19 @@
 // Words and documents: suggestions for misspelt ones, JSON out and in, names of files.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "json_reader.h"
 #include "json_writer.h"
 #include "suggest.h"
+#include "support/test.h"
 #include "tensor_file.h"
 
 // ---- suggestions ------------------------------------------------------------------------------
 
-static void test_cli_text__distances(void **state) {
-    (void)state;
+TEST(test_cli_text__distances) {
     static const struct {
         const char *a;
         const char *b;
@@ -49,8 +43,7 @@ static const char *suggest(const char *word) {
     return suggestion.best != NULL ? suggestion.best : "";
 }
 
-static void test_cli_text__only_what_is_near_is_suggested(void **state) {
-    (void)state;
+TEST(test_cli_text__only_what_is_near_is_suggested) {
     assert_string_equal(suggest("bnech"), "bench");
     assert_string_equal(suggest("rnu"), "run");
     assert_string_equal(suggest("device"), "devices");
@@ -74,8 +67,7 @@ static char *write_text(const char *text) {
     return document;
 }
 
-static void test_cli_text__json_is_safe_to_show(void **state) {
-    (void)state;
+TEST(test_cli_text__json_is_safe_to_show) {
     static const struct {
         const char *text;
         const char *json;
@@ -96,8 +88,7 @@ static void test_cli_text__json_is_safe_to_show(void **state) {
     }
 }
 
-static void test_cli_text__what_is_written_can_be_read(void **state) {
-    (void)state;
+TEST(test_cli_text__what_is_written_can_be_read) {
     static const char text[] =
         "tab\t, \"quote\", caf\xc3\xa9, \x1b[0m \xe2\x80\xae \xf3\xa0\x80\x81";
     char *document = NULL;
@@ -136,8 +127,7 @@ static void test_cli_text__what_is_written_can_be_read(void **state) {
     free(document);
 }
 
-static void test_cli_text__malformed_json_is_refused(void **state) {
-    (void)state;
+TEST(test_cli_text__malformed_json_is_refused) {
     static const char *const documents[] = {
         "",       "{",     "[1,",  "[1 2]",   "{\"a\" 1}",  "{\"a\":}",
         "{a: 1}", "\"abc", "\"\\", "\"\\q\"", "\"\\u12",    "\"\\u12g4\"",
@@ -169,8 +159,7 @@ static void test_cli_text__malformed_json_is_refused(void **state) {
 
 // ---- names of files ---------------------------------------------------------------------------
 
-static void test_cli_text__file_names_are_safe(void **state) {
-    (void)state;
+TEST(test_cli_text__file_names_are_safe) {
     static const struct {
         const char *name;
         size_t number;

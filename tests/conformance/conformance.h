@@ -7,15 +7,9 @@
 #ifndef RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
 #define RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/control.h"
 #include "rondo/device.h"
@@ -23,6 +17,7 @@
 #include "rondo/inspect.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
+#include "support/test.h"
 
 typedef enum suite_mode { SUITE_EAGER, SUITE_CAPTURED, SUITE_REPLAYED } suite_mode;
 

@@ -266,23 +266,19 @@ static void sweep(const char *name, scenario run) {
     assert_true(count.driver_calls > 100 && count.allocations > 10 && host_points > 10);
 }
 
-static void test_blame_sweep__labels(void **state) {
-    (void)state;
+TEST(test_blame_sweep__labels) {
     sweep("labels", record_labels);
 }
 
-static void test_blame_sweep__broken_captures(void **state) {
-    (void)state;
+TEST(test_blame_sweep__broken_captures) {
     sweep("broken captures", break_captures);
 }
 
-static void test_blame_sweep__broken_bodies(void **state) {
-    (void)state;
+TEST(test_blame_sweep__broken_bodies) {
     sweep("broken bodies", break_bodies);
 }
 
-static void test_blame_sweep__eager_finish(void **state) {
-    (void)state;
+TEST(test_blame_sweep__eager_finish) {
     sweep("eager finish", run_steps);
 }
 

@@ -31,8 +31,7 @@ static rondo_status build_print_save(const code_program *row, const char *file) 
     return status;
 }
 
-static void test_builder_sweep__every_allocation_fails_once(void **state) {
-    (void)state;
+TEST(test_builder_sweep__every_allocation_fails_once) {
     char file[128];
     (void)snprintf(file, sizeof file, "%s.%d", path, (int)getpid());
     for (const code_program *row = code_programs; row->name != NULL; ++row) {
@@ -58,8 +57,7 @@ static void test_builder_sweep__every_allocation_fails_once(void **state) {
 }
 
 // A call that failed leaves the builder as it was: the same call then does its work.
-static void test_builder_sweep__a_failed_call_can_be_made_again(void **state) {
-    (void)state;
+TEST(test_builder_sweep__a_failed_call_can_be_made_again) {
     for (const code_program *row = code_programs; row->name != NULL; ++row) {
         for (size_t n = 0;; ++n) {
             rondo_builder *builder = NULL;
@@ -81,8 +79,7 @@ static void test_builder_sweep__a_failed_call_can_be_made_again(void **state) {
     }
 }
 
-static void test_builder_sweep__groups_of_nodes_are_made_whole_or_not(void **state) {
-    (void)state;
+TEST(test_builder_sweep__groups_of_nodes_are_made_whole_or_not) {
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",
                           .dtype = RONDO_DTYPE_F16,

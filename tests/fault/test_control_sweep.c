@@ -202,21 +202,18 @@ static void sweep_on_cuda(const char *name, int driver_version, scenario run) {
     assert_true(count.allocations > 15 && count.driver_calls > 100);
 }
 
-static void test_control_sweep__host(void **state) {
-    (void)state;
+TEST(test_control_sweep__host) {
     sweep_on_host("record and replay", record_and_replay);
     sweep_on_host("misuse", misuse);
 }
 
-static void test_control_sweep__cuda(void **state) {
-    (void)state;
+TEST(test_control_sweep__cuda) {
     sweep_on_cuda("record and replay on CUDA 13.0", 13000, record_and_replay);
     sweep_on_cuda("misuse on CUDA 13.0", 13000, misuse);
 }
 
 // Where ELSE and SWITCH are built of several IFs.
-static void test_control_sweep__older_cuda(void **state) {
-    (void)state;
+TEST(test_control_sweep__older_cuda) {
     sweep_on_cuda("record and replay on CUDA 12.4", 12040, record_and_replay);
 }
 

@@ -88,8 +88,7 @@ static rondo_status run_again(rondo_executor *executor) {
     return run_once(executor, 3, true);
 }
 
-static void test_counted_sweep__fake(void **state) {
-    (void)state;
+TEST(test_counted_sweep__fake) {
     executor_sweep_on_fake("counted",
                            &(executor_sweep){work, run_again, 1, .dense = 100, .count_min = 100});
 }

@@ -253,24 +253,20 @@ static void sweep_scenario(const char *name, scenario run) {
     sweep(name, &subject);
 }
 
-static void test_cuda_sweep__eager_work(void **state) {
-    (void)state;
+TEST(test_cuda_sweep__eager_work) {
     sweep_scenario("eager work", work_eagerly);
 }
 
-static void test_cuda_sweep__capture_and_replay(void **state) {
-    (void)state;
+TEST(test_cuda_sweep__capture_and_replay) {
     sweep_scenario("capture and replay", replay);
 }
 
-static void test_cuda_sweep__public_graph(void **state) {
-    (void)state;
+TEST(test_cuda_sweep__public_graph) {
     const sweep_subject subject = {.run = embed};
     sweep("public graph", &subject);
 }
 
-static void test_cuda_sweep__compiled_kernels(void **state) {
-    (void)state;
+TEST(test_cuda_sweep__compiled_kernels) {
     int32_t version = 0;
     if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
         print_message("skipped: %s\n", rondo_error_get_last()->message);

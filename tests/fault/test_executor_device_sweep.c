@@ -106,8 +106,7 @@ static const row rows[] = {
     {"f32, checked", RONDO_DTYPE_F32, 2, RONDO_GRAPHS_AUTO},
 };
 
-static void test_executor_device_sweep__fake(void **state) {
-    (void)state;
+TEST(test_executor_device_sweep__fake) {
     setenv("RONDO_CACHE_DIR", "", 1);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         const sweep_subject subject = {
@@ -117,8 +116,7 @@ static void test_executor_device_sweep__fake(void **state) {
     }
 }
 
-static void test_executor_device_sweep__host(void **state) {
-    (void)state;
+TEST(test_executor_device_sweep__host) {
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         const sweep_subject subject = {.run = run_round, .data = &rows[r], .dense = 60};
         const size_t points = sweep_allocations(&subject, "host");

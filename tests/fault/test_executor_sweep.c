@@ -165,35 +165,29 @@ static void sweep(const char *folder, rondo_dtype dtype) {
     free_fixture(&f);
 }
 
-static void test_executor_sweep__branch_and_loop(void **state) {
-    (void)state;
+TEST(test_executor_sweep__branch_and_loop) {
     sweep("tests/models/branch_and_loop", RONDO_DTYPE_F32);
 }
 
-static void test_executor_sweep__half_precision(void **state) {
-    (void)state;
+TEST(test_executor_sweep__half_precision) {
     sweep("tests/cli/models/norm", RONDO_DTYPE_F16);
 }
 
-static void test_executor_sweep__gpt(void **state) {
-    (void)state;
+TEST(test_executor_sweep__gpt) {
     sweep("tests/models/gpt_mini", RONDO_DTYPE_F32);
 }
 
 // Strings, sequences, optionals; trees, labels and a ZipMap.
-static void test_executor_sweep__words_and_lists(void **state) {
-    (void)state;
+TEST(test_executor_sweep__words_and_lists) {
     sweep("tests/models/words_and_lists", RONDO_DTYPE_F32);
 }
 
-static void test_executor_sweep__flower_trees(void **state) {
-    (void)state;
+TEST(test_executor_sweep__flower_trees) {
     sweep("tests/models/flower_trees", RONDO_DTYPE_F32);
 }
 
 // Ops that are planned when their shapes are known; their loss of precision, too.
-static void test_executor_sweep__found_rows(void **state) {
-    (void)state;
+TEST(test_executor_sweep__found_rows) {
     sweep("tests/models/found_rows", RONDO_DTYPE_F32);
     sweep("tests/models/found_rows", RONDO_DTYPE_F16);
 }

@@ -64,16 +64,14 @@ static void prepare_fake(void) {
     fake_cuda_install_compiler();
 }
 
-static void test_flow_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_flow_sweep__fake_driver) {
     const sweep_subject subject = {.run = run_round, .prepare = prepare_fake};
     setenv("RONDO_CACHE_DIR", "", 1);
     const sweep_count count = sweep_on_fake("control flow in a model", &subject);
     assert_true(count.driver_calls > 100 && count.allocations > 100);
 }
 
-static void test_flow_sweep__host(void **state) {
-    (void)state;
+TEST(test_flow_sweep__host) {
     const sweep_subject subject = {.run = run_round};
     const size_t points = sweep_allocations(&subject, "host");
     print_message("host: swept %zu points\n", points);

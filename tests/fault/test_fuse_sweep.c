@@ -74,33 +74,27 @@ static void sweep_model(const char *folder, bool is_half) {
     rondo_program_destroy(source);
 }
 
-static void test_fuse_sweep__vit(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__vit) {
     sweep_model("tests/models/vit_mini", false);
 }
 
-static void test_fuse_sweep__convnext(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__convnext) {
     sweep_model("tests/models/convnext_mini", true);
 }
 
-static void test_fuse_sweep__unet(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__unet) {
     sweep_model("tests/models/unet_mini", true);
 }
 
-static void test_fuse_sweep__bert(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__bert) {
     sweep_model("tests/models/bert_mini", false);
 }
 
-static void test_fuse_sweep__shortcut(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__shortcut) {
     sweep_model("tests/models/shortcut_mini", true);
 }
 
-static void test_fuse_sweep__gpt2(void **state) {
-    (void)state;
+TEST(test_fuse_sweep__gpt2) {
     sweep_model("tests/models/gpt2_mini", true);
 }
 

@@ -138,13 +138,11 @@ static void sweep(const char *name, scenario run) {
     assert_true(points > 15);
 }
 
-static void test_host_sweep__eager_work(void **state) {
-    (void)state;
+TEST(test_host_sweep__eager_work) {
     sweep("eager work", work_eagerly);
 }
 
-static void test_host_sweep__capture_and_replay(void **state) {
-    (void)state;
+TEST(test_host_sweep__capture_and_replay) {
     sweep("capture and replay", capture_and_replay);
 }
 

@@ -171,15 +171,13 @@ static const sweep_subject subject = {
     .codes = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
               RONDO__CU_ERROR_LAUNCH_FAILED}};
 
-static void test_interop_sweep__host(void **state) {
-    (void)state;
+TEST(test_interop_sweep__host) {
     size_t points = sweep_allocations(&subject, "host");
     print_message("host: swept %zu allocations\n", points);
     assert_true(points > 60);
 }
 
-static void test_interop_sweep__cuda(void **state) {
-    (void)state;
+TEST(test_interop_sweep__cuda) {
     sweep_count count = sweep_on_fake("cuda", &subject);
     assert_true(count.allocations > 40 && count.driver_calls > 300);
 }

@@ -177,15 +177,13 @@ static const sweep_subject subject = {
     .codes = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
               RONDO__CU_ERROR_LAUNCH_FAILED}};
 
-static void learning_survives_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(learning_survives_on_the_fake_driver) {
     const sweep_count count = sweep_on_fake("learned steps", &subject);
     assert_true(count.driver_calls > 100);
     assert_true(count.allocations > 100);
 }
 
-static void learning_survives_on_the_host(void **state) {
-    (void)state;
+TEST(learning_survives_on_the_host) {
     assert_true(sweep_allocations(&subject, "host") > 100);
 }
 

@@ -84,8 +84,7 @@ static rondo_status import_and_copy(const uint8_t *bytes, size_t count) {
     return status;
 }
 
-static void test_onnx_import__every_allocation_fails_once(void **state) {
-    (void)state;
+TEST(test_onnx_import__every_allocation_fails_once) {
     model_builder builder;
     size_t count = 0;
     const uint8_t *bytes = build_model(&builder, &count);

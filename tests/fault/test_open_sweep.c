@@ -171,8 +171,7 @@ static void run_round(const sweep_point *point) {
     close_world(&w);
 }
 
-static void test_open_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_open_sweep__fake_driver) {
     const sweep_subject subject = {
         .run = run_round,
         .prepare = add_program_prepare_fake,
@@ -182,8 +181,7 @@ static void test_open_sweep__fake_driver(void **state) {
     assert_true(count.driver_calls > 300 && count.allocations > 300);
 }
 
-static void test_open_sweep__host(void **state) {
-    (void)state;
+TEST(test_open_sweep__host) {
     const sweep_subject subject = {.run = run_round};
     assert_true(sweep_allocations(&subject, "host") > 300);
 }

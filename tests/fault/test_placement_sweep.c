@@ -78,8 +78,7 @@ static rondo_status run_again(rondo_executor *executor) {
     return run_once(executor, true);
 }
 
-static void test_placement_sweep__fake(void **state) {
-    (void)state;
+TEST(test_placement_sweep__fake) {
     static const char *const places[] = {"cpu", "gpu:1"};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         g_place = places[i];

@@ -210,14 +210,12 @@ static void run_round(const sweep_point *point) {
 
 static const sweep_subject subject = {.run = run_round};
 
-static void test_pool_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_pool_sweep__fake_driver) {
     sweep_count count = sweep_on_fake("memory in captures", &subject);
     assert_true(count.driver_calls > 400 && count.allocations > 60);
 }
 
-static void test_pool_sweep__host(void **state) {
-    (void)state;
+TEST(test_pool_sweep__host) {
     size_t points = sweep_allocations(&subject, "host");
     print_message("memory in captures, host: swept %zu points\n", points);
     assert_true(points > 60);

@@ -93,16 +93,14 @@ static void run_round(const sweep_point *point) {
     rondo_device_release(r.device);
 }
 
-static void test_profile_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_profile_sweep__fake_driver) {
     // Most of the calls make and end the 256 pairs of events that wait to be used.
     const sweep_subject subject = {.run = run_round, .dense = 200};
     const sweep_count count = sweep_on_fake("a profile", &subject);
     assert_true(count.driver_calls > 10 && count.allocations > 10);
 }
 
-static void test_profile_sweep__host(void **state) {
-    (void)state;
+TEST(test_profile_sweep__host) {
     const sweep_subject subject = {.run = run_round};
     assert_true(sweep_allocations(&subject, "host") > 20);
 }

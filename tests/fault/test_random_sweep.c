@@ -357,38 +357,31 @@ static void sweep_on(const char *name, scenario run) {
     assert_true(count.driver_calls > 100 && count.allocations > 10);
 }
 
-static void test_random_sweep__eager_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__eager_on_the_fake_driver) {
     sweep_on("random, eager", work_eagerly);
 }
 
-static void test_random_sweep__graphs_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__graphs_on_the_fake_driver) {
     sweep_on("random, in graphs", work_in_graphs);
 }
 
-static void test_random_sweep__bodies_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__bodies_on_the_fake_driver) {
     sweep_on("random, in bodies", work_in_bodies);
 }
 
-static void test_random_sweep__recorded_graphs_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__recorded_graphs_on_the_fake_driver) {
     sweep_on("random, in recorded graphs", work_in_recorded_graphs);
 }
 
-static void test_random_sweep__many_streams_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__many_streams_on_the_fake_driver) {
     sweep_on("random, on many streams", work_on_many_streams);
 }
 
-static void test_random_sweep__programs_on_the_fake_driver(void **state) {
-    (void)state;
+TEST(test_random_sweep__programs_on_the_fake_driver) {
     sweep_on("random, in programs", work_in_programs);
 }
 
-static void test_random_sweep__host(void **state) {
-    (void)state;
+TEST(test_random_sweep__host) {
     static const scenario scenarios[] = {work_eagerly,         work_in_graphs,
                                          work_in_bodies,       work_in_recorded_graphs,
                                          work_on_many_streams, work_in_programs};

@@ -61,8 +61,7 @@ static void work(executor_world *w, const char *device_name) {
     assert_int_equal(copied.weights.count, 4 * WEIGHTS);
 }
 
-static void test_spill_sweep__fake(void **state) {
-    (void)state;
+TEST(test_spill_sweep__fake) {
     executor_sweep_on_fake("weights",
                            &(executor_sweep){work, run_once, 1, .dense = 60, .count_min = 50});
 }

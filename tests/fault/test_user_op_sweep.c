@@ -59,8 +59,7 @@ static void run_round(const sweep_point *point) {
 
 static const char *const faults[] = {"wait", "wait_silently", "once"};
 
-static void test_user_op_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_user_op_sweep__fake_driver) {
     OK(user_ops_register());
     for (size_t f = 0; f < sizeof faults / sizeof *faults; ++f) {
         const sweep_subject subject = {.run = run_round, .data = faults[f]};
@@ -69,8 +68,7 @@ static void test_user_op_sweep__fake_driver(void **state) {
     }
 }
 
-static void test_user_op_sweep__host(void **state) {
-    (void)state;
+TEST(test_user_op_sweep__host) {
     OK(user_ops_register());
     for (size_t f = 0; f < sizeof faults / sizeof *faults; ++f) {
         const sweep_subject subject = {.run = run_round, .data = faults[f]};

@@ -134,15 +134,13 @@ static void run_round(const sweep_point *point) {
     close_world(&w);
 }
 
-static void test_weight_sweep__fake_driver(void **state) {
-    (void)state;
+TEST(test_weight_sweep__fake_driver) {
     const sweep_subject subject = {.run = run_round};
     const sweep_count count = sweep_on_fake("weights", &subject);
     assert_true(count.driver_calls > 10 && count.allocations > 10);
 }
 
-static void test_weight_sweep__host(void **state) {
-    (void)state;
+TEST(test_weight_sweep__host) {
     const sweep_subject subject = {.run = run_round};
     assert_true(sweep_allocations(&subject, "host") > 10);
 }
@@ -155,8 +153,7 @@ static rondo_status refuse(const rondo__weight_want *want, void *bytes) {
     return RONDO_STATUS_UNSUPPORTED;
 }
 
-static void test_weight_sweep__what_is_not_shared(void **state) {
-    (void)state;
+TEST(test_weight_sweep__what_is_not_shared) {
     world w = {.device_name = "host"};
     open_world(&w);
     rondo_tensor borrowed = w.constant;

@@ -32,8 +32,7 @@ static void ignore_line(void *user_data, rondo_log_level level, const char *mess
     (void)message;
 }
 
-static void run_rounds(void **state) {
-    (void)state;
+TEST(run_rounds) {
     rondo_device *device;
     size_t pairs = 0;
     size_t wrong = 0;

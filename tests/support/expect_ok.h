@@ -4,15 +4,10 @@
 #ifndef RONDO_TESTS_SUPPORT_EXPECT_OK_H
 #define RONDO_TESTS_SUPPORT_EXPECT_OK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/status.h"
+#include "support/test.h"
 
 #define OK(call) expect_ok((call), #call, __FILE__, __LINE__)
 

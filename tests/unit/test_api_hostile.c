@@ -1,18 +1,12 @@
 // Arguments that no public call takes: each pointer NULL in turn, sizes and counts that cannot be,
-// numbers that are no enumerator, structs of another size. The table has a row for each function of
-// the headers; what a row lacks is found by reading them.
+// numbers that are no enumerator, structs of another size. Each function of the headers has a row.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
+#include "support/test.h"
 
 #define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
@@ -71,6 +65,7 @@ static const void *resize(const void *good, size_t bytes, size_t size) {
 // Objects that a call makes though an argument was wrong.
 typedef struct made {
     rondo_builder *builder, *body;
+    rondo_communicator *ranks;
     rondo_program *program;
     rondo_device *device;
     rondo_stream *stream;
@@ -271,6 +266,7 @@ static void drop_made(void) {
     rondo_stream_destroy(m->stream);
     rondo_event_destroy(m->event);
     rondo_executor_destroy(m->executor);
+    rondo_communicator_destroy(m->ranks);
     rondo_graph_destroy(m->graph);
     rondo_graph_cache_destroy(m->cache);
     rondo_learned_destroy(m->learned);
@@ -570,11 +566,15 @@ static void close_scene(void) {
       (P(s.builder), P("x"), P(one_x), P(one_new), N(1), S(rondo_gradient_options)))               \
     X(rondo_builder_minimize, (P(s.builder), P("x"), S(rondo_minimize_options)))                   \
     X(rondo_builder_add_adapters, (P(s.builder), P(one_x), N(1), 1))                               \
+    X(rondo_find_ranks, (W(rondo_ranks)))                                                          \
+    X(rondo_communicator_create, (P(s.device), S(rondo_communicator_options), P(&s.out.ranks)))    \
+    V(rondo_communicator_destroy, (NULL))                                                          \
     X(rondo_op_set_gradient, (P("test"), P("Nothing"), P(no_gradient), O(&s)))                     \
     X(rondo_checkpoint_save, (P(s.executor), P("no/such/folder/none")))                            \
     X(rondo_checkpoint_load, (P(s.executor), P("no/such/folder/none")))                            \
     X(rondo_executor_get_trained, (P(s.executor), P(s.program), P(&s.out.program)))                \
     X(rondo_op_register, (W(rondo_op_definition)))                                                 \
+    X(rondo_builder_add_all_reduce, (P(s.builder), E(0), P(one_x), P(one_new), N(1)))              \
     V(rondo_op_get_name, (NULL))                                                                   \
     V(rondo_op_get_data, (NULL))                                                                   \
     V(rondo_op_get_version, (NULL))                                                                \
@@ -713,8 +713,7 @@ static int run_row(const struct row *row) {
     }
 }
 
-static void test_api_hostile__every_call_refuses_what_cannot_be(void **state) {
-    (void)state;
+TEST(test_api_hostile__every_call_refuses_what_cannot_be) {
     int failures = 0;
     rondo_log_set_level(RONDO_LOG_ERROR);
     for (size_t i = 0; i < ROW_COUNT; ++i) {
@@ -763,8 +762,7 @@ static int look_through(const char *path) {
     return missing;
 }
 
-static void test_api_hostile__every_function_has_a_row(void **state) {
-    (void)state;
+TEST(test_api_hostile__every_function_has_a_row) {
     static const char *const headers[] = {"allocator",  "builder",        "control",
                                           "copy",       "device",         "dlpack",
                                           "executor",   "executor_state", "executor_stream",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Iterator, Optional
 
+from .._library import InvalidError
 from ..device import Stream
 from ..graphs import Graph
 from ..memory import Pool
@@ -47,6 +48,8 @@ def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) 
     """In the block `foreign` is cupy's current stream, and what cupy allocates is taken from the
     pool, which on a stream that records is memory of the graph."""
     import cupy
+    if isinstance(pool, Graph):
+        raise InvalidError("pool: a rondo.Pool; graphs share what cupy frees by arena=")
     pool = pool or Pool(stream.device)
     with foreign, cupy.cuda.using_allocator(make_allocator(pool, stream)):
         yield

@@ -14,9 +14,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Union
 
-from .._library import UnavailableError, UnsupportedError, check, lib
+from .._library import InvalidError, UnavailableError, UnsupportedError, check, lib
 from ..device import Stream
 from ..graphs import Graph
 from ..memory import Pool
@@ -64,20 +64,35 @@ def _index(stream: Stream) -> int:
     return int(stream.device.name.partition(":")[2] or 0)
 
 
+def _get_memory(graph: Graph) -> Any:
+    """What `recording` has left on a graph."""
+    memory = graph._keeps.memory
+    if memory is None or len(memory) != 3:
+        raise InvalidError("pool: the graph has no memory of torch's to lend; it is closed, or was not "
+                           "captured on a stream of torch's")
+    return memory
+
+
 @contextlib.contextmanager
-def recording(foreign: Any, stream: Stream, graph: Graph, pool: Optional[Pool]) -> Iterator[None]:
+def recording(foreign: Any, stream: Stream, graph: Graph,
+              pool: Union[Pool, Graph, None]) -> Iterator[None]:
     """In the block `foreign` is torch's current stream, and what torch allocates is taken from the
     pool, which on a stream that records is memory of the graph. It stays until the graph is reset.
+
+    pool   of another graph: what torch has freed there, and new memory.
 
     torch routes the allocations of this thread alone, so backward passes run on it, too. This comes
     before the capture's begin: torch keeps pools that are entered inside of captures by its graphs.
     """
     import torch
     helper = _load()
-    pool = pool or Pool(stream.device)
-    allocator = torch.cuda.memory.CUDAPluggableAllocator(
-        allocator_path(), "rondo_torch_allocate", "rondo_torch_free")
-    memory = torch.cuda.MemPool(allocator.allocator())
+    if isinstance(pool, Graph):
+        memory, allocator, pool = _get_memory(pool)
+    else:
+        pool = pool or Pool(stream.device)
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(
+            allocator_path(), "rondo_torch_allocate", "rondo_torch_free")
+        memory = torch.cuda.MemPool(allocator.allocator())
     check(helper.rondo_torch_attach(stream.native, _index(stream), stream.handle, pool.handle))
     try:
         with (torch.cuda.stream(foreign), torch.autograd.set_multithreading_enabled(False),

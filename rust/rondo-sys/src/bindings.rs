@@ -2852,6 +2852,11 @@ extern "C" {
 pub struct rondo_executor {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_communicator {
+    _unused: [u8; 0],
+}
 pub type rondo_graphs_mode = i32;
 pub const RONDO_GRAPHS_AUTO: _bindgen_ty_38 = 0;
 pub const RONDO_GRAPHS_ON: _bindgen_ty_38 = 1;
@@ -2912,6 +2917,7 @@ pub struct rondo_executor_options {
     pub tuning_file: *const ::std::os::raw::c_char,
     pub weight_limit_bytes: u64,
     pub workers: *mut rondo_workers,
+    pub communicator: *mut rondo_communicator,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
@@ -3388,6 +3394,8 @@ pub struct rondo_minimize_options {
     pub train_count: usize,
     pub recompute: *const *const ::std::os::raw::c_char,
     pub recompute_count: usize,
+    pub average_ranks: bool,
+    pub bucket_bytes: usize,
 }
 impl Default for rondo_minimize_options {
     fn default() -> Self {
@@ -3411,6 +3419,76 @@ extern "C" {
         patterns: *const *const ::std::os::raw::c_char,
         count: usize,
         rank: i64,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_ranks {
+    pub struct_size: usize,
+    pub rank: i32,
+    pub size: i32,
+    pub local_rank: i32,
+    pub local_size: i32,
+    pub launcher: *const ::std::os::raw::c_char,
+}
+impl Default for rondo_ranks {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_find_ranks(out_ranks: *mut rondo_ranks) -> rondo_status;
+}
+pub type rondo_transport = i32;
+pub const RONDO_TRANSPORT_AUTO: _bindgen_ty_45 = 0;
+pub const RONDO_TRANSPORT_NCCL: _bindgen_ty_45 = 1;
+pub const RONDO_TRANSPORT_MPI: _bindgen_ty_45 = 2;
+pub const RONDO_TRANSPORT_SOCKETS: _bindgen_ty_45 = 3;
+pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_communicator_options {
+    pub struct_size: usize,
+    pub rank: i32,
+    pub size: i32,
+    pub meeting: *const ::std::os::raw::c_char,
+    pub transport: rondo_transport,
+    pub wait_ms: u64,
+}
+impl Default for rondo_communicator_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_communicator_create(
+        device: *mut rondo_device,
+        options: *const rondo_communicator_options,
+        out_communicator: *mut *mut rondo_communicator,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_communicator_destroy(communicator: *mut rondo_communicator);
+}
+pub type rondo_reduction = i32;
+pub const RONDO_REDUCTION_SUM: _bindgen_ty_46 = 0;
+pub const RONDO_REDUCTION_AVERAGE: _bindgen_ty_46 = 1;
+pub type _bindgen_ty_46 = ::std::os::raw::c_uint;
+extern "C" {
+    pub fn rondo_builder_add_all_reduce(
+        builder: *mut rondo_builder,
+        reduction: rondo_reduction,
+        inputs: *const *const ::std::os::raw::c_char,
+        outputs: *const *const ::std::os::raw::c_char,
+        count: usize,
     ) -> rondo_status;
 }
 extern "C" {

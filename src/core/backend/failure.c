@@ -23,6 +23,10 @@ void rondo__host_report_failure(void) {
     }
 }
 
+bool rondo__host_has_failure(void) {
+    return current_slot != NULL && atomic_load(&current_slot->state) != SLOT_EMPTY;
+}
+
 void rondo__failure_put(rondo__failure_slot *slot) {
     int expected = SLOT_EMPTY;
     if (atomic_compare_exchange_strong(&slot->state, &expected, SLOT_BUSY)) {

@@ -7,6 +7,7 @@
 #define RONDO_BACKEND_FAILURE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "rondo/status.h"
 
@@ -21,6 +22,8 @@ typedef struct rondo__failure_slot {
 // the next synchronize of that stream (on CUDA: of anything on the device) fails with it. The first
 // failure wins; outside of a host function this does nothing.
 void rondo__host_report_failure(void);
+// In a host function: whether one before it has failed, so that what it reads may be garbage.
+bool rondo__host_has_failure(void);
 
 // For backends: this thread's reports go to `slot` from now on; returns the former one.
 rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);

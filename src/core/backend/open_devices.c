@@ -15,7 +15,7 @@
 #include "base/log/hook.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static rondo_device **open_devices;  // guarded by registry_lock

@@ -37,9 +37,9 @@
 #include "base/futex.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
-#include "base/reference.h"
 #include "base/thread.h"
 #include "base/thread_count.h"
+#include "base/use_count.h"
 
 enum {
     BOARD_COUNT = 16,  // loops at once; further ones are not shared

@@ -6,7 +6,7 @@
 #include "backend/check.h"
 #include "base/log/hook.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
 

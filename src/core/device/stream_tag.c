@@ -34,7 +34,7 @@
 
 #include "backend/check.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
 
 struct rondo__stream_tag {

@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "pool/arena.h"
 
 typedef struct share {

@@ -5,7 +5,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "base/write_struct.h"
 #include "capture/addresses.h"
 #include "device/stream_tag.h"

@@ -5,7 +5,7 @@
 #include "backend/check.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/forbid.h"
 #include "device/device.h"
 #include "device/stream_tag.h"

@@ -33,8 +33,8 @@
 
 #include "backend/check.h"
 #include "base/memory.h"
-#include "base/reference.h"
 #include "base/thread.h"
+#include "base/use_count.h"
 #include "core_cu_sources.h"
 #include "device/device.h"
 #include "device/stream_tag.h"

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 enum { STORAGE_ALIGNMENT = 64 };
 

@@ -498,6 +498,11 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
     RETURN_IF_ERROR(check_stream(executor, stream));
+    if (executor->options.communicator != NULL) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "the executor runs with other ranks, who could not compare what replays "
+                          "of the program's own graph do; let it run by itself");
+    }
     rondo__unit *active = executor->variants.active;
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);

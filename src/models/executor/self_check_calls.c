@@ -17,6 +17,9 @@ rondo_status rondo_executor_self_check(rondo_executor *executor, const rondo_bin
                           "graphs are off, so nothing is replayed; allow them with "
                           "rondo_executor_set_graphs");
     }
+    if (executor->options.communicator != NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "a checked run computes twice, and other ranks would not");
+    }
     RETURN_IF_ERROR(rondo__self_check_begin_report(executor));
     rondo_status status = rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count);
     rondo__self_check_end_report(executor);

@@ -10,7 +10,7 @@
 #include "base/float_scope.h"
 #include "base/memory.h"
 #include "base/read_options.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
 #include "device/device.h"
 #include "executor/state/arena_plan.h"

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log/hook.h"
+#include "kernel/all_reduce_kernel.h"
 #include "kernel/random_kernel.h"
 #include "kernel/user_kernel.h"
 #include "op/draws.h"
@@ -34,6 +35,9 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
         return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
     }
     RETURN_IF_ERROR(check_shapes(request));
+    if (request->op->def->id == RONDO__FUSED_AllReduce) {
+        return rondo__kernel_prepare_all_reduce(request, out_kernel);
+    }
     if (rondo__op_draws(request->op, request->inputs, request->input_count)) {
         return rondo__kernel_prepare_random(request, out_kernel);
     }
@@ -66,7 +70,8 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     rondo__kernel *kernel = NULL;
     rondo_error saved;
     const bool is_made_elsewhere =
-        request->op->def->compute == NULL || (request->op->def->flags & RONDO__OP_USER) != 0 ||
+        request->op->def->compute == NULL || request->op->def->id == RONDO__FUSED_AllReduce ||
+        (request->op->def->flags & RONDO__OP_USER) != 0 ||
         rondo__op_draws(request->op, request->inputs, request->input_count);
     if (is_made_elsewhere || rondo_device_is_host(request->device)) {
         return;

@@ -39,6 +39,8 @@ typedef struct rondo__kernel_request {
     const rondo__tensor_info *outputs;  // dtype NONE: not wanted
     bool use_reference;                 // host only: the plain C reference, nothing tuned
     rondo_generator *generator;         // for ops that draw; the kernel retains it
+    rondo_communicator *communicator;   // for collectives; outlives the kernel. NULL: none
+    bool is_in_body;                    // of a control op
     rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
@@ -50,13 +52,14 @@ typedef struct rondo__kernel_request {
     uint64_t constant_bytes;   // of all that runs with it; 0: not known
 } rondo__kernel_request;
 
-// An output that holds what an input does, and new rows between or behind. It may lie where that
-// input lies: then the new rows are all that is written there.
+// An output that holds what an input does, and new rows between or behind, or that is made of that
+// input's elements one by one. It may lie where that input lies: then new rows are all that is
+// written there.
 typedef struct rondo__kernel_kept {
     int32_t input, output;
 } rondo__kernel_kept;
 
-enum { RONDO__KERNEL_KEPT_MAX = 2 };  // keys and values
+enum { RONDO__KERNEL_KEPT_MAX = 24 };  // keys and values; variables
 
 // Moves that a kernel can do without, for the executor to ask (executor/compile/skipped_moves.h).
 // Each is NULL where the kernel needs the move.

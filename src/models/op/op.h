@@ -355,6 +355,8 @@ struct rondo__op_def {
     X(space_to_depth)         \
     X(byte_fused)             \
     X(concat_fused)           \
+    X(all_reduce)             \
+    X(update)                 \
     X(attention)              \
     X(attention_family)       \
     X(linear_attention)

@@ -56,18 +56,21 @@
     X(OP, Tan) X(OP, Tanh) X(OP, TensorScatter) X(OP, TfIdfVectorizer) X(OP, ThresholdedRelu) \
     X(OP, Tile) X(OP, TopK) X(OP, Transpose) X(OP, Trilu) X(OP, Unique) X(OP, Unsqueeze) \
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
-    X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) X(FUSED, Conv) \
-    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, GlobalAveragePool) \
+    X(FUSED, AllReduce) X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) \
+    X(FUSED, Conv) \
+    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
+    X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
     X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
-    X(FUSED, Transfer) \
+    X(FUSED, Transfer) X(FUSED, Update) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \
     X(ML, Imputer) X(ML, LabelEncoder) X(ML, LinearClassifier) X(ML, LinearRegressor) \
     X(ML, Normalizer) X(ML, OneHotEncoder) X(ML, SVMClassifier) X(ML, SVMRegressor) \
     X(ML, Scaler) X(ML, TreeEnsemble) X(ML, TreeEnsembleClassifier) X(ML, TreeEnsembleRegressor) \
     X(ML, ZipMap) \
-    X(MS, Attention) X(MS, DecoderMaskedMultiHeadAttention) X(MS, DynamicQuantizeLSTM) \
+    X(MS, Attention) X(MS, CropAndResize) X(MS, DecoderMaskedMultiHeadAttention) \
+    X(MS, DynamicQuantizeLSTM) \
     X(MS, FusedMatMul) X(MS, GatherBlockQuantized) X(MS, GroupQueryAttention) X(MS, Inverse) \
     X(MS, MatMulNBits) X(MS, MoE) X(MS, MultiHeadAttention) X(MS, QMoE) X(MS, RotaryEmbedding) \
     X(MS, Tokenizer) X(MS, TransposeMatMul) \

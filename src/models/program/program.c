@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
 #include "base/text.h"
+#include "base/use_count.h"
 #include "base/write_struct.h"
 #include "program/program.h"
 

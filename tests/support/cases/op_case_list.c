@@ -148,6 +148,24 @@ const op_case op_cases[] = {
      "ops=Add,Relu,Mul,Tanh,Sub,Gelu operands=0,1,-1,3,-1,-1,4,2,-1,5,-1,-1,6,3,-1,7,-1,-1 "
      "alphas=0.0,0.0,0.0,0.0,0.0,0.0 betas=0.0,0.0,0.0,0.0,0.0,0.0",
      1},
+    {"rondo.Elementwise", 17, "T[5,321] T[5,321]",
+     "ops=Gate,Affine operands=0,1,-1,2,-1,-1 alphas=0.0,2.0 betas=0.0,0.5", 1},
+    // several tensors in one kernel, and their ends
+    {"rondo.Update", 17, "bool[]:=1 f32[1] f32[5] f32[5] f32[5] f32[3,700] f32[3,700] f32[3,700]",
+     "ops=Mul,Add,Affine,Sub operands=1,0,4,2,5,-1,3,6 alphas=0.0,0.0,0.25,0.0 "
+     "betas=0.0,0.0,-0.0,0.0 scalars=1 width=3 is_conditional=1 results=1,3 keeps=1,2",
+     4},
+    {"rondo.Update", 17, "bool[]:=0 f32[1] f32[5] f32[5] f32[1030] f32[1030]",
+     "ops=Mul,Add operands=1,0,3,2 alphas=0.0,0.0 betas=0.0,0.0 scalars=1 width=2 "
+     "is_conditional=1 results=1, keeps=1,",
+     2},
+    {"rondo.Update", 17, "f16[7] f32[7] f16[2,300] f32[2,300]",
+     "ops=Sqrt,Neg,Add operands=0,-1,0,-1,3,1 alphas=0.0,0.0,0.0 betas=0.0,0.0,0.0 scalars=0 "
+     "width=2 results=2, keeps=1,",
+     2},
+    {"rondo.Finite", 17, "f32[3] f16[9] f32[40,50]", "", 1},
+    {"rondo.Finite", 17, "f32[3] f16[9] f32[4]:=1,2,inf,4", "", 1},
+    {"rondo.Finite", 17, "f32[3] f16[5]:=1,2,3,4,nan f32[4]", "", 1},
     // f16 and f32 in one chain, as half precision makes them
     {"rondo.Elementwise", 17, "T[6,700]:n9 f32[700]",
      "ops=Saturate,Mul,Saturate operands=0,-1,-1,2,1,-1,3,-1,-1 alphas=0.0,0.0,0.0 "
@@ -739,6 +757,23 @@ const op_case op_cases[] = {
     {"ReduceSumSquare", 18, "i64[3,70]:n4e18 i64[1]:=1", "", 1},
     {"ArgMax", 13, "i64[3,70]:n4e18", "axis=1", 1},
     {"TopK", 11, "i64[3,40]:n4e18 i64[1]:=5", "", 2},
+    // loops of the host over any type: long ones, one element for all on either side, limits
+    {"Sin", 7, "f32[3,700]:n9000", "", 1},
+    {"Cos", 7, "f32[3,700]:n90000", "", 1},
+    {"Atan", 7, "f32[3,700]:n9", "", 1},
+    {"Mish", 18, "f32[3,700]:n60", "", 1},
+    {"Softplus", 1, "f32[3,700]:n60", "", 1},
+    {"Less", 13, "i64[4,600]:n9 i64[4,600]:n9", "", 1},
+    {"Greater", 13, "i32[700]:n9 i32[1]:=3", "", 1},
+    {"LessOrEqual", 16, "i64[1]:=3 i64[700]:n9", "", 1},
+    {"Equal", 13, "f32[700]:n3 f32[1]:=-0.0", "", 1},
+    {"Sub", 14, "i32[1]:=5 i32[9,70]:n9", "", 1},
+    {"Mul", 14, "i64[700]:n4e18 i64[700]:n4e18", "", 1},
+    {"Xor", 7, "bool[700]:i2 bool[700]:i2", "", 1},
+    {"Cast", 13, "f32[700]:n2e19", "to=7", 1},
+    {"Cast", 13, "f32[700]:n900", "to=6", 1},
+    {"Cast", 13, "i64[700]:n4e18", "to=6", 1},
+    {"Cast", 13, "f32[700]:n3", "to=9", 1},
     {"ScatterND", 18, "i64[4,3]:n4e18 i64[5,1]:i4 i64[5,3]:n4e18", "reduction=add", 1},
     {"ScatterElements", 18, "i64[4,3]:n4e18 i64[4,3]:i4 i64[4,3]:n4e18", "reduction=mul", 1},
 };

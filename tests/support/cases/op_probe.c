@@ -3,17 +3,14 @@
 #include "support/cases/op_probe.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "op/support.h"
 #include "rondo/status.h"
+#include "support/test.h"
 
 enum { LIST_MAX = 64 };
 

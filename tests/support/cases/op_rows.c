@@ -3,18 +3,14 @@
 #include "support/cases/op_rows.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "op/support.h"
+#include "support/test.h"
 #include "tensor/elements.h"
 
 enum { TENSOR_MAX = 18, WORD_MAX = 4096, VALUE_MAX = 1024 };

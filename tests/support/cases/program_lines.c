@@ -1,22 +1,18 @@
 // support/cases/program_lines.c — see program_lines.h.
 // SPDX-License-Identifier: Apache-2.0
+
 #include "support/cases/program_lines.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 #include "tensor/narrow.h"
 
 enum { WORDS_MAX = 24, INPUTS_MAX = 4, TEXT_BYTES = 512 };

@@ -628,11 +628,9 @@ rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rond
         *out_function = built_in.function;
         return fake_leave(code);
     }
-    // What a module brings along goes before the fake driver's kernels of that name.
-    const fake_module *brought = (fake_module *)(void *)module;
-    const bool has_code =
-        brought->code != NULL && emulated_find(brought->code, name).thread != NULL;
-    for (size_t i = 0; i < g_fake.kernel_count && !has_code; i++) {
+    void *code_of_module = ((fake_module *)(void *)module)->code;  // goes before the fake's own
+    const bool is_brought = code_of_module != NULL && emulated_find(code_of_module, name).thread;
+    for (size_t i = 0; i < g_fake.kernel_count && !is_brought; i++) {
         if (g_fake.kernels[i].name[0] == '\0' || strcmp(g_fake.kernels[i].name, name) == 0) {
             *out_function = (rondo__cu_function)(void *)&g_fake.kernels[i];
             return fake_leave(code);

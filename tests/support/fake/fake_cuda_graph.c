@@ -215,8 +215,8 @@ static void describe_arguments(const fake_node *node, rondo__cu_kernel_node *out
     static _Thread_local fake_node copy;
     copy = *node;
     size_t offset = 0;
-    for (size_t i = 0;
-         i < FAKE_PARAMETERS_MAX && fake_get_parameter(node->kernel, i, &offset) != 0; i++) {
+    for (size_t i = 0; i < FAKE_PARAMETERS_MAX && fake_get_parameter(node->kernel, i, &offset) != 0;
+         i++) {
         parameters[i] = copy.arguments + offset;
     }
     extra[0] = RONDO__CU_LAUNCH_BUFFER_POINTER;

@@ -1,18 +1,13 @@
 // The fake driver in place of the real one, inside a test program.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/cuda/compile/nvrtc.h"
 #include "base/memory.h"
 #include "rondo/status.h"
 #include "support/fake/fake_cuda_state.h"
+#include "support/test.h"
 
 static rondo__cuda_api g_api;
 

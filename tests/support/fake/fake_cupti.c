@@ -1,16 +1,14 @@
 // support/fake/fake_cupti.c — see fake_cupti.h.
 // SPDX-License-Identifier: Apache-2.0
+
 #include "support/fake/fake_cupti.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "support/fake/fake_cuda_state.h"
+#include "support/test.h"
 
 enum { DEPTH_MAX = 256, KINDS_MAX = 64, RECORD_BYTES = 256, CALLS_MAX = 1024 };
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "support/models/model_fixture.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
 void model_fixture_check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
         print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);

@@ -1,17 +1,14 @@
 // support/models/placed_program.c — see placed_program.h.
 // SPDX-License-Identifier: Apache-2.0
+
 #include "support/models/placed_program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 static void add_constants(rondo_builder *builder) {
     const int64_t whole[] = {2, 4};

@@ -1,19 +1,14 @@
 // Who broke a capture, where only two GPUs show it: on the fake driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 static rondo_device *g_first;
 static rondo_device *g_second;
@@ -48,8 +43,7 @@ static void check(rondo_stream *stream, rondo_graph *graph, void *memory, rondo_
 }
 
 // CUDA's global mode is the process's.
-static void test_backend_blame__calls_on_another_gpu_are_named(void **state) {
-    (void)state;
+TEST(test_backend_blame__calls_on_another_gpu_are_named) {
     fake_cuda_reset(&(fake_cuda_options){
         .device_count = 2, .driver_version = 13000, .has_get_proc_address = true});
     fake_cuda_install();

@@ -1,15 +1,9 @@
 // Graphs with branches on the host device: they run at the same time, and never before what they
 // depend on.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <stdatomic.h>
 
@@ -17,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "rondo/rondo.h"
+#include "support/test.h"
 
 // ---- at the same time ---------------------------------------------------------------------------
 
@@ -37,8 +32,7 @@ static void meet(void *data) {
     }
 }
 
-static void test_backend_branches__run_at_the_same_time(void **state) {
-    (void)state;
+TEST(test_backend_branches__run_at_the_same_time) {
     rondo_device *device;
     rondo_stream *stream;
     rondo_stream *side;
@@ -192,8 +186,7 @@ static void issue_random(random_graph *graph, recorder *r, uint32_t seed) {
     }
 }
 
-static void test_backend_branches__keep_every_dependency(void **state) {
-    (void)state;
+TEST(test_backend_branches__keep_every_dependency) {
     enum { GRAPH_COUNT = 60, REPLAY_COUNT = 25 };
     rondo_device *device;
     recorder r;
@@ -243,8 +236,7 @@ static void fail_on_helper(void *data) {
     rondo__host_report_failure();
 }
 
-static void test_backend_branches__failures_reach_the_replaying_stream(void **state) {
-    (void)state;
+TEST(test_backend_branches__failures_reach_the_replaying_stream) {
     rondo_device *device;
     rondo_stream *streams[4];
     rondo_event *event;

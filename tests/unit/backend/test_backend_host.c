@@ -1,15 +1,9 @@
 // The host backend from inside: rings that fill up, positions, failures of host functions, forks,
 // listings of devices.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/graph_object.h"
+#include "support/test.h"
 
 // The thread sanitizer ends a forked child that starts a thread.
 #if defined(__SANITIZE_THREAD__)
@@ -49,8 +44,7 @@ static void append_value(void *data) {
     arguments->list[arguments->index] = arguments->value + arguments->padding[499];
 }
 
-static void test_backend_host__a_full_ring_waits_and_keeps_order(void **state) {
-    (void)state;
+TEST(test_backend_host__a_full_ring_waits_and_keeps_order) {
     enum { COUNT = 20000 };
     rondo_device *device = open_host();
     rondo_stream *stream;
@@ -98,8 +92,7 @@ static void call(rondo_stream *stream, const note_arguments *arguments) {
 }
 
 // A replay that may be run by who asks for it is, unless the stream has something else to do.
-static void test_backend_host__replays_run_here(void **state) {
-    (void)state;
+TEST(test_backend_host__replays_run_here) {
     rondo_device *device = open_host();
     rondo_stream *stream, *other;
     rondo_graph *graph;
@@ -149,8 +142,7 @@ static void test_backend_host__replays_run_here(void **state) {
     rondo_device_release(device);
 }
 
-static void test_backend_host__devices_are_shared_and_named(void **state) {
-    (void)state;
+TEST(test_backend_host__devices_are_shared_and_named) {
     rondo_device *a = open_host();
     rondo_device *b = open_host();
     assert_ptr_equal(a, b);
@@ -177,8 +169,7 @@ static void test_backend_host__devices_are_shared_and_named(void **state) {
     assert_int_equal(rondo_device_open(NULL, &none), RONDO_STATUS_INVALID);
 }
 
-static void test_backend_host__listing_names_what_is_missing(void **state) {
-    (void)state;
+TEST(test_backend_host__listing_names_what_is_missing) {
     size_t count = 0;
     assert_int_equal(rondo_device_list(NULL, 0, &count), RONDO_STATUS_OK);
     assert_true(count >= 2);
@@ -202,8 +193,7 @@ static void fail_out_of_range(void *data) {
     rondo__host_report_failure();
 }
 
-static void test_backend_host__failures_of_functions_reach_the_wait(void **state) {
-    (void)state;
+TEST(test_backend_host__failures_of_functions_reach_the_wait) {
     rondo_device *device = open_host();
     rondo_stream *stream;
     rondo_stream *other;
@@ -233,8 +223,7 @@ static void test_backend_host__failures_of_functions_reach_the_wait(void **state
     rondo_device_release(device);
 }
 
-static void test_backend_host__a_forked_child_starts_afresh(void **state) {
-    (void)state;
+TEST(test_backend_host__a_forked_child_starts_afresh) {
 #ifdef HAS_THREAD_SANITIZER
     skip();
 #endif
@@ -288,8 +277,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
     rondo_device_release(device);
 }
 
-static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **state) {
-    (void)state;
+TEST(test_backend_host__a_lost_device_refuses_all_but_destroy) {
     rondo_device *device = open_host();
     rondo_stream *stream;
     rondo_event *event;

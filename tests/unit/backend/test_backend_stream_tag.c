@@ -2,16 +2,10 @@
 // after a stream that runs, records or is gone, and what that costs where it is not needed. That
 // the order holds is shown by conformance_random_shared.c.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,6 +16,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 typedef struct world {
     rondo_device *device;
@@ -98,8 +93,7 @@ static counts count_calls(void) {
 
 // ---- streams that are there -------------------------------------------------------------------
 
-static void test_backend_stream_tag__the_same_stream_costs_nothing(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__the_same_stream_costs_nothing) {
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_watch(w.follower);
@@ -109,8 +103,7 @@ static void test_backend_stream_tag__the_same_stream_costs_nothing(void **state)
     close_world(&w);
 }
 
-static void test_backend_stream_tag__a_stream_that_runs_gets_an_event(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__a_stream_that_runs_gets_an_event) {
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_watch(w.stream);
@@ -122,8 +115,7 @@ static void test_backend_stream_tag__a_stream_that_runs_gets_an_event(void **sta
     close_world(&w);
 }
 
-static void test_backend_stream_tag__places_are_left_by_watched_streams_alone(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__places_are_left_by_watched_streams_alone) {
     world w;
     open_world(&w);
     for (int i = 0; i < 3; ++i) {
@@ -152,8 +144,7 @@ static void test_backend_stream_tag__places_are_left_by_watched_streams_alone(vo
     close_world(&w);
 }
 
-static void test_backend_stream_tag__a_stream_that_records_has_its_place(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__a_stream_that_records_has_its_place) {
     for (int has_joined = 0; has_joined < 2; ++has_joined) {
         world w;
         open_world(&w);
@@ -172,8 +163,7 @@ static void test_backend_stream_tag__a_stream_that_records_has_its_place(void **
 }
 
 // A place that could not be left is missed only by those who want it.
-static void test_backend_stream_tag__without_a_place_it_is_said(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__without_a_place_it_is_said) {
     for (int what = 0; what < 2; ++what) {
         world w;
         open_world(&w);
@@ -247,8 +237,7 @@ static void begin_in_between(void *data) {
 }
 
 // Whenever the capture begins, it is not broken; and nobody takes an event in it for a wait.
-static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__a_wait_breaks_no_capture_that_begins) {
     static const struct {
         const char *call;
         void (*hook)(void *data);
@@ -282,8 +271,7 @@ static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void *
 
 // ---- streams that are gone --------------------------------------------------------------------
 
-static void test_backend_stream_tag__a_stream_that_was_waited_for_is_done(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__a_stream_that_was_waited_for_is_done) {
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_watch(w.stream);
@@ -299,8 +287,7 @@ static void test_backend_stream_tag__a_stream_that_was_waited_for_is_done(void *
     close_world(&w);
 }
 
-static void test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place) {
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_watch(w.stream);
@@ -319,8 +306,7 @@ static void test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place
 }
 
 // The place can be waited for, too, by the host.
-static void test_backend_stream_tag__what_is_left_is_waited_for_at_its_place(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__what_is_left_is_waited_for_at_its_place) {
     for (int is_watched = 0; is_watched < 2; ++is_watched) {
         world w;
         bool was_recorded;
@@ -347,8 +333,7 @@ static void test_backend_stream_tag__what_is_left_is_waited_for_at_its_place(voi
 }
 
 // One on which the capture began takes it along, and is waited for at once.
-static void test_backend_stream_tag__one_that_ends_its_capture_is_done(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__one_that_ends_its_capture_is_done) {
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_retain(w.stream);
@@ -361,8 +346,7 @@ static void test_backend_stream_tag__one_that_ends_its_capture_is_done(void **st
 }
 
 // A capture that is not Rondo's, and a wrapper of its stream goes in it.
-static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__one_that_left_none_needs_the_device) {
     world w;
     rondo_stream *wrapper;
     rondo__template *recorded = NULL;
@@ -393,8 +377,7 @@ static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **
 
 // The native stream of a wrapper goes on without it, so what somebody may still want to come after
 // is waited for.
-static void test_backend_stream_tag__wrappers_are_waited_for_where_somebody_asks(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__wrappers_are_waited_for_where_somebody_asks) {
     for (int is_remembered = 0; is_remembered < 2; ++is_remembered) {
         world w;
         rondo_stream *wrapper;
@@ -413,8 +396,7 @@ static void test_backend_stream_tag__wrappers_are_waited_for_where_somebody_asks
 
 // One that records cannot be waited for, but its place can; the legacy stream has none, and to wait
 // for it would break other captures.
-static void test_backend_stream_tag__wrappers_that_go_in_a_capture(void **state) {
-    (void)state;
+TEST(test_backend_stream_tag__wrappers_that_go_in_a_capture) {
     for (int is_legacy = 0; is_legacy < 2; ++is_legacy) {
         world w;
         rondo_stream *wrapper;

@@ -1,16 +1,11 @@
 // rondo/allocator.h: the library uses the program's heap, and gives everything back to it.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/rondo.h"
+#include "support/test.h"
 
 // Blocks of this heap have a mark in front, so that one of another heap is noticed.
 typedef struct mark {
@@ -65,8 +60,7 @@ static const rondo_allocator ours = {.struct_size = sizeof ours,
                                      .free = give_back,
                                      .user_data = &is_empty};
 
-static void test_base_allocator__all_of_it_goes_through_the_program(void **state) {
-    (void)state;
+TEST(test_base_allocator__all_of_it_goes_through_the_program) {
     assert_int_equal(rondo_set_allocator(NULL), RONDO_STATUS_INVALID);
     rondo_allocator part = ours;
     part.reallocate = NULL;

@@ -1,14 +1,8 @@
 // Budgets: what counts, for how long, and what happens at the limit; blocks and where they lie.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -17,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "rondo/tensor.h"
+#include "support/test.h"
 
 enum { MIB = 1 << 20 };
 
@@ -26,8 +21,7 @@ static rondo__budget *make_budget(uint64_t limit) {
     return budget;
 }
 
-static void test_base_budget__takes_up_to_the_limit(void **state) {
-    (void)state;
+TEST(test_base_budget__takes_up_to_the_limit) {
     rondo__budget *budget = make_budget(100);
     assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 60));
     assert_true(rondo__budget_take(budget, RONDO__OWNER_ARENA, 40));
@@ -51,8 +45,7 @@ static void test_base_budget__takes_up_to_the_limit(void **state) {
 }
 
 // What is refused names who holds the most then, of blocks, too.
-static void test_base_budget__a_refusal_names_the_largest_owner(void **state) {
-    (void)state;
+TEST(test_base_budget__a_refusal_names_the_largest_owner) {
     rondo__budget *budget = make_budget(1000);
     assert_false(rondo__budget_take(budget, RONDO__OWNER_STATE, 1001));
     assert_null(strstr(rondo_error_get_last()->message, "largest"));
@@ -95,8 +88,7 @@ static void *free_block(void *block) {
     return NULL;
 }
 
-static void test_base_budget__blocks_count_until_they_are_freed_anywhere(void **state) {
-    (void)state;
+TEST(test_base_budget__blocks_count_until_they_are_freed_anywhere) {
     rondo__budget *budget = make_budget(8 * MIB);
     rondo__budget *before = rondo__budget_enter(budget);
     void *small = rondo__block_allocate(1000, 64);
@@ -121,8 +113,7 @@ static void test_base_budget__blocks_count_until_they_are_freed_anywhere(void **
 }
 
 // Sanitizers watch the heap, where nothing is kept.
-static void test_base_budget__results_of_one_size_take_turns(void **state) {
-    (void)state;
+TEST(test_base_budget__results_of_one_size_take_turns) {
     rondo__budget *budget = make_budget(16 * MIB);
     rondo__budget *before = rondo__budget_enter(budget);
     const int64_t thread_bytes = rondo__memory_get_thread_bytes();
@@ -149,8 +140,7 @@ static void test_base_budget__results_of_one_size_take_turns(void **state) {
     rondo__budget_release(budget);
 }
 
-static void test_base_budget__a_tensor_names_its_shape_at_the_limit(void **state) {
-    (void)state;
+TEST(test_base_budget__a_tensor_names_its_shape_at_the_limit) {
     rondo__budget *budget = make_budget(MIB);
     rondo__budget *before = rondo__budget_enter(budget);
     rondo_tensor tensor;
@@ -166,8 +156,7 @@ static void test_base_budget__a_tensor_names_its_shape_at_the_limit(void **state
     rondo__budget_release(budget);
 }
 
-static void test_base_budget__blocks_are_aligned_and_zero(void **state) {
-    (void)state;
+TEST(test_base_budget__blocks_are_aligned_and_zero) {
     static const size_t sizes[] = {0, 1, 63, 4096, 255 * 1024, 300 * 1024, 3 * MIB};
     for (size_t alignment = 1; alignment <= 2 * MIB; alignment *= 2) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
@@ -186,8 +175,7 @@ static void test_base_budget__blocks_are_aligned_and_zero(void **state) {
     assert_int_equal(rondo_error_get_last()->status, RONDO_STATUS_NO_MEMORY);
 }
 
-static void test_base_budget__the_machine_has_memory(void **state) {
-    (void)state;
+TEST(test_base_budget__the_machine_has_memory) {
     assert_true(rondo__machine_get_memory() > 16 * MIB);
 }
 

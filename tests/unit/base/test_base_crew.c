@@ -2,21 +2,16 @@
 // several, by the caller alone where there are none, and no thread stays behind.
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "base/crew.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/thread_count.h"
+#include "support/test.h"
 
 enum { THREADS = 4, LARGE = 4 << 20, ITEM_BYTES = 64 };
 
@@ -72,8 +67,7 @@ static void expect_all_sizes(void) {
     }
 }
 
-static void test_base_crew__once(void **state) {
-    (void)state;
+TEST(test_base_crew__once) {
     expect_all_sizes();
     for (int32_t threads = 1; threads <= THREADS; ++threads) {
         const int32_t former = rondo__host_choose_thread_count(threads);
@@ -140,8 +134,7 @@ static size_t count_workers(size_t wanted) {
     return atomic_load(&m.came);
 }
 
-static void test_base_crew__threads(void **state) {
-    (void)state;
+TEST(test_base_crew__threads) {
     const size_t before = count_threads();
     const int32_t former = rondo__host_choose_thread_count(THREADS);
     assert_int_equal(count_workers(1), 1);  // no scope
@@ -169,8 +162,7 @@ static bool refuse(void *user_data) {
 }
 
 // Without memory for the crew the caller works, and no failure is recorded.
-static void test_base_crew__no_memory(void **state) {
-    (void)state;
+TEST(test_base_crew__no_memory) {
     const int32_t former = rondo__host_choose_thread_count(THREADS);
     rondo__memory_set_fault(refuse, NULL);
     rondo__crew_enter();

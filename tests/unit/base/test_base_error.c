@@ -1,23 +1,17 @@
 // The error record: written fresh, kept per thread, prefixed, saved and restored; the log.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
 
 #include "base/error.h"
 #include "base/log/logging.h"
+#include "support/test.h"
 
-static void test_base_error__record_is_fresh_and_complete(void **state) {
-    (void)state;
+TEST(test_base_error__record_is_fresh_and_complete) {
     uint64_t before = rondo_error_get_last()->sequence;
     rondo_status status = RONDO_FAIL(INVALID, "extent %d\nis too large", 7);
     const rondo_error *error = rondo_error_get_last();
@@ -38,8 +32,7 @@ static void test_base_error__record_is_fresh_and_complete(void **state) {
     assert_int_equal(error->sequence, before + 2);
 }
 
-static void test_base_error__op_is_named_once(void **state) {
-    (void)state;
+TEST(test_base_error__op_is_named_once) {
     (void)RONDO_FAIL(BAD_DATA, "shape mismatch");
     rondo__error_set_op("conv1");
     rondo__error_set_op("outer");
@@ -47,8 +40,7 @@ static void test_base_error__op_is_named_once(void **state) {
 }
 
 // What is too long loses its middle, at whole characters: what to do stands at the end.
-static void test_base_error__long_messages_keep_their_ends(void **state) {
-    (void)state;
+TEST(test_base_error__long_messages_keep_their_ends) {
     char names[900];
     for (size_t shift = 0; shift < 4; ++shift) {
         size_t length = 0;
@@ -73,8 +65,7 @@ static void test_base_error__long_messages_keep_their_ends(void **state) {
 }
 
 // Two names of 64 bytes, some numbers and what to do fit.
-static void test_base_error__messages_have_room(void **state) {
-    (void)state;
+TEST(test_base_error__messages_have_room) {
     char name[65];
     char expected[400];
     memset(name, 'n', sizeof name - 1);
@@ -88,8 +79,7 @@ static void test_base_error__messages_have_room(void **state) {
     assert_string_equal(rondo_error_get_last()->message, expected);
 }
 
-static void test_base_error__prefix_goes_in_front_and_is_cut(void **state) {
-    (void)state;
+TEST(test_base_error__prefix_goes_in_front_and_is_cut) {
     (void)RONDO_FAIL(BAD_DATA, "node \"%s\" is odd", "n");
     rondo__error_prefix("%s", "model.onnx");
     assert_string_equal(rondo_error_get_last()->message, "model.onnx: node \"n\" is odd");
@@ -104,8 +94,7 @@ static void test_base_error__prefix_goes_in_front_and_is_cut(void **state) {
                      sizeof rondo_error_get_last()->message - 1);
 }
 
-static void test_base_error__first_error_wins_over_cleanup(void **state) {
-    (void)state;
+TEST(test_base_error__first_error_wins_over_cleanup) {
     (void)RONDO_FAIL(NO_DEVICE_MEMORY, "first");
     rondo_error saved;
     rondo__error_save(&saved);
@@ -122,8 +111,7 @@ static void *read_other_thread(void *data) {
     return NULL;
 }
 
-static void test_base_error__threads_see_their_own_record(void **state) {
-    (void)state;
+TEST(test_base_error__threads_see_their_own_record) {
     (void)RONDO_FAIL(INTERNAL, "mine");
     rondo_error other;
     pthread_t thread;
@@ -134,8 +122,7 @@ static void test_base_error__threads_see_their_own_record(void **state) {
     assert_non_null(other.file);
 }
 
-static void test_base_error__status_names(void **state) {
-    (void)state;
+TEST(test_base_error__status_names) {
     assert_string_equal(rondo_status_get_name(RONDO_STATUS_OK), "OK");
     assert_string_equal(rondo_status_get_name(RONDO_STATUS_NO_DEVICE_MEMORY), "NO_DEVICE_MEMORY");
     assert_string_equal(rondo_status_get_name(99), "UNKNOWN");
@@ -156,8 +143,7 @@ static void record_message(void *user_data, rondo_log_level level, const char *m
     (void)RONDO_FAIL(INTERNAL, "a failure inside the sink");
 }
 
-static void test_base_error__log_goes_to_the_sink_and_keeps_the_record(void **state) {
-    (void)state;
+TEST(test_base_error__log_goes_to_the_sink_and_keeps_the_record) {
     sink_record record = {0};
     rondo_log_set_sink(record_message, &record);
     rondo_log_set_level(RONDO_LOG_INFO);

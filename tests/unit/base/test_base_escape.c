@@ -1,21 +1,16 @@
 // What a stranger's text may do to a terminal: nothing. The public call, and every way in which the
 // library itself shows such a text.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/log/logging.h"
 #include "base/text.h"
 #include "rondo/text.h"
+#include "support/test.h"
 
 // Everything that must not come through, as bytes.
 #define HOSTILE        \
@@ -35,8 +30,7 @@ static bool is_harmless(const char *text) {
     return true;
 }
 
-static void test_base_escape__each_kind_of_character(void **state) {
-    (void)state;
+TEST(test_base_escape__each_kind_of_character) {
     static const struct {
         const char *text;
         const char *shown;
@@ -73,8 +67,7 @@ static void test_base_escape__each_kind_of_character(void **state) {
     assert_string_equal(shown, "");
 }
 
-static void test_base_escape__cuts_between_characters(void **state) {
-    (void)state;
+TEST(test_base_escape__cuts_between_characters) {
     const char *text =
         "ab\x1b\xe7\xbd\x91"
         "cd";  // shown: ab \x1b (one character of 3) cd
@@ -115,8 +108,7 @@ static void keep_message(void *user_data, rondo_log_level level, const char *mes
     snprintf(logged, sizeof logged, "%s", message);
 }
 
-static void test_base_escape__record_and_log_are_harmless(void **state) {
-    (void)state;
+TEST(test_base_escape__record_and_log_are_harmless) {
     (void)RONDO_FAIL(BAD_DATA, "value \"%s\" is odd", HOSTILE);
     rondo__error_set_op(HOSTILE);
     rondo__error_prefix("%s", HOSTILE ".onnx");
@@ -130,8 +122,7 @@ static void test_base_escape__record_and_log_are_harmless(void **state) {
     assert_non_null(strstr(logged, "node \\x1b[31m"));
 }
 
-static void test_base_escape__long_messages_are_cut_between_characters(void **state) {
-    (void)state;
+TEST(test_base_escape__long_messages_are_cut_between_characters) {
     char name[600] = "";
     for (size_t i = 0; i + 4 < sizeof name; i += 3) {
         memcpy(name + i, "\xe7\xbd\x91", 4);
@@ -149,8 +140,7 @@ static void test_base_escape__long_messages_are_cut_between_characters(void **st
     assert_string_equal(message + strlen(message) - 4, "\xe7\xbd\x91\"");
 }
 
-static void test_base_escape__texts_and_json(void **state) {
-    (void)state;
+TEST(test_base_escape__texts_and_json) {
     rondo__text text = {0};
     rondo__text_append_escaped(&text, HOSTILE);
     assert_true(is_harmless(text.bytes));
@@ -168,8 +158,7 @@ static void test_base_escape__texts_and_json(void **state) {
     rondo__text_deinit(&text);
 }
 
-static void test_base_escape__fields_hold_whole_characters(void **state) {
-    (void)state;
+TEST(test_base_escape__fields_hold_whole_characters) {
     char field[12];
     rondo__text_fit(field, sizeof field, "layer3/gemm");
     assert_string_equal(field, "layer3/gemm");

@@ -1,14 +1,8 @@
 // Files mapped and written atomically, directories, shared libraries, the clock.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -17,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/library.h"
+#include "support/test.h"
 
 static char folder[64];
 
@@ -33,8 +28,7 @@ static int leave_folder(void **state) {
     return system(command);
 }
 
-static void test_base_file__written_bytes_are_mapped_back(void **state) {
-    (void)state;
+TEST(test_base_file__written_bytes_are_mapped_back) {
     char path[128];
     snprintf(path, sizeof path, "%s/data", folder);
     assert_int_equal(rondo__file_write_atomic(path, "first", 5), RONDO_STATUS_OK);
@@ -56,8 +50,7 @@ static void test_base_file__written_bytes_are_mapped_back(void **state) {
     assert_int_equal(count, 3);
 }
 
-static void test_base_file__empty_missing_and_odd_files(void **state) {
-    (void)state;
+TEST(test_base_file__empty_missing_and_odd_files) {
     char path[128];
     rondo__file file;
     snprintf(path, sizeof path, "%s/empty", folder);
@@ -81,8 +74,7 @@ static void test_base_file__empty_missing_and_odd_files(void **state) {
     assert_int_equal(rondo__file_write_atomic(path, "x", 1), RONDO_STATUS_UNAVAILABLE);
 }
 
-static void test_base_file__directories_are_made_with_parents(void **state) {
-    (void)state;
+TEST(test_base_file__directories_are_made_with_parents) {
     char path[128];
     snprintf(path, sizeof path, "%s/a/b//c/", folder);
     assert_int_equal(rondo__directory_create(path), RONDO_STATUS_OK);
@@ -97,8 +89,7 @@ static void test_base_file__directories_are_made_with_parents(void **state) {
     assert_int_equal(rondo__directory_create(path), RONDO_STATUS_UNAVAILABLE);
 }
 
-static void test_base_file__libraries_open_by_the_first_name_that_loads(void **state) {
-    (void)state;
+TEST(test_base_file__libraries_open_by_the_first_name_that_loads) {
     const char *const names[] = {"librondo-none.so.1", "libm.so.6"};
     char reason[128] = "untouched";
     rondo__library *library;
@@ -123,8 +114,7 @@ static void test_base_file__libraries_open_by_the_first_name_that_loads(void **s
     assert_string_equal(rondo_error_get_last()->message, reason);
 }
 
-static void test_base_file__clock_does_not_go_back(void **state) {
-    (void)state;
+TEST(test_base_file__clock_does_not_go_back) {
     uint64_t former = rondo__clock_now_ns();
     for (int i = 0; i < 1000; ++i) {
         uint64_t now = rondo__clock_now_ns();

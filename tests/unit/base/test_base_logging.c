@@ -1,20 +1,15 @@
 // Levels by room, records with their particulars, the log of transfers.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/log/logging.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 typedef struct seen {
     size_t count;
@@ -31,8 +26,7 @@ static void see(void *user_data, const rondo_log_record *record) {
     (void)snprintf(s->room, sizeof s->room, "%s", record->room);
 }
 
-static void test_base_logging__levels_by_room(void **state) {
-    (void)state;
+TEST(test_base_logging__levels_by_room) {
     static const char run[] = "../src/models/executor/run/run.c";
     static const char pool[] = "/home/me/src/rondo/src/pool/pool.c";
     static const char other[] = "src/core/graph/graph.c";
@@ -56,8 +50,7 @@ static void test_base_logging__levels_by_room(void **state) {
     assert_false(rondo__log_is_wanted_in(RONDO_LOG_INFO, run));
 }
 
-static void test_base_logging__records_say_when_who_and_where(void **state) {
-    (void)state;
+TEST(test_base_logging__records_say_when_who_and_where) {
     seen s = {0};
     struct timespec now;
     assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
@@ -75,8 +68,7 @@ static void test_base_logging__records_say_when_who_and_where(void **state) {
     rondo_log_set_record_sink(NULL, NULL);
 }
 
-static void test_base_logging__each_transfer_is_told(void **state) {
-    (void)state;
+TEST(test_base_logging__each_transfer_is_told) {
     seen s = {0};
     rondo_device *device = NULL;
     rondo_stream *stream = NULL;

@@ -1,17 +1,12 @@
 // A map by content with bounds: what is found, what is evicted and when, what failures leave.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/lru_map.h"
 #include "base/memory.h"
+#include "support/test.h"
 
 enum { VALUE_COUNT = 2000 };
 
@@ -72,8 +67,7 @@ static void assert_order(const rondo__lru_map *map, const char *expected) {
     assert_int_equal(count, map->stats.entry_count);
 }
 
-static void test_base_lru_map__keys_are_content(void **state) {
-    (void)state;
+TEST(test_base_lru_map__keys_are_content) {
     fixture *f = start(0, 0);
     char text[] = "abcdefghij";
     rondo__lru_entry *entry = NULL;
@@ -100,8 +94,7 @@ static void test_base_lru_map__keys_are_content(void **state) {
     assert_int_equal(f->map.stats.bytes, 0);
 }
 
-static void test_base_lru_map__oldest_use_goes_first(void **state) {
-    (void)state;
+TEST(test_base_lru_map__oldest_use_goes_first) {
     fixture *f = start(3, 0);
     for (int key = 0; key < 3; ++key) {
         assert_int_equal(add(&f->map, key, 0), RONDO_STATUS_OK);
@@ -132,8 +125,7 @@ static void test_base_lru_map__oldest_use_goes_first(void **state) {
     rondo__lru_map_deinit(&f->map);
 }
 
-static void test_base_lru_map__bytes_are_bounded_and_may_change(void **state) {
-    (void)state;
+TEST(test_base_lru_map__bytes_are_bounded_and_may_change) {
     fixture *f = start(0, 10000);
     for (int key = 0; key < 4; ++key) {
         assert_int_equal(add(&f->map, key, 2000), RONDO_STATUS_OK);
@@ -151,8 +143,7 @@ static void test_base_lru_map__bytes_are_bounded_and_may_change(void **state) {
     rondo__lru_map_deinit(&f->map);
 }
 
-static void test_base_lru_map__pinned_ones_stay(void **state) {
-    (void)state;
+TEST(test_base_lru_map__pinned_ones_stay) {
     fixture *f = start(2, 0);
     assert_int_equal(add(&f->map, 0, 0), RONDO_STATUS_OK);
     rondo__lru_map_pin(&f->map, peek(&f->map, 0));
@@ -182,8 +173,7 @@ static bool fail_nth(void *user_data) {
     return (*(int *)user_data)-- == 0;
 }
 
-static void test_base_lru_map__failed_additions_change_nothing(void **state) {
-    (void)state;
+TEST(test_base_lru_map__failed_additions_change_nothing) {
     int failed = 0;
     for (int n = 0; n < 50; ++n) {
         fixture *f = start(30, 0);
@@ -210,8 +200,7 @@ static void test_base_lru_map__failed_additions_change_nothing(void **state) {
     assert_true(failed > 40);
 }
 
-static void test_base_lru_map__random_uses_agree_with_a_list(void **state) {
-    (void)state;
+TEST(test_base_lru_map__random_uses_agree_with_a_list) {
     enum { LIMIT = 700 };
     fixture *f = start(LIMIT, 0);
     static int list[VALUE_COUNT];  // the newest last

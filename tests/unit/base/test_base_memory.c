@@ -1,19 +1,14 @@
 // The heap, its fault hook, growing arrays and texts, hashes.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "support/test.h"
 
 // Fails the allocation with ordinal `fail_at` (from 0).
 typedef struct fault_plan {
@@ -26,8 +21,7 @@ static bool fail_nth(void *user_data) {
     return plan->ordinal++ == plan->fail_at;
 }
 
-static void test_base_memory__each_function_reports_failure(void **state) {
-    (void)state;
+TEST(test_base_memory__each_function_reports_failure) {
     for (int kind = 0; kind < 5; ++kind) {
         fault_plan plan = {.fail_at = 0};
         uint64_t before = rondo_error_get_last()->sequence;
@@ -58,8 +52,7 @@ static void test_base_memory__each_function_reports_failure(void **state) {
     }
 }
 
-static void test_base_memory__products_are_checked(void **state) {
-    (void)state;
+TEST(test_base_memory__products_are_checked) {
     assert_null(rondo__calloc(SIZE_MAX / 2, 4));
     uint64_t *array = NULL;
     size_t capacity = 0;
@@ -68,8 +61,7 @@ static void test_base_memory__products_are_checked(void **state) {
     assert_int_equal(capacity, 0);
 }
 
-static void test_base_memory__sizes_of_zero_and_alignment(void **state) {
-    (void)state;
+TEST(test_base_memory__sizes_of_zero_and_alignment) {
     void *a = rondo__malloc(0);
     void *b = rondo__malloc(0);
     void *c = rondo__calloc(0, 8);
@@ -85,8 +77,7 @@ static void test_base_memory__sizes_of_zero_and_alignment(void **state) {
     rondo__free(a);
 }
 
-static void test_base_memory__arrays_grow_zeroed_and_survive_failure(void **state) {
-    (void)state;
+TEST(test_base_memory__arrays_grow_zeroed_and_survive_failure) {
     int *array = NULL;
     size_t capacity = 0;
     assert_int_equal(RONDO__ARRAY_RESERVE(array, capacity, 3), RONDO_STATUS_OK);
@@ -110,8 +101,7 @@ static void test_base_memory__arrays_grow_zeroed_and_survive_failure(void **stat
     rondo__free(array);
 }
 
-static void test_base_memory__text_appends_and_escapes(void **state) {
-    (void)state;
+TEST(test_base_memory__text_appends_and_escapes) {
     rondo__text text = {0};
     rondo__text_append(&text, "%s-%d ", "a", 12);
     rondo__text_append_json(&text, "q\"b\\\n\x01\xc3\xa4\xff\xed\xa0\x80");
@@ -129,8 +119,7 @@ static void test_base_memory__text_appends_and_escapes(void **state) {
     assert_null(text.bytes);
 }
 
-static void test_base_memory__hashes_have_known_values(void **state) {
-    (void)state;
+TEST(test_base_memory__hashes_have_known_values) {
     // Published FNV-1a vectors.
     assert_true(rondo__hash64(RONDO__HASH_SEED, "", 0) == UINT64_C(0xcbf29ce484222325));
     assert_true(rondo__hash64(RONDO__HASH_SEED, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
@@ -140,8 +129,7 @@ static void test_base_memory__hashes_have_known_values(void **state) {
     assert_true(rondo__hash64(part, "bar", 3) == UINT64_C(0x85944171f73967e8));
 }
 
-static void test_base_memory__hash128_tells_near_texts_apart(void **state) {
-    (void)state;
+TEST(test_base_memory__hash128_tells_near_texts_apart) {
     char bytes[64] = {0};
     rondo__hash128 seen[65 * 8 + 65];
     size_t count = 0;

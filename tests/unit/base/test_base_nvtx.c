@@ -1,10 +1,6 @@
 // Ranges for NVIDIA's tools, seen by a tool of our own (nvtx_tool.c). Whether a tool listens is
 // decided once in a process, so each form of it gets a process of its own.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +9,12 @@
 
 #include <dlfcn.h>
 
-#include <cmocka.h>
-
 #include "base/log/nvtx.h"
 #include "rondo/control.h"
 #include "rondo/graph.h"
 #include "rondo/label.h"
 #include "rondo/log.h"
+#include "support/test.h"
 
 static char tool_path[4096];
 
@@ -190,32 +185,27 @@ static void run_process(const char *path, const char *form, int (*run)(void)) {
     assert_int_equal(WEXITSTATUS(result), 0);
 }
 
-static void test_base_nvtx__ranges_have_a_domain(void **state) {
-    (void)state;
+TEST(test_base_nvtx__ranges_have_a_domain) {
     find_tool();
     run_process(tool_path, "all", run_in_domain);
 }
 
-static void test_base_nvtx__plain_functions_serve_too(void **state) {
-    (void)state;
+TEST(test_base_nvtx__plain_functions_serve_too) {
     find_tool();
     run_process(tool_path, "plain", run_plain);
 }
 
-static void test_base_nvtx__a_tool_may_want_nothing(void **state) {
-    (void)state;
+TEST(test_base_nvtx__a_tool_may_want_nothing) {
     find_tool();
     run_process(tool_path, "none", run_without_functions);
 }
 
-static void test_base_nvtx__no_tool(void **state) {
-    (void)state;
+TEST(test_base_nvtx__no_tool) {
     run_process(NULL, "", run_off);
     run_process("", "", run_off);
 }
 
-static void test_base_nvtx__tools_that_do_not_work(void **state) {
-    (void)state;
+TEST(test_base_nvtx__tools_that_do_not_work) {
     find_tool();
     run_process(tool_path, "broken", run_off_with_warning);
     run_process("/nonexistent/librondo_nvtx_tool.so", "", run_off_with_warning);

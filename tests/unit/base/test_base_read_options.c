@@ -1,14 +1,9 @@
 // base/read_options.h: structs of older and newer callers.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/read_options.h"
+#include "support/test.h"
 
 typedef struct sample {
     size_t struct_size;
@@ -21,8 +16,7 @@ static rondo_status read(const sample *given, sample *merged) {
     return rondo__read_options(given, merged, sizeof *merged, "sample_create", "sample");
 }
 
-static void test_base_read_options__defaults_stand_where_nothing_is_given(void **state) {
-    (void)state;
+TEST(test_base_read_options__defaults_stand_where_nothing_is_given) {
     sample merged;
     assert_int_equal(read(NULL, &merged), RONDO_STATUS_OK);
     assert_int_equal(merged.first, 1);
@@ -33,8 +27,7 @@ static void test_base_read_options__defaults_stand_where_nothing_is_given(void *
     assert_int_equal(merged.struct_size, sizeof merged);
 }
 
-static void test_base_read_options__unknown_lengths_are_refused(void **state) {
-    (void)state;
+TEST(test_base_read_options__unknown_lengths_are_refused) {
     static const size_t sizes[] = {0, sizeof(size_t) - 1, sizeof(sample) + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         sample merged;

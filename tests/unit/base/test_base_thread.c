@@ -7,15 +7,9 @@
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -23,6 +17,7 @@
 
 #include "base/float_scope.h"
 #include "rondo/models.h"
+#include "support/test.h"
 
 enum { COUNT = 4096, RUNS = 4 };
 
@@ -61,8 +56,7 @@ static seen look_from_worker(void) {
 }
 
 // A fault in a host function must find the program's handler; other signals are for its threads.
-static void test_base_thread__faults_are_not_blocked(void **state) {
-    (void)state;
+TEST(test_base_thread__faults_are_not_blocked) {
     static const struct {
         int number;
         int is_blocked;
@@ -124,8 +118,7 @@ static void check_environment(environment which) {
     assert_int_equal(fesetenv(FE_DFL_ENV), 0);
 }
 
-static void test_base_thread__threads_start_in_the_default_environment(void **state) {
-    (void)state;
+TEST(test_base_thread__threads_start_in_the_default_environment) {
     for (int which = 0; which < ENVIRONMENT_COUNT; ++which) {
         set_environment((environment)which);
         const seen s = look_from_worker();
@@ -209,8 +202,7 @@ static void run(const rondo_program *program, environment which, uint32_t thread
 }
 
 // Eager, captured and replayed, by one thread and by several: bit for bit the same.
-static void test_base_thread__results_do_not_depend_on_it(void **state) {
-    (void)state;
+TEST(test_base_thread__results_do_not_depend_on_it) {
     static float expected[RUNS][OUTPUTS][COUNT];
     static float seen_values[RUNS][OUTPUTS][COUNT];
     rondo_program *program = build();
@@ -261,8 +253,7 @@ static void run_range(environment which, rondo_tensor *out_result) {
     rondo_program_destroy(program);
 }
 
-static void test_base_thread__nor_do_those_that_the_caller_computes(void **state) {
-    (void)state;
+TEST(test_base_thread__nor_do_those_that_the_caller_computes) {
     rondo_tensor expected;
     rondo_tensor seen_result;
     run_range(DEFAULT, &expected);
@@ -277,8 +268,7 @@ static void test_base_thread__nor_do_those_that_the_caller_computes(void **state
 }
 
 // The C library rounds what it reads by x87's control word, where there is one.
-static void test_base_thread__texts_are_read_in_the_default_environment(void **state) {
-    (void)state;
+TEST(test_base_thread__texts_are_read_in_the_default_environment) {
     for (int which = DEFAULT; which < ENVIRONMENT_COUNT; ++which) {
         set_environment((environment)which);
         const rondo__float_scope scope = rondo__float_enter();

@@ -1,17 +1,11 @@
 // The version in the header, in the library and in the build agree.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "rondo/version.h"
+#include "support/test.h"
 
-static void test_base_version__text_matches_numbers(void **state) {
-    (void)state;
+TEST(test_base_version__text_matches_numbers) {
     char expected[32];
     snprintf(expected, sizeof expected, "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
              RONDO_VERSION_PATCH);

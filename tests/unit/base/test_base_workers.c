@@ -1,18 +1,13 @@
 // Threads that share loops: every element is done once, and no more threads are inside than may be.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/thread_count.h"
 #include "base/workers.h"
+#include "support/test.h"
 
 enum { COUNT_MAX = 100000, OWNERS = 5 };
 
@@ -41,8 +36,7 @@ static int64_t count_wrong(int64_t count) {
     return wrong;
 }
 
-static void every_element_is_done_once(void **state) {
-    (void)state;
+TEST(every_element_is_done_once) {
     static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 1000, COUNT_MAX};
     static const int64_t grains[] = {0, 1, 3, 1000, COUNT_MAX};
     rondo__workers *workers = rondo__workers_create(4, false);
@@ -73,8 +67,7 @@ static void share_again(void *data, int64_t first, int64_t end) {
     }
 }
 
-static void a_loop_may_have_loops(void **state) {
-    (void)state;
+TEST(a_loop_may_have_loops) {
     rondo__workers *workers = rondo__workers_create(3, false);
     assert_non_null(workers);
     const rondo__workers_place former = rondo__workers_enter((rondo__workers_place){workers, 3});
@@ -112,8 +105,7 @@ static void reset(void) {
     atomic_store(&elsewhere, 0);
 }
 
-static void helpers_take_part(void **state) {
-    (void)state;
+TEST(helpers_take_part) {
     rondo__workers *workers = rondo__workers_create(3, false);
     assert_non_null(workers);
     reset();
@@ -174,8 +166,7 @@ static void run_owners(rondo__workers *workers, size_t count, bool meet) {
 }
 
 // As many programs' threads as there are processors: each does its own work.
-static void owners_count(void **state) {
-    (void)state;
+TEST(owners_count) {
     rondo__workers *workers = rondo__workers_create(4, false);
     assert_non_null(workers);
     run_owners(workers, 4, true);
@@ -187,8 +178,7 @@ static void owners_count(void **state) {
 }
 
 // Whoever comes to strict workers that are full waits, and all get in.
-static void strict_ones_have_no_more_than_their_limit(void **state) {
-    (void)state;
+TEST(strict_ones_have_no_more_than_their_limit) {
     for (int32_t limit = 1; limit <= 3; ++limit) {
         rondo__workers *workers = rondo__workers_create(limit, true);
         assert_non_null(workers);
@@ -198,8 +188,7 @@ static void strict_ones_have_no_more_than_their_limit(void **state) {
     }
 }
 
-static void the_last_reference_ends_it(void **state) {
-    (void)state;
+TEST(the_last_reference_ends_it) {
     rondo__workers_release(NULL);
     rondo__workers *workers = rondo__workers_create(0, false);
     assert_non_null(workers);

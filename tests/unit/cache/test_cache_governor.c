@@ -1,18 +1,13 @@
 // What a graph cache chooses, with planted times: a clock that moves by what a run is said to cost.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cache/cache_object.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 // What runs of the present key cost, and what the clock has to know: between two readings there is
 // a step (recorded or not), the making of an executable, or a replay.
@@ -129,8 +124,7 @@ static rondo_graph_cache_stats get_stats(world *w) {
     return stats;
 }
 
-static void test_cache_governor__a_key_that_pays_is_captured(void **state) {
-    (void)state;
+TEST(test_cache_governor__a_key_that_pays_is_captured) {
     world *w = open_world(0);
     plant(w, 100000, 10000, 300000, 100000);
     assert_int_equal(run(w, 1), RONDO_CACHE_RAN_EAGERLY);  // always, the first time
@@ -162,8 +156,7 @@ static void test_cache_governor__a_key_that_pays_is_captured(void **state) {
     close_world(w);
 }
 
-static void test_cache_governor__what_is_slower_goes_back(void **state) {
-    (void)state;
+TEST(test_cache_governor__what_is_slower_goes_back) {
     static const struct {
         uint64_t eager_ns, replay_ns, eager_device_ns, replay_device_ns;
         bool goes_back;
@@ -204,8 +197,7 @@ static void test_cache_governor__what_is_slower_goes_back(void **state) {
 }
 
 // One sample in five is disturbed by another program: medians do not see it.
-static void test_cache_governor__noise_does_not_flip(void **state) {
-    (void)state;
+TEST(test_cache_governor__noise_does_not_flip) {
     world *w = open_world(0);
     for (int i = 0; i < 5000; ++i) {
         uint64_t factor = i % 5 == 3 ? 50 : 1;
@@ -218,8 +210,7 @@ static void test_cache_governor__noise_does_not_flip(void **state) {
 }
 
 // The first runs are slow for other reasons, and a replay is slower than what comes after them.
-static void test_cache_governor__cold_runs_do_not_deceive_for_long(void **state) {
-    (void)state;
+TEST(test_cache_governor__cold_runs_do_not_deceive_for_long) {
     world *w = open_world(0);
     for (int i = 0; i < 100000; ++i) {
         plant(w, i < 8 ? 100000 : 10000, 20000, 40000, 10000);
@@ -236,8 +227,7 @@ static uint32_t draw(uint32_t *in_out_state, uint32_t count) {
 }
 
 // Keys that push each other out, or stop coming just when they were captured.
-static void test_cache_governor__what_does_not_come_back_is_not_captured(void **state) {
-    (void)state;
+TEST(test_cache_governor__what_does_not_come_back_is_not_captured) {
     uint32_t seed = 5;
     world *w = open_world(8);
     plant(w, 10000, 1000, 50000, 20000);
@@ -279,8 +269,7 @@ static void test_cache_governor__what_does_not_come_back_is_not_captured(void **
 
 // Whatever things cost and however keys come: at most a sixteenth longer than eagerly, and the
 // captures of the graphs held.
-static void test_cache_governor__never_slower_in_the_long_run(void **state) {
-    (void)state;
+TEST(test_cache_governor__never_slower_in_the_long_run) {
     uint32_t seed = 77;
     for (int round = 0; round < 60; ++round) {
         size_t limit = 1 + draw(&seed, 8);
@@ -311,8 +300,7 @@ static void test_cache_governor__never_slower_in_the_long_run(void **state) {
     }
 }
 
-static void test_cache_governor__patching_where_it_is_cheaper(void **state) {
-    (void)state;
+TEST(test_cache_governor__patching_where_it_is_cheaper) {
     for (int is_cheap = 0; is_cheap < 2; ++is_cheap) {
         rondo__experience experience = {.spent_ns = 0};
         int chosen = 0;

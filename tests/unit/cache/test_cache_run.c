@@ -1,20 +1,15 @@
 // A graph cache from the inside: the heap under changes of keys, and captures in the background
 // that take their time.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 typedef struct world {
     rondo_device *device;
@@ -78,8 +73,7 @@ static bool never_fail(void *user_data) {
 }
 
 // The library's allocations are counted while a hook is set.
-static void test_cache_run__the_heap_does_not_grow(void **state) {
-    (void)state;
+TEST(test_cache_run__the_heap_does_not_grow) {
     rondo_graph_cache_options options = {
         .struct_size = sizeof options, .entry_limit = 8, .key_limit = 30};
     rondo__memory_set_fault(never_fail, NULL);
@@ -111,8 +105,7 @@ static rondo_graph_cache_entry get_entry(world *w, uint32_t key) {
 }
 
 // While a capture takes long all runs are eager; its key is not evicted; who waits gets its graph.
-static void test_cache_run__runs_go_on_beside_a_capture(void **state) {
-    (void)state;
+TEST(test_cache_run__runs_go_on_beside_a_capture) {
     static world w;
     rondo_graph_cache_options options = {.struct_size = sizeof options,
                                          .policy = RONDO_CACHE_ALWAYS_CAPTURE,

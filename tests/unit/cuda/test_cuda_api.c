@@ -1,19 +1,13 @@
 // Loading the driver's functions: from a new, an old, a crippled and an absent driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/cuda/driver/cuda_api.h"
 #include "rondo/status.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
-static void test_cuda_api__new_driver_has_everything(void **state) {
-    (void)state;
+TEST(test_cuda_api__new_driver_has_everything) {
     fake_cuda_reset(NULL);
     rondo__cuda_api api;
     assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &api), RONDO_STATUS_OK);
@@ -30,8 +24,7 @@ static void test_cuda_api__new_driver_has_everything(void **state) {
 }
 
 // Without cuGetProcAddress the suffixed exports are found by name.
-static void test_cuda_api__plain_exports_do(void **state) {
-    (void)state;
+TEST(test_cuda_api__plain_exports_do) {
     fake_cuda_reset(&(fake_cuda_options){.device_count = 1, .driver_version = 12040});
     rondo__cuda_api api;
     assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &api), RONDO_STATUS_OK);
@@ -39,8 +32,7 @@ static void test_cuda_api__plain_exports_do(void **state) {
     assert_non_null(api.cuMemAlloc);
 }
 
-static void test_cuda_api__older_driver_loses_capabilities(void **state) {
-    (void)state;
+TEST(test_cuda_api__older_driver_loses_capabilities) {
     fake_cuda_reset(&(fake_cuda_options){
         .device_count = 1, .driver_version = 11080, .has_get_proc_address = true});
     rondo__cuda_api api;
@@ -55,8 +47,7 @@ static void test_cuda_api__older_driver_loses_capabilities(void **state) {
     assert_non_null(strstr(rondo_error_get_last()->message, "12.0"));
 }
 
-static void test_cuda_api__one_missing_function_costs_its_capability(void **state) {
-    (void)state;
+TEST(test_cuda_api__one_missing_function_costs_its_capability) {
     fake_cuda_reset(&(fake_cuda_options){.device_count = 1,
                                          .driver_version = 13000,
                                          .missing_symbol = "cuFuncGetName",
@@ -67,8 +58,7 @@ static void test_cuda_api__one_missing_function_costs_its_capability(void **stat
                      RONDO__CUDA_CAN_EVERYTHING & ~(unsigned)RONDO__CUDA_CAN_NAME_FUNCTIONS);
 }
 
-static void test_cuda_api__required_function_is_named(void **state) {
-    (void)state;
+TEST(test_cuda_api__required_function_is_named) {
     fake_cuda_reset(&(fake_cuda_options){.device_count = 1,
                                          .driver_version = 13000,
                                          .missing_symbol = "cuUserObjectCreate",
@@ -78,8 +68,7 @@ static void test_cuda_api__required_function_is_named(void **state) {
     assert_non_null(strstr(rondo_error_get_last()->message, "cuUserObjectCreate"));
 }
 
-static void test_cuda_api__driver_too_old(void **state) {
-    (void)state;
+TEST(test_cuda_api__driver_too_old) {
     fake_cuda_reset(&(fake_cuda_options){.device_count = 1, .driver_version = 10020});
     rondo__cuda_api api;
     assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &api), RONDO_STATUS_UNAVAILABLE);
@@ -92,8 +81,7 @@ static void *resolve_nothing(void *user_data, const char *symbol) {
     return NULL;
 }
 
-static void test_cuda_api__not_a_driver(void **state) {
-    (void)state;
+TEST(test_cuda_api__not_a_driver) {
     rondo__cuda_api api;
     assert_int_equal(rondo__cuda_api_load(resolve_nothing, NULL, &api), RONDO_STATUS_UNAVAILABLE);
 }

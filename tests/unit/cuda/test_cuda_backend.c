@@ -1,14 +1,8 @@
 // The CUDA backend's work on the fake driver: streams, events, memory, launches, capture, graphs.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -20,6 +14,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_cuda_state.h"
+#include "support/test.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
 static rondo_device *g_device;
@@ -90,8 +85,7 @@ static void assert_stream_is_usable(void) {
 
 // ---- devices and memory -----------------------------------------------------------------------
 
-static void test_cuda_backend__describes_devices(void **state) {
-    (void)state;
+TEST(test_cuda_backend__describes_devices) {
     char reason[256];
     rondo_device_info info = {.struct_size = sizeof info};
     assert_int_equal(g_cuda->count_devices(reason, sizeof(reason)), 1);
@@ -105,8 +99,7 @@ static void test_cuda_backend__describes_devices(void **state) {
     assert_int_equal(g_cuda->describe_device(1, &info), RONDO_STATUS_DRIVER);
 }
 
-static void test_cuda_backend__no_gpu_is_explained(void **state) {
-    (void)state;
+TEST(test_cuda_backend__no_gpu_is_explained) {
     fake_cuda_reset(&(fake_cuda_options){.driver_version = 13000, .has_get_proc_address = true});
     fake_cuda_install();
     char reason[256];
@@ -116,8 +109,7 @@ static void test_cuda_backend__no_gpu_is_explained(void **state) {
 }
 
 // The caller's own current context is back after every call, whatever it was.
-static void test_cuda_backend__context_is_restored(void **state) {
-    (void)state;
+TEST(test_cuda_backend__context_is_restored) {
     const rondo__cuda_api *api = rondo__cuda_device_of(g_device)->api;
     rondo__cu_context current = NULL;
     void *address = allocate(RONDO_MEMORY_DEVICE, 64);
@@ -182,8 +174,7 @@ static void test_cuda_backend__captures_need_no_current_context(void **state) {
 }
 
 // The begin tells the id. A driver that starts a capture and cannot tell has it ended again.
-static void test_cuda_backend__begin_tells_the_id(void **state) {
-    (void)state;
+TEST(test_cuda_backend__begin_tells_the_id) {
     uint64_t id = 0;
     uint64_t asked = 0;
     rondo__capture_state recording;
@@ -201,8 +192,7 @@ static void test_cuda_backend__begin_tells_the_id(void **state) {
     assert_stream_is_usable();
 }
 
-static void test_cuda_backend__out_of_memory_says_how_much(void **state) {
-    (void)state;
+TEST(test_cuda_backend__out_of_memory_says_how_much) {
     void *address = NULL;
     assert_int_equal(g_cuda->allocate(g_device, RONDO_MEMORY_DEVICE, (size_t)1 << 40, &address),
                      RONDO_STATUS_NO_DEVICE_MEMORY);
@@ -215,8 +205,7 @@ static void test_cuda_backend__out_of_memory_says_how_much(void **state) {
                      RONDO_STATUS_NO_MEMORY);
 }
 
-static void test_cuda_backend__copies_and_fills(void **state) {
-    (void)state;
+TEST(test_cuda_backend__copies_and_fills) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     char *other = allocate(RONDO_MEMORY_DEVICE, 64);
     char *pinned = allocate(RONDO_MEMORY_PINNED, 64);
@@ -239,8 +228,7 @@ static void test_cuda_backend__copies_and_fills(void **state) {
 
 // ---- streams and events -----------------------------------------------------------------------
 
-static void test_cuda_backend__wraps_streams(void **state) {
-    (void)state;
+TEST(test_cuda_backend__wraps_streams) {
     rondo_stream *wrapped = NULL;
     OK(g_cuda->wrap_stream(g_device, g_stream->native, &wrapped));
     assert_true(wrapped->is_wrapped && !wrapped->is_legacy);
@@ -259,8 +247,7 @@ static void test_cuda_backend__wraps_streams(void **state) {
     assert_null(wrapped);
 }
 
-static void test_cuda_backend__events_tell_time(void **state) {
-    (void)state;
+TEST(test_cuda_backend__events_tell_time) {
     rondo_event *events[3];
     OK(g_cuda->create_event(g_device, RONDO_EVENT_TIMED, &events[0]));
     OK(g_cuda->create_event(g_device, RONDO_EVENT_TIMED, &events[1]));
@@ -291,8 +278,7 @@ static void add_to(void *arguments) {
     *target += 1;
 }
 
-static void test_cuda_backend__host_functions_own_their_arguments(void **state) {
-    (void)state;
+TEST(test_cuda_backend__host_functions_own_their_arguments) {
     int counter = 0;
     int *target = &counter;
     OK(g_cuda->call_host(g_stream, "add", add_to, &target, sizeof(target)));
@@ -310,8 +296,7 @@ static void test_cuda_backend__host_functions_own_their_arguments(void **state) 
 }
 
 // Blocks of patched calls do not gather where an executable is patched and updated in turns.
-static void test_cuda_backend__updates_end_patched_calls(void **state) {
-    (void)state;
+TEST(test_cuda_backend__updates_end_patched_calls) {
     int counter = 0;
     int *target = &counter;
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -349,8 +334,7 @@ static void store_sum(const void *arguments, size_t argument_bytes) {
     *values.out = values.a + values.b;
 }
 
-static void test_cuda_backend__launches_packed_arguments(void **state) {
-    (void)state;
+TEST(test_cuda_backend__launches_packed_arguments) {
     fake_cuda_set_kernel("store_sum", store_sum);
     const rondo__cuda_api *api = rondo__cuda_device_of(g_device)->api;
     rondo__cu_module module = NULL;
@@ -400,8 +384,7 @@ static void test_cuda_backend__launches_packed_arguments(void **state) {
 
 // ---- capture ----------------------------------------------------------------------------------
 
-static void test_cuda_backend__records_and_describes(void **state) {
-    (void)state;
+TEST(test_cuda_backend__records_and_describes) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     char *pinned = allocate(RONDO_MEMORY_PINNED, 64);
     memset(pinned, 3, 64);
@@ -449,8 +432,7 @@ static void test_cuda_backend__records_and_describes(void **state) {
 }
 
 // Waiting for other work while this thread records is harmless, and so is making an executable.
-static void test_cuda_backend__priorities_count_upwards(void **state) {
-    (void)state;
+TEST(test_cuda_backend__priorities_count_upwards) {
     static const int32_t priorities[] = {0, 2, -1, INT32_MIN};
     static const int levels[] = {0, -2, 1, INT32_MAX};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
@@ -461,8 +443,7 @@ static void test_cuda_backend__priorities_count_upwards(void **state) {
     }
 }
 
-static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
-    (void)state;
+TEST(test_cuda_backend__other_streams_may_be_waited_for) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     rondo_stream *other = NULL;
     rondo_event *event = NULL;
@@ -492,8 +473,7 @@ static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
 }
 
-static void test_cuda_backend__fork_and_join(void **state) {
-    (void)state;
+TEST(test_cuda_backend__fork_and_join) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     rondo_stream *side = NULL;
     rondo_event *fork = NULL;
@@ -553,8 +533,7 @@ static void *end_elsewhere(void *stream) {
 
 // A broken capture, too, is ended by the thread that began it, though the driver would let another:
 // afterwards this one may do in a capture of its own thread what that forbids the program.
-static void test_cuda_backend__broken_captures_end_where_they_began(void **state) {
-    (void)state;
+TEST(test_cuda_backend__broken_captures_end_where_they_began) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL};
     for (size_t i = 0; i < 2; i++) {
         rondo__template *recorded = NULL;
@@ -576,8 +555,7 @@ static void test_cuda_backend__broken_captures_end_where_they_began(void **state
     }
 }
 
-static void test_cuda_backend__capture_misuse(void **state) {
-    (void)state;
+TEST(test_cuda_backend__capture_misuse) {
     rondo_stream *other = NULL;
     rondo_event *event = NULL;
     rondo__template *recorded = NULL;
@@ -615,8 +593,7 @@ static void test_cuda_backend__capture_misuse(void **state) {
 
 // The driver lets the library allocate beside captures of every mode: what they forbid to the
 // program was checked before (capture/forbid.h).
-static void test_cuda_backend__allocation_while_recording(void **state) {
-    (void)state;
+TEST(test_cuda_backend__allocation_while_recording) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED,
                                                RONDO_CAPTURE_GLOBAL};
     for (size_t i = 0; i < 3; i++) {
@@ -635,8 +612,7 @@ static void *end_from_thread(void *user_data) {
     return NULL;
 }
 
-static void test_cuda_backend__wrong_thread_leaves_the_capture_alone(void **state) {
-    (void)state;
+TEST(test_cuda_backend__wrong_thread_leaves_the_capture_alone) {
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     rondo_status status = RONDO_STATUS_OK;
     pthread_t thread;
@@ -659,8 +635,7 @@ static rondo__template *record_fills(char *device, uint32_t value, size_t count)
     return recorded;
 }
 
-static void test_cuda_backend__updates_where_the_topology_is_the_same(void **state) {
-    (void)state;
+TEST(test_cuda_backend__updates_where_the_topology_is_the_same) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     rondo__template *first = record_fills(device, 1, 2);
     rondo__template *same = record_fills(device, 2, 2);
@@ -684,8 +659,7 @@ static void test_cuda_backend__updates_where_the_topology_is_the_same(void **sta
 }
 
 // An old driver: no kernel details, no blame, no update, but capture and replay all the same.
-static void test_cuda_backend__old_driver_replays(void **state) {
-    (void)state;
+TEST(test_cuda_backend__old_driver_replays) {
     tear_down(state);
     set_up_driver(&(fake_cuda_options){.device_count = 1, .driver_version = 11040});
     assert_stream_is_usable();
@@ -710,8 +684,7 @@ static void refuse_next(void *data) {
     fake_cuda_fail_nth(0, RONDO__CU_ERROR_NOT_SUPPORTED);
 }
 
-static void test_cuda_backend__failed_instantiation_names_its_node(void **state) {
-    (void)state;
+TEST(test_cuda_backend__failed_instantiation_names_its_node) {
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->call_host(g_stream, "culprit", add_to, &(int *){NULL}, sizeof(int *)));
     rondo__template *recorded = NULL;
@@ -726,8 +699,7 @@ static void test_cuda_backend__failed_instantiation_names_its_node(void **state)
 }
 
 // A fault on the GPU surfaces at the next call and marks the device; clean-up stays silent.
-static void test_cuda_backend__sticky_fault_loses_the_device(void **state) {
-    (void)state;
+TEST(test_cuda_backend__sticky_fault_loses_the_device) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     fake_cuda_fail_nth(0, RONDO__CU_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(g_cuda->synchronize_stream(g_stream), RONDO_STATUS_LOST);

@@ -1,20 +1,15 @@
 // The disk cache of compiled kernels: round trip, damage, folders that cannot be used.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backend/cuda/compile/kernel_cache.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "rondo/status.h"
+#include "support/test.h"
 
 static const rondo__hash128 g_key = {.low = 0x1234, .high = 0x5678};
 static char g_folder[64];
@@ -51,8 +46,7 @@ static void store(void) {
                               &(rondo__cuda_image){.bytes = g_code, .byte_count = sizeof(g_code)});
 }
 
-static void test_cuda_cache__round_trip(void **state) {
-    (void)state;
+TEST(test_cuda_cache__round_trip) {
     rondo__cuda_image image;
     (void)RONDO_FAIL(STATE, "from before");
     assert_false(rondo__kernel_cache_load(g_key, &image));
@@ -85,8 +79,7 @@ static void write_entry(const unsigned char *bytes, size_t count) {
 }
 
 // Every single flipped byte and every length but the right one is noticed.
-static void test_cuda_cache__damage_is_noticed(void **state) {
-    (void)state;
+TEST(test_cuda_cache__damage_is_noticed) {
     store();
     unsigned char bytes[256];
     size_t count = read_entry(bytes, sizeof(bytes));
@@ -113,8 +106,7 @@ static bool note_allocation(void *user_data) {
 }
 
 // A file that is no cache entry, or says another size than it has, costs no memory of its size.
-static void test_cuda_cache__size_is_checked_first(void **state) {
-    (void)state;
+TEST(test_cuda_cache__size_is_checked_first) {
     unsigned char bytes[256];
     rondo__cuda_image image;
     char path[256];
@@ -136,8 +128,7 @@ static void test_cuda_cache__size_is_checked_first(void **state) {
     assert_int_equal(allocation_count, 0);
 }
 
-static void test_cuda_cache__no_usable_folder_is_fine(void **state) {
-    (void)state;
+TEST(test_cuda_cache__no_usable_folder_is_fine) {
     (void)RONDO_FAIL(STATE, "from before");
     static const char *const folders[] = {"", "/proc/none/such", "/dev/null"};
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
@@ -150,8 +141,7 @@ static void test_cuda_cache__no_usable_folder_is_fine(void **state) {
     assert_int_equal(setenv("RONDO_CACHE_DIR", g_folder, 1), 0);
 }
 
-static void test_cuda_cache__folder_follows_the_environment(void **state) {
-    (void)state;
+TEST(test_cuda_cache__folder_follows_the_environment) {
     char path[1024];
     assert_true(rondo__kernel_cache_get_folder(path, sizeof(path)));
     assert_string_equal(path, g_folder);

@@ -1,20 +1,15 @@
 // Texts that threads compile ahead: each once, in parallel, and taken by whoever needs them.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backend/cuda/compile/compile_ahead.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "support/test.h"
 
 static atomic_int g_compiled;
 static atomic_int g_running;
@@ -69,8 +64,7 @@ static rondo__compile_ahead *open_ahead(int32_t threads) {
     return ahead;
 }
 
-static void test_cuda_compile_ahead__each_once(void **state) {
-    (void)state;
+TEST(test_cuda_compile_ahead__each_once) {
     enum { COUNT = 40 };
     rondo__compile_ahead *ahead = open_ahead(4);
     atomic_store(&g_wanted_most, 4);
@@ -104,8 +98,7 @@ static void test_cuda_compile_ahead__each_once(void **state) {
     assert_int_equal(atomic_load(&g_most), 4);
 }
 
-static void test_cuda_compile_ahead__failures_are_left_to_the_caller(void **state) {
-    (void)state;
+TEST(test_cuda_compile_ahead__failures_are_left_to_the_caller) {
     rondo__compile_ahead *ahead = open_ahead(1);
     rondo__compile_want want = make_want("bad text", 7);
     rondo__compile_ahead_want(ahead, &want);
@@ -126,8 +119,7 @@ static void test_cuda_compile_ahead__failures_are_left_to_the_caller(void **stat
 }
 
 // What is being compiled when the device closes is waited for; what waits is not compiled.
-static void test_cuda_compile_ahead__ends_in_the_middle(void **state) {
-    (void)state;
+TEST(test_cuda_compile_ahead__ends_in_the_middle) {
     rondo__compile_ahead *ahead = open_ahead(2);
     atomic_store(&g_sleep_us, 20000);
     for (uint64_t i = 0; i < 100; ++i) {
@@ -141,8 +133,7 @@ static void test_cuda_compile_ahead__ends_in_the_middle(void **state) {
     atomic_store(&g_sleep_us, 0);
 }
 
-static void test_cuda_compile_ahead__without_threads(void **state) {
-    (void)state;
+TEST(test_cuda_compile_ahead__without_threads) {
     rondo__compile_ahead *ahead = open_ahead(0);
     const rondo__compile_want want = make_want("text", 5);
     rondo__cuda_image image = {0};

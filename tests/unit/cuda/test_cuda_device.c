@@ -1,15 +1,9 @@
 // The CUDA backend on a real GPU, through the public calls: what the fake driver only claims.
 // Skipped without a GPU; RONDO_REQUIRE=cuda makes that a failure.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -18,6 +12,7 @@
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { SKIP = 77, COUNT = 1024 };
 
@@ -101,8 +96,7 @@ static void assert_stream_is_usable(void) {
 
 // ---- eager work -------------------------------------------------------------------------------
 
-static void test_cuda_device__describes_itself(void **state) {
-    (void)state;
+TEST(test_cuda_device__describes_itself) {
     rondo_device_info info = {.struct_size = sizeof info};
     OK(rondo_device_get_info(g_device, &info));
     print_message("%s, sm_%d%d, driver for CUDA %d.%d, %.1f of %.1f GiB free\n", info.description,
@@ -114,8 +108,7 @@ static void test_cuda_device__describes_itself(void **state) {
                      RONDO__CUDA_CAN_EVERYTHING);
 }
 
-static void test_cuda_device__launches_packed_arguments(void **state) {
-    (void)state;
+TEST(test_cuda_device__launches_packed_arguments) {
     set_values(5);
     OK(launch_scale(g_stream, g_values, 2));
     assert_values(11);
@@ -154,8 +147,7 @@ static void test_cuda_device__launches_packed_arguments(void **state) {
     rondo_graph_destroy(graph);
 }
 
-static void test_cuda_device__large_shared_memory(void **state) {
-    (void)state;
+TEST(test_cuda_device__large_shared_memory) {
     for (int i = 0; i < COUNT; i++) {
         g_pinned[i] = (float)i;
     }
@@ -178,8 +170,7 @@ static void test_cuda_device__large_shared_memory(void **state) {
     OK(rondo_stream_synchronize(g_stream));  // not poisoned
 }
 
-static void test_cuda_device__bad_kernels(void **state) {
-    (void)state;
+TEST(test_cuda_device__bad_kernels) {
     void *function = NULL;
     assert_int_equal(rondo__device_get_function(g_device, "not C", NULL, 0, "x", &function),
                      RONDO_STATUS_BAD_DATA);
@@ -191,8 +182,7 @@ static void test_cuda_device__bad_kernels(void **state) {
     assert_ptr_equal(get_kernel("scale"), get_kernel("scale"));
 }
 
-static void test_cuda_device__events_tell_time(void **state) {
-    (void)state;
+TEST(test_cuda_device__events_tell_time) {
     rondo_event *start = NULL;
     rondo_event *end = NULL;
     int64_t elapsed_ns = -1;
@@ -215,8 +205,7 @@ static void count_up(void *arguments) {
     ++*counter;
 }
 
-static void test_cuda_device__host_functions(void **state) {
-    (void)state;
+TEST(test_cuda_device__host_functions) {
     int counter = 0;
     int *target = &counter;
     for (int i = 0; i < 100; i++) {
@@ -256,8 +245,7 @@ static bool collect(void *user_data, const char *text, size_t bytes) {
     return true;
 }
 
-static void test_cuda_device__branches_and_dump(void **state) {
-    (void)state;
+TEST(test_cuda_device__branches_and_dump) {
     rondo_stream *side = NULL;
     rondo_event *fork = NULL;
     rondo_event *join = NULL;
@@ -356,8 +344,7 @@ static rondo_status break_by_pageable_copy(void) {
     return rondo_stream_copy(g_stream, g_values, pageable, 64, RONDO_COPY_HOST_TO_DEVICE);
 }
 
-static void test_cuda_device__broken_captures(void **state) {
-    (void)state;
+TEST(test_cuda_device__broken_captures) {
     static const struct {
         const char *name;
         rondo_status (*function)(void);
@@ -385,8 +372,7 @@ static void test_cuda_device__broken_captures(void **state) {
     }
 }
 
-static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
-    (void)state;
+TEST(test_cuda_device__own_calls_leave_the_capture_alone) {
     rondo_graph *graph = NULL;
     rondo_stream *other = NULL;
     void *memory = NULL;
@@ -423,8 +409,7 @@ static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
     assert_stream_is_usable();
 }
 
-static void test_cuda_device__legacy_stream(void **state) {
-    (void)state;
+TEST(test_cuda_device__legacy_stream) {
     rondo_stream *legacy = NULL;
     rondo_graph *graph = NULL;
     OK(rondo_stream_wrap(g_device, NULL, &legacy));
@@ -444,8 +429,7 @@ static void test_cuda_device__legacy_stream(void **state) {
     assert_values(7);
 }
 
-static void test_cuda_device__updates_executables(void **state) {
-    (void)state;
+TEST(test_cuda_device__updates_executables) {
     const rondo__backend *cuda = &rondo__backend_cuda;
     rondo__template *templates[3] = {NULL};
     for (int i = 0; i < 3; i++) {
@@ -551,8 +535,7 @@ static void expect_cluster(rondo_graph *graph, uint32_t blocks) {
     assert_int_equal(seen, blocks);
 }
 
-static void test_cuda_device__updates_take_other_clusters(void **state) {
-    (void)state;
+TEST(test_cuda_device__updates_take_other_clusters) {
     static const uint32_t blocks[] = {2, 4, 0, 8, 8, 1};
     rondo_graph *graph = NULL;
     void *function = NULL;
@@ -572,8 +555,7 @@ static void test_cuda_device__updates_take_other_clusters(void **state) {
     rondo_graph_destroy(graph);
 }
 
-static void test_cuda_device__threads_capture_at_once(void **state) {
-    (void)state;
+TEST(test_cuda_device__threads_capture_at_once) {
     pthread_t threads[THREADS];
     size_t failures[THREADS] = {0};
     for (int i = 0; i < THREADS; i++) {
@@ -587,8 +569,7 @@ static void test_cuda_device__threads_capture_at_once(void **state) {
 
 // ---- leaks ------------------------------------------------------------------------------------
 
-static void test_cuda_device__rounds_do_not_grow(void **state) {
-    (void)state;
+TEST(test_cuda_device__rounds_do_not_grow) {
     rondo_graph *graph = NULL;
     rondo_device_info before = {.struct_size = sizeof before};
     rondo_device_info after = {.struct_size = sizeof after};
@@ -620,8 +601,7 @@ static void test_cuda_device__rounds_do_not_grow(void **state) {
 
 // Last, since it poisons the process's context: the fault surfaces, names its cause, and everything
 // can still be destroyed (which happens in main).
-static void test_cuda_device__fault_loses_the_device(void **state) {
-    (void)state;
+TEST(test_cuda_device__fault_loses_the_device) {
     rondo_launch launch = {.struct_size = sizeof launch,
                            .name = "trespass",
                            .function = get_kernel("trespass"),

@@ -2,20 +2,15 @@
 // so, everything can be destroyed, and the process goes on. On a real GPU only, in a process of its
 // own, since a fault poisons the context. RONDO_REQUIRE=cuda makes skipping a failure.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { SKIP = 77 };
 
@@ -39,8 +34,7 @@ static void lose_device(rondo_stream *stream, uint32_t *x) {
     assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_LOST);
 }
 
-static void test_cuda_lost__while_bodies_are_recorded(void **state) {
-    (void)state;
+TEST(test_cuda_lost__while_bodies_are_recorded) {
     rondo_stream *streams[4];
     rondo_stream *body = NULL;
     rondo_stream *inner_body = NULL;

@@ -1,14 +1,8 @@
 // NVRTC and the library's kernel texts, without a GPU.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/cuda/compile/nvrtc.h"
 #include "backend/cuda/driver/discover.h"
@@ -16,14 +10,14 @@
 #include "cu_sources.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
+#include "support/test.h"
 
 enum { SKIP = 77 };
 
 static const char g_good_text[] =
     "extern \"C\" __global__ void add(float *x, float y) { x[threadIdx.x] += y * SCALE; }\n";
 
-static void test_cuda_nvrtc__compiles_to_machine_code(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__compiles_to_machine_code) {
     static const char *const options[] = {"-DSCALE=2"};
     rondo__cuda_image image;
     assert_int_equal(rondo__cuda_compile(g_good_text, options, 1, 90, &image), RONDO_STATUS_OK);
@@ -34,8 +28,7 @@ static void test_cuda_nvrtc__compiles_to_machine_code(void **state) {
 }
 
 // A chip the compiler has never heard of gets PTX of the newest one it knows.
-static void test_cuda_nvrtc__falls_back_to_ptx(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__falls_back_to_ptx) {
     static const char *const options[] = {"-DSCALE=2"};
     rondo__cuda_image image;
     assert_int_equal(rondo__cuda_compile(g_good_text, options, 1, 990, &image), RONDO_STATUS_OK);
@@ -45,8 +38,7 @@ static void test_cuda_nvrtc__falls_back_to_ptx(void **state) {
     rondo__cuda_image_deinit(&image);
 }
 
-static void test_cuda_nvrtc__refuses_chips_it_has_dropped(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__refuses_chips_it_has_dropped) {
     rondo__cuda_image image;
     assert_int_equal(rondo__cuda_compile(g_good_text, NULL, 0, 20, &image),
                      RONDO_STATUS_UNSUPPORTED);
@@ -61,8 +53,7 @@ static void count_line(void *user_data, rondo_log_level level, const char *messa
     }
 }
 
-static void test_cuda_nvrtc__bad_text_names_its_error(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__bad_text_names_its_error) {
     int lines = 0;
     rondo_log_set_sink(count_line, &lines);
     rondo__cuda_image image;
@@ -76,8 +67,7 @@ static void test_cuda_nvrtc__bad_text_names_its_error(void **state) {
     assert_null(image.bytes);
 }
 
-static void test_cuda_nvrtc__own_target_wins(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__own_target_wins) {
     static const char *const options[] = {"-DSCALE=2", "--gpu-architecture=compute_90a"};
     rondo__cuda_image image;
     assert_int_equal(rondo__cuda_compile(g_good_text, options, 2, 80, &image), RONDO_STATUS_OK);
@@ -85,8 +75,7 @@ static void test_cuda_nvrtc__own_target_wins(void **state) {
     rondo__cuda_image_deinit(&image);
 }
 
-static void test_cuda_nvrtc__too_many_options(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__too_many_options) {
     const char *options[100];
     for (size_t i = 0; i < 100; i++) {
         options[i] = "-DX";
@@ -119,8 +108,7 @@ static size_t compile_for_each_chip(const rondo__cu_source *source) {
     return failure_count;
 }
 
-static void test_cuda_nvrtc__every_text_compiles(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__every_text_compiles) {
     size_t failure_count = 0;
     for (size_t i = 0; i < rondo__core_cu_source_count; i++) {
         failure_count += compile_for_each_chip(&rondo__core_cu_sources[i]);
@@ -132,8 +120,7 @@ static void test_cuda_nvrtc__every_text_compiles(void **state) {
     assert_int_equal(failure_count, 0);
 }
 
-static void test_cuda_nvrtc__unknown_library(void **state) {
-    (void)state;
+TEST(test_cuda_nvrtc__unknown_library) {
     rondo__library *library = NULL;
     assert_int_equal(rondo__cuda_open_library("cunothing", &library), RONDO_STATUS_INVALID);
     assert_null(library);

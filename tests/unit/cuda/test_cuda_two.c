@@ -2,15 +2,9 @@
 // thread and at once by two; executors on both and on the host; copies between them. Skipped where
 // there is one; RONDO_REQUIRE=cuda2 makes that a failure.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -18,6 +12,7 @@
 #include "rondo/models.h"
 #include "support/device_crew.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { SKIP = 77, GPUS = 2, COUNT = 1024, REPLAYS = 500 };
 
@@ -87,8 +82,7 @@ static void read_output(gpu *g, const uint32_t *source) {
 }
 
 // Both record at the same time on one thread, call by call in turn.
-static void test_cuda_two__captures_interleave(void **state) {
-    (void)state;
+TEST(test_cuda_two__captures_interleave) {
     begin(&g_gpus[0]);
     begin(&g_gpus[1]);
     record(&g_gpus[0]);
@@ -110,8 +104,7 @@ static void test_cuda_two__captures_interleave(void **state) {
 }
 
 // What belongs to one GPU is refused on the other, by name, and harms neither.
-static void test_cuda_two__objects_do_not_mix(void **state) {
-    (void)state;
+TEST(test_cuda_two__objects_do_not_mix) {
     begin(&g_gpus[0]);
     record(&g_gpus[0]);
     OK(rondo_graph_capture_end(g_gpus[0].graph));
@@ -175,8 +168,7 @@ static void *run_gpu(void *data) {
     return NULL;
 }
 
-static void test_cuda_two__a_thread_for_each(void **state) {
-    (void)state;
+TEST(test_cuda_two__a_thread_for_each) {
     pthread_t threads[GPUS];
     for (int i = 0; i < GPUS; ++i) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_gpu, &g_gpus[i]), 0);
@@ -195,8 +187,7 @@ static void test_cuda_two__a_thread_for_each(void **state) {
 
 // ---- executors and copies -----------------------------------------------------------------------
 
-static void test_cuda_two__executors_at_once(void **state) {
-    (void)state;
+TEST(test_cuda_two__executors_at_once) {
     rondo_device *devices[GPUS + 1] = {g_gpus[0].device, g_gpus[1].device, NULL};
     rondo_program *program;
     OK(rondo_device_open("host", &devices[GPUS]));
@@ -207,8 +198,7 @@ static void test_cuda_two__executors_at_once(void **state) {
     rondo_device_release(devices[GPUS]);
 }
 
-static void test_cuda_two__bytes_go_round(void **state) {
-    (void)state;
+TEST(test_cuda_two__bytes_go_round) {
     rondo_device *const devices[GPUS] = {g_gpus[0].device, g_gpus[1].device};
     bool is_direct = false;
     OK(rondo_device_copies_directly(devices[0], devices[1], &is_direct));
@@ -221,8 +211,7 @@ static void test_cuda_two__bytes_go_round(void **state) {
 
 // A recorded copy from the other GPU is made at each replay. Without a way between the two a driver
 // may refuse it, which breaks the capture and nothing else.
-static void test_cuda_two__a_copy_is_recorded(void **state) {
-    (void)state;
+TEST(test_cuda_two__a_copy_is_recorded) {
     gpu *to = &g_gpus[0];
     gpu *from = &g_gpus[1];
     bool is_direct = false;

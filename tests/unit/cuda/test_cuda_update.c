@@ -1,18 +1,13 @@
 // Updates and executables over the fake driver: what it takes over, what only looks like it, and
 // graphs of which it makes one executable at a time.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda_state.h"
+#include "support/test.h"
 
 typedef struct scene {
     rondo_device *device;
@@ -125,8 +120,7 @@ static rondo_graph *record(place where, int32_t attribute, uint32_t number) {
 
 // The driver says Success to other attributes, and goes on with the former clusters. The others
 // change no result.
-static void test_cuda_update__other_attributes_make_a_new_executable(void **state) {
-    (void)state;
+TEST(test_cuda_update__other_attributes_make_a_new_executable) {
     static const int32_t attributes[] = {
         RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
         RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER,
@@ -162,8 +156,7 @@ static rondo_status launch_cluster(rondo_stream *stream, void *user_data) {
 }
 
 // A cache picks the executable that it patches by the number of nodes.
-static void test_cuda_update__caches_patch_no_other_attributes(void **state) {
-    (void)state;
+TEST(test_cuda_update__caches_patch_no_other_attributes) {
     const rondo_graph_cache_options options = {
         .struct_size = sizeof options, .entry_limit = 1, .policy = RONDO_CACHE_ALWAYS_CAPTURE};
     rondo_graph_cache *cache = NULL;
@@ -181,8 +174,7 @@ static void test_cuda_update__caches_patch_no_other_attributes(void **state) {
 }
 
 // Kernels of unlike priorities keep theirs; otherwise the stream of the replay counts.
-static void test_cuda_update__unlike_priorities_are_kept(void **state) {
-    (void)state;
+TEST(test_cuda_update__unlike_priorities_are_kept) {
     const int32_t id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY;
     const rondo_stream_options options = {.struct_size = sizeof options, .priority = 1};
     rondo_stream *urgent = NULL;
@@ -206,8 +198,7 @@ static rondo_status note_priority(rondo_stream *stream, void *user_data) {
     return RONDO_STATUS_OK;
 }
 
-static void test_cuda_update__bodies_have_the_priority_around_them(void **state) {
-    (void)state;
+TEST(test_cuda_update__bodies_have_the_priority_around_them) {
     const rondo_stream_options options = {.struct_size = sizeof options, .priority = 3};
     rondo_stream *stream = NULL;
     rondo_graph *graph = create_graph();
@@ -251,8 +242,7 @@ static void expect_fill(rondo_graph *graph, uint32_t value) {
     assert_int_equal(g.words[3], value);
 }
 
-static void test_cuda_update__graphs_that_no_update_takes_are_made_anew(void **state) {
-    (void)state;
+TEST(test_cuda_update__graphs_that_no_update_takes_are_made_anew) {
     rondo_graph *graph = record_fill(1, NULL);
     rondo_graph *source = record_fill(2, NULL);
     rondo_update_report report = {.struct_size = sizeof report};
@@ -265,8 +255,7 @@ static void test_cuda_update__graphs_that_no_update_takes_are_made_anew(void **s
     rondo_graph_destroy(source);
 }
 
-static void test_cuda_update__the_former_executable_goes_where_there_can_be_one(void **state) {
-    (void)state;
+TEST(test_cuda_update__the_former_executable_goes_where_there_can_be_one) {
     rondo_graph *graph = record_fill(1, NULL);
     const size_t destroyed = fake_cuda_count_calls("cuGraphExecDestroy");
     refuse("cuGraphInstantiateWithParams");
@@ -282,8 +271,7 @@ static void test_cuda_update__the_former_executable_goes_where_there_can_be_one(
 }
 
 // Also where patches changed what it does: then another one is made.
-static void test_cuda_update__the_only_executable_moves(void **state) {
-    (void)state;
+TEST(test_cuda_update__the_only_executable_moves) {
     for (int is_patched = 0; is_patched < 2; ++is_patched) {
         rondo_node node;
         rondo_graph *graph = create_graph();
@@ -312,8 +300,7 @@ static void test_cuda_update__the_only_executable_moves(void **state) {
 // ---- patched values ---------------------------------------------------------------------------
 
 // The driver does not cut the value of a patch, and would write its higher bits, too.
-static void test_cuda_update__patched_values_are_cut(void **state) {
-    (void)state;
+TEST(test_cuda_update__patched_values_are_cut) {
     static const uint32_t wanted[] = {[1] = 0x78, [2] = 0x5678, [4] = 0x12345678};
     for (uint32_t bytes = 1; bytes <= 4; bytes *= 2) {
         rondo_graph *graph = create_graph();

@@ -1,19 +1,14 @@
 // Copies from one device to another: two GPUs of the fake driver and the host, eager and replayed,
 // with a way between the GPUs and without one; what is refused, and what a failing driver leaves.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { GPU0, GPU1, HOST, DEVICES, COUNT = 300 };
 
@@ -85,8 +80,7 @@ static const way ways[] = {
     {GPU1, GPU1, HOST, false, "cuMemcpyHtoDAsync"},
 };
 
-static void test_device_copy__every_way_eager_and_replayed(void **state) {
-    (void)state;
+TEST(test_device_copy__every_way_eager_and_replayed) {
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; ++w) {
         const way *o = &ways[w];
         rondo_graph *graph;
@@ -113,8 +107,7 @@ static void test_device_copy__every_way_eager_and_replayed(void **state) {
 }
 
 // The way is opened once, also by a copy that is recorded, and anew for a device that was closed.
-static void test_device_copy__a_way_is_opened_once(void **state) {
-    (void)state;
+TEST(test_device_copy__a_way_is_opened_once) {
     rondo_graph *graph;
     open_all(false);
     OK(rondo_graph_create(g_devices[GPU0], NULL, &graph));
@@ -138,8 +131,7 @@ static void test_device_copy__a_way_is_opened_once(void **state) {
     close_all();
 }
 
-static void test_device_copy__says_whether_it_is_direct(void **state) {
-    (void)state;
+TEST(test_device_copy__says_whether_it_is_direct) {
     for (int has_no_peers = 0; has_no_peers < 2; ++has_no_peers) {
         bool is_direct;
         open_all(has_no_peers != 0);
@@ -169,8 +161,7 @@ static const refused refused_rows[] = {
     {GPU0, GPU0, GPU1, SIZE_MAX, "overlap"},
 };
 
-static void test_device_copy__refuses_by_name(void **state) {
-    (void)state;
+TEST(test_device_copy__refuses_by_name) {
     open_all(false);
     for (size_t r = 0; r < sizeof refused_rows / sizeof refused_rows[0]; ++r) {
         const refused *o = &refused_rows[r];
@@ -189,8 +180,7 @@ static void test_device_copy__refuses_by_name(void **state) {
 }
 
 // Every driver call fails once: the copy says so, and works afterwards.
-static void test_device_copy__when_the_driver_fails(void **state) {
-    (void)state;
+TEST(test_device_copy__when_the_driver_fails) {
     for (int has_no_peers = 0; has_no_peers < 2; ++has_no_peers) {
         bool has_failed = true;
         for (long n = 0; has_failed; ++n) {

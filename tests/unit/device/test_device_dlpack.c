@@ -1,18 +1,13 @@
 // DLPack in and out, with hand-made capsules of both forms.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "rondo/dlpack.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { FLOAT8_E4M3 = 8 };  // of the standard, and no type here
 
@@ -69,8 +64,7 @@ static void assert_refused(producer *p, rondo_dlpack_info *out_info, rondo_statu
     }
 }
 
-static void test_device_dlpack__in_shares_the_bytes(void **state) {
-    (void)state;
+TEST(test_device_dlpack__in_shares_the_bytes) {
     producer p;
     fill_producer(&p);
     rondo_tensor tensor;
@@ -89,8 +83,7 @@ static void test_device_dlpack__in_shares_the_bytes(void **state) {
     assert_int_equal(p.delete_count, 1);
 }
 
-static void test_device_dlpack__in_offsets_and_strides(void **state) {
-    (void)state;
+TEST(test_device_dlpack__in_offsets_and_strides) {
     producer p;
     rondo_tensor tensor;
     // A part of the buffer, from element 12 on, without strides.
@@ -140,8 +133,7 @@ static void test_device_dlpack__in_offsets_and_strides(void **state) {
     assert_refused(&p, NULL, RONDO_STATUS_INVALID, "byte offset of 2");
 }
 
-static void test_device_dlpack__in_refuses_by_name(void **state) {
-    (void)state;
+TEST(test_device_dlpack__in_refuses_by_name) {
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
@@ -177,8 +169,7 @@ static void test_device_dlpack__in_refuses_by_name(void **state) {
     assert_int_equal(rondo_tensor_from_dlpack(&p.plain, NULL, NULL), RONDO_STATUS_INVALID);
 }
 
-static void test_device_dlpack__every_element_type(void **state) {
-    (void)state;
+TEST(test_device_dlpack__every_element_type) {
     static const struct {
         rondo_dtype dtype;
         uint8_t code;
@@ -225,8 +216,7 @@ static void test_device_dlpack__every_element_type(void **state) {
     }
 }
 
-static void test_device_dlpack__small_floats_are_bytes(void **state) {
-    (void)state;
+TEST(test_device_dlpack__small_floats_are_bytes) {
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
@@ -248,8 +238,7 @@ static void test_device_dlpack__small_floats_are_bytes(void **state) {
 }
 
 // Elements of 4 and 2 bits have a byte each: the versioned form says so, and the plain one cannot.
-static void test_device_dlpack__subbyte_elements_are_padded(void **state) {
-    (void)state;
+TEST(test_device_dlpack__subbyte_elements_are_padded) {
     static const struct {
         rondo_dtype dtype;
         uint8_t code, bits;
@@ -288,8 +277,7 @@ static void test_device_dlpack__subbyte_elements_are_padded(void **state) {
     }
 }
 
-static void test_device_dlpack__versioned(void **state) {
-    (void)state;
+TEST(test_device_dlpack__versioned) {
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
@@ -314,8 +302,7 @@ static void test_device_dlpack__versioned(void **state) {
     assert_int_equal(p.delete_count, 0);
 }
 
-static void test_device_dlpack__out_keeps_the_bytes(void **state) {
-    (void)state;
+TEST(test_device_dlpack__out_keeps_the_bytes) {
     rondo_shape shape = {.rank = 3, .extent = {2, 1, 4}};
     rondo_tensor tensor;
     assert_int_equal(rondo_tensor_init(RONDO_DTYPE_I32, &shape, &tensor), RONDO_STATUS_OK);
@@ -370,8 +357,7 @@ static void test_device_dlpack__out_keeps_the_bytes(void **state) {
     plain->deleter(plain);
 }
 
-static void test_device_dlpack__names_of_devices(void **state) {
-    (void)state;
+TEST(test_device_dlpack__names_of_devices) {
     rondo_device *host;
     rondo_dlpack_device name;
     assert_int_equal(rondo_device_open("host", &host), RONDO_STATUS_OK);
@@ -390,8 +376,7 @@ static bool fail_now(void *user_data) {
     return (*(int *)user_data)-- == 0;
 }
 
-static void test_device_dlpack__without_memory(void **state) {
-    (void)state;
+TEST(test_device_dlpack__without_memory) {
     producer p;
     rondo_tensor tensor;
     fill_producer(&p);
@@ -415,8 +400,7 @@ static void test_device_dlpack__without_memory(void **state) {
 }
 
 // What lies on a GPU knows its device, keeps it, and goes out with its name.
-static void test_device_dlpack__tensors_of_a_gpu(void **state) {
-    (void)state;
+TEST(test_device_dlpack__tensors_of_a_gpu) {
     const fake_cuda_options two = {
         .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
     producer p;

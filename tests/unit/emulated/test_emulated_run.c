@@ -1,17 +1,12 @@
 // The emulated GPU itself (tests/emulated): threads that meet, threads that cannot, and how kernel
 // texts are rewritten. The kernels here are C functions, as a compiled text's are.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "emulated/emulated_run.h"
 #include "emulated/emulated_text.h"
+#include "support/test.h"
 
 enum { THREADS = 96, BLOCKS = 4 };
 
@@ -59,8 +54,7 @@ static size_t count_wrong(void) {
     return count;
 }
 
-static void test_emulated_run__a_barrier_is_met_by_all(void **state) {
-    (void)state;
+TEST(test_emulated_run__a_barrier_is_met_by_all) {
     const char *problem;
     assert_true(run(exchange_with_barrier, 1, &problem));
     assert_int_equal(count_wrong(), 0);
@@ -78,8 +72,7 @@ static void note_order(emulated_machine *m, const unsigned char *arguments) {
         results[phase][m->thread.x] = ++turn;
     }
 }
-static void test_emulated_run__the_order_of_threads_changes(void **state) {
-    (void)state;
+TEST(test_emulated_run__the_order_of_threads_changes) {
     const char *problem;
     assert_true(run(note_order, 1, &problem));
     assert_true(results[0][0] > results[0][THREADS - 1]);
@@ -101,8 +94,7 @@ static void meet_in_half(emulated_machine *m, const unsigned char *arguments) {
     }
     m->meet_block();
 }
-static void test_emulated_run__some_lanes_meet(void **state) {
-    (void)state;
+TEST(test_emulated_run__some_lanes_meet) {
     const char *problem;
     assert_true(run(meet_in_half, 1, &problem));
     assert_int_equal(results[3][0], 16 + 0xffff0000u);
@@ -122,8 +114,7 @@ static void add_up_cluster(emulated_machine *m, const unsigned char *arguments) 
     }
     m->meet_cluster();
 }
-static void test_emulated_run__blocks_of_a_cluster_run_together(void **state) {
-    (void)state;
+TEST(test_emulated_run__blocks_of_a_cluster_run_together) {
     const char *problem;
     assert_true(run(add_up_cluster, 2, &problem));
     assert_int_equal(results[0][0], 100);
@@ -141,8 +132,7 @@ static void wait_apart(emulated_machine *m, const unsigned char *arguments) {
         (void)m->meet_warp(~0u, &nothing, &lanes);
     }
 }
-static void test_emulated_run__waiting_for_ever_is_refused(void **state) {
-    (void)state;
+TEST(test_emulated_run__waiting_for_ever_is_refused) {
     const char *problem = NULL;
     const emulated_kernel kernel = {.thread = wait_apart, .cluster = 1};
     const unsigned int too_large[7] = {1, 1, 1, 1025, 1, 1, 0};
@@ -152,8 +142,7 @@ static void test_emulated_run__waiting_for_ever_is_refused(void **state) {
     assert_non_null(strstr(problem, "cannot be launched"));
 }
 
-static void test_emulated_run__texts_are_rewritten(void **state) {
-    (void)state;
+TEST(test_emulated_run__texts_are_rewritten) {
     static const struct {
         const char *text, *expected;
     } rows[] = {

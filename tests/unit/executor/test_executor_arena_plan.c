@@ -1,16 +1,11 @@
 // The arena planner: no two blocks overlap in time and place, and the arena is not larger than it
 // must be.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/arena_plan.h"
+#include "support/test.h"
 
 static void expect_disjoint(const rondo__block *blocks, size_t count, size_t arena_bytes) {
     for (size_t i = 0; i < count; ++i) {
@@ -25,8 +20,7 @@ static void expect_disjoint(const rondo__block *blocks, size_t count, size_t are
     }
 }
 
-static void test_executor_arena_plan__chain_needs_two_blocks(void **state) {
-    (void)state;
+TEST(test_executor_arena_plan__chain_needs_two_blocks) {
     rondo__block blocks[50];
     for (size_t i = 0; i < 50; ++i) {
         blocks[i] = (rondo__block){.bytes = 1000, .first = i, .last = i + 1};
@@ -37,8 +31,7 @@ static void test_executor_arena_plan__chain_needs_two_blocks(void **state) {
     assert_int_equal(arena_bytes, 2 * 1024);
 }
 
-static void test_executor_arena_plan__random_blocks_stay_apart(void **state) {
-    (void)state;
+TEST(test_executor_arena_plan__random_blocks_stay_apart) {
     srand(1);
     for (int round = 0; round < 200; ++round) {
         rondo__block blocks[60];
@@ -64,8 +57,7 @@ static void test_executor_arena_plan__random_blocks_stay_apart(void **state) {
     }
 }
 
-static void test_executor_arena_plan__refuses_overflow(void **state) {
-    (void)state;
+TEST(test_executor_arena_plan__refuses_overflow) {
     rondo__block blocks[2] = {{.bytes = SIZE_MAX - 5, .first = 0, .last = 1},
                               {.bytes = 100, .first = 0, .last = 1}};
     size_t arena_bytes;
@@ -81,8 +73,7 @@ static bool comes_before(const rondo__block *a, const rondo__block *b) {
 
 // Each block lies at the lowest gap that those placed before it leave: the plan is what the header
 // says, however it is found.
-static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
-    (void)state;
+TEST(test_executor_arena_plan__takes_the_lowest_gap) {
     enum { COUNT = 400 };
     static rondo__block blocks[COUNT];
     static rondo__block *order[COUNT];
@@ -125,8 +116,7 @@ static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
 }
 
 // Where levels count, what shares bytes comes in the same order by step and by level.
-static void test_executor_arena_plan__levels_keep_the_order(void **state) {
-    (void)state;
+TEST(test_executor_arena_plan__levels_keep_the_order) {
     enum { COUNT = 120 };
     static rondo__block blocks[COUNT];
     size_t shared_count = 0;

@@ -2,21 +2,16 @@
 // with an error that names what it is about, and the next one works, eagerly, captured and
 // replayed.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/test.h"
 
 enum { INPUTS_MAX = 3, NODES_MAX = 4 };
 
@@ -189,8 +184,7 @@ static void expect_row(const row *o, const char *device_name, bool is_good_first
     fake_cuda_uninstall();
 }
 
-static void test_executor_bad_input__is_named_and_harms_nothing(void **state) {
-    (void)state;
+TEST(test_executor_bad_input__is_named_and_harms_nothing) {
     for (size_t d = 0; d < 2; ++d) {
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
             expect_row(&rows[r], device_names[d], false);
@@ -200,8 +194,7 @@ static void test_executor_bad_input__is_named_and_harms_nothing(void **state) {
 }
 
 // Options that are no value of their type: refused by name, and nothing is made.
-static void test_executor_bad_input__options(void **state) {
-    (void)state;
+TEST(test_executor_bad_input__options) {
     static const struct {
         rondo_executor_options options;
         const char *text;

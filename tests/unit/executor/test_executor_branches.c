@@ -1,21 +1,16 @@
 // Graphs with branches: what they compute is what a straight line computes, bit for bit, wherever
 // the arena has the values.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/thread_count.h"
 #include "executor/compile/branches.h"
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { FLOAT = 1, WIDTH = 32, VALUES_MAX = 64 };
@@ -227,15 +222,13 @@ static uint64_t expect_same(void (*build)(model_builder *)) {
     return count;
 }
 
-static void test_executor_branches__four(void **state) {
-    (void)state;
+TEST(test_executor_branches__four) {
     assert_true(expect_same(build_four) >= 4);
 }
 
 // Memory that branches take in turns must not make short ones wait for long ones: 27 products, of
 // which 15 are the longest way. Nor does what joins them weigh more than it is.
-static void test_executor_branches__unequal(void **state) {
-    (void)state;
+TEST(test_executor_branches__unequal) {
     fixture f;
     float x[WIDTH * WIDTH] = {0};
     rondo_tensor y;
@@ -254,8 +247,7 @@ static void test_executor_branches__unequal(void **state) {
     close_model(&f);
 }
 
-static void test_executor_branches__drawn(void **state) {
-    (void)state;
+TEST(test_executor_branches__drawn) {
     size_t wide = 0;
     for (uint32_t seed = 1; seed <= 60; ++seed) {
         random_state = seed * 2654435761u;
@@ -265,8 +257,7 @@ static void test_executor_branches__drawn(void **state) {
 }
 
 // No two ops that have bytes in common are left without an order.
-static void test_executor_branches__order_is_kept(void **state) {
-    (void)state;
+TEST(test_executor_branches__order_is_kept) {
     for (uint32_t seed = 100; seed < 130; ++seed) {
         fixture f;
         float x[WIDTH * WIDTH] = {0};
@@ -321,8 +312,7 @@ static void test_executor_branches__order_is_kept(void **state) {
 
 // Which of the two is faster depends on the machine; that both are timed, once and after the
 // third run, does not; nor does it matter that the plan was made while graphs were off.
-static void test_executor_branches__auto_settles(void **state) {
-    (void)state;
+TEST(test_executor_branches__auto_settles) {
     fixture f;
     float x[WIDTH * WIDTH] = {1};
     open_model(&f, build_four);

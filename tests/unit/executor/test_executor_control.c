@@ -1,18 +1,13 @@
 // Loops and scans: what those give that take no turn, and what their turns read of around them.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 
@@ -158,8 +153,7 @@ static void expect_rows(bool is_scan, declaration row) {
     model_builder_deinit(&b);
 }
 
-static void test_executor_control__rows_of_no_turn_have_the_shape_of_others(void **state) {
-    (void)state;
+TEST(test_executor_control__rows_of_no_turn_have_the_shape_of_others) {
     static const declaration rows[] = {
         {FLOAT, "2 3"}, {FLOAT, "u v"}, {FLOAT, "u 3"}, {FLOAT, NULL}, {0, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
@@ -169,8 +163,7 @@ static void test_executor_control__rows_of_no_turn_have_the_shape_of_others(void
 }
 
 // Where inference leaves an extent open the declaration counts, and 0 where that does, too.
-static void test_executor_control__rows_that_depend_on_data(void **state) {
-    (void)state;
+TEST(test_executor_control__rows_that_depend_on_data) {
     static const struct {
         declaration row;
         rondo_shape shape;
@@ -259,8 +252,7 @@ static uint64_t count_copied(rondo_profile *profile) {
     return bytes;
 }
 
-static void test_executor_control__turns_read_outer_values_where_they_are(void **state) {
-    (void)state;
+TEST(test_executor_control__turns_read_outer_values_where_they_are) {
     model_builder b;
     rondo_device *device;
     rondo_program *program;

@@ -3,20 +3,15 @@
 // travels.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { SIDE = 60, COUNT = SIDE * SIDE, RUNS = 6, OUTPUTS_MAX = 4 };
@@ -322,8 +317,7 @@ static void expect_copies(const world *w, const story *s, uint64_t runs) {
     }
 }
 
-static void test_executor_counted__stories(void **state) {
-    (void)state;
+TEST(test_executor_counted__stories) {
     static const rondo_executor_options rows[] = {
         {.struct_size = sizeof rows[0]},
         {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
@@ -348,8 +342,7 @@ static void test_executor_counted__stories(void **state) {
 }
 
 // Each count has a plan of its own in the body, which is replayed when it comes again.
-static void test_executor_counted__plans_for_counts(void **state) {
-    (void)state;
+TEST(test_executor_counted__plans_for_counts) {
     const story *s = &stories[0];
     world w;
     open_world(&w, s->ops, s->outputs, NULL);
@@ -370,8 +363,7 @@ static void test_executor_counted__plans_for_counts(void **state) {
 
 // ---- where results go ---------------------------------------------------------------------------
 
-static void test_executor_counted__results(void **state) {
-    (void)state;
+TEST(test_executor_counted__results) {
     const story *s = &stories[1];
     world w;
     int64_t places[2 * COUNT];
@@ -407,8 +399,7 @@ static void test_executor_counted__results(void **state) {
 
 // ---- what is said of it -------------------------------------------------------------------------
 
-static void test_executor_counted__is_described(void **state) {
-    (void)state;
+TEST(test_executor_counted__is_described) {
     static text_sink text;
     const story *s = &stories[1];
     world w;
@@ -437,8 +428,7 @@ static void test_executor_counted__is_described(void **state) {
     close_world(&w);
 }
 
-static void test_executor_counted__is_not_recorded(void **state) {
-    (void)state;
+TEST(test_executor_counted__is_not_recorded) {
     const story *s = &stories[1];
     world w;
     rondo_stream *stream;
@@ -462,8 +452,7 @@ static void test_executor_counted__is_not_recorded(void **state) {
 // ---- memory -------------------------------------------------------------------------------------
 
 // The rooms of NonZero take 57 600 bytes: a quarter of the limit must hold them.
-static void test_executor_counted__room(void **state) {
-    (void)state;
+TEST(test_executor_counted__room) {
     static const struct {
         uint64_t limit;
         uint64_t bypassed;

@@ -1,19 +1,14 @@
 // Ifs whose conditions follow from single integers in host memory: plans for their values have the
 // branch that is taken as straight code, and other values get plans of their own.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, COUNT = 3 };
 

@@ -1,17 +1,12 @@
 // What a model declares against what it is fed and what it gives.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/text.h"
 #include "support/models/model_fixture.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7 };
 
@@ -54,8 +49,7 @@ static rondo_status run(model_fixture *f, int64_t rows, int64_t columns) {
     return status;
 }
 
-static void test_executor_declared__results_against_declarations(void **state) {
-    (void)state;
+TEST(test_executor_declared__results_against_declarations) {
     static const struct {
         const char *op;
         const char *in_shape;
@@ -115,8 +109,7 @@ static void test_executor_declared__results_against_declarations(void **state) {
     rondo_log_set_sink(NULL, NULL);
 }
 
-static void test_executor_declared__a_description_tells_the_same(void **state) {
-    (void)state;
+TEST(test_executor_declared__a_description_tells_the_same) {
     model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", INT64, "2 3");
     model_fixture_load(&f);
@@ -126,8 +119,7 @@ static void test_executor_declared__a_description_tells_the_same(void **state) {
     model_fixture_deinit(&f);
 }
 
-static void test_executor_declared__a_symbol_is_one_number(void **state) {
-    (void)state;
+TEST(test_executor_declared__a_symbol_is_one_number) {
     model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "n n", FLOAT, "n n");
     model_builder_add_input(&f.builder, f.builder.graph, "z", FLOAT, "m n");
@@ -163,8 +155,7 @@ static void test_executor_declared__a_symbol_is_one_number(void **state) {
 }
 
 // ONNX Runtime takes such models, too.
-static void test_executor_declared__an_output_may_be_listed_twice(void **state) {
-    (void)state;
+TEST(test_executor_declared__an_output_may_be_listed_twice) {
     model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", FLOAT, "2 3");
     model_builder_add_output(&f.builder, f.builder.graph, "y", FLOAT, "2 3");

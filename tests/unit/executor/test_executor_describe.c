@@ -1,17 +1,12 @@
 // Descriptions of plans: for which shapes, with which types, and what bodies hold.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 typedef struct fixture {
     rondo_device *device;
@@ -53,8 +48,7 @@ static void expect_text(const fixture *f, const char *part) {
     assert_non_null(strstr(f->text, part));
 }
 
-static void test_executor_describe__shapes_of_feeds(void **state) {
-    (void)state;
+TEST(test_executor_describe__shapes_of_feeds) {
     fixture f;
     open_model("tests/cli/models/add_relu.onnx", &f);
     assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f),
@@ -88,8 +82,7 @@ static void test_executor_describe__shapes_of_feeds(void **state) {
     close_model(&f);
 }
 
-static void test_executor_describe__bodies(void **state) {
-    (void)state;
+TEST(test_executor_describe__bodies) {
     fixture f;
     open_model("tests/models/branch_and_loop/model.onnx", &f);
     assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f),
@@ -124,8 +117,7 @@ static void test_executor_describe__bodies(void **state) {
 }
 
 // Segments with their ops, what is bypassed with its reason, bodies inside; names are only text.
-static void test_executor_describe__picture(void **state) {
-    (void)state;
+TEST(test_executor_describe__picture) {
     fixture f;
     open_model("tests/models/branch_and_loop/model.onnx", &f);
     assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_SVG, keep, &f),

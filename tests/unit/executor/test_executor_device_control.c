@@ -1,23 +1,17 @@
 // If, Loop and Scan decided on the device: the same bits as host control, in every mode.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "executor/state/plan.h"
 #include "support/models/flow_models.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MODEL_COUNT = 120, GPU_MODEL_COUNT = 24, RUN_COUNT = 6 };
@@ -54,8 +48,7 @@ static rondo_executor *create(model_fixture *f, rondo_graphs_mode graphs, bool o
     return executor;
 }
 
-static void test_executor_device_control__same_bits_as_on_the_host(void **state) {
-    (void)state;
+TEST(test_executor_device_control__same_bits_as_on_the_host) {
     static const struct {
         int64_t n;
         bool go;
@@ -179,8 +172,7 @@ static void build_branches_agree(model_builder *b) {
     build_if(b, "go", true);
 }
 
-static void test_executor_device_control__says_what_hinders(void **state) {
-    (void)state;
+TEST(test_executor_device_control__says_what_hinders) {
     static const struct {
         void (*build)(model_builder *b);
         const char *expected;
@@ -323,8 +315,7 @@ static void close_recorded(recorded *r) {
     model_fixture_deinit(&r->f);
 }
 
-static void test_executor_device_control__parts_of_other_graphs(void **state) {
-    (void)state;
+TEST(test_executor_device_control__parts_of_other_graphs) {
     recorded r;
     open_recorded(&r, build_branches_agree);
     model_fixture_check(record(&r));
@@ -381,8 +372,7 @@ static rondo_status run_later(rondo_executor *executor, int64_t n) {
     return status;
 }
 
-static void test_executor_device_control__loops_without_end(void **state) {
-    (void)state;
+TEST(test_executor_device_control__loops_without_end) {
     for (int is_limited = 0; is_limited < 2; ++is_limited) {
         model_fixture f;
         model_fixture_init(&f);

@@ -3,16 +3,10 @@
 // checks itself.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/device_crew.h"
@@ -20,6 +14,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/test.h"
 
 enum { DEVICES = 3, THREADS = 3 };
 
@@ -55,18 +50,15 @@ static int close_all(void **state) {
     return 0;
 }
 
-static void test_executor_devices__at_once(void **state) {
-    (void)state;
+TEST(test_executor_devices__at_once) {
     device_crew_run(g_program, g_devices, DEVICES, THREADS, 4, RONDO_DTYPE_F32);
 }
 
-static void test_executor_devices__at_once_in_half_precision(void **state) {
-    (void)state;
+TEST(test_executor_devices__at_once_in_half_precision) {
     device_crew_run(g_program, g_devices, DEVICES, THREADS, 3, RONDO_DTYPE_F16);
 }
 
-static void test_executor_devices__bytes_go_round(void **state) {
-    (void)state;
+TEST(test_executor_devices__bytes_go_round) {
     device_crew_pass_round(g_devices, DEVICES);
 }
 
@@ -86,8 +78,7 @@ static void *cancel(void *data) {
 }
 
 // The run ends by itself or by the word of the other thread, and the next one works.
-static void test_executor_devices__cancelled_by_another_thread(void **state) {
-    (void)state;
+TEST(test_executor_devices__cancelled_by_another_thread) {
     for (int d = 0; d < DEVICES; ++d) {
         for (int64_t batch = 1; batch < 12; ++batch) {  // each is compiled
             rondo_executor_options options = {.struct_size = sizeof options, .thread_count = 1};

@@ -1,18 +1,13 @@
 // Data that an op does not allow is BAD_DATA for who waits, with the op's name, on the host as on a
 // GPU, in the run that captures and in those that replay; and the next run works.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/cases/one_op.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { INPUTS_MAX = 3, BYTES_MAX = 512, GRAPH_RUNS = 3 };
 
@@ -138,8 +133,7 @@ static void check_case(const fault_case *c, bool is_async) {
     rondo_device_release(device);
 }
 
-static void test_executor_faults__who_waits_is_told(void **state) {
-    (void)state;
+TEST(test_executor_faults__who_waits_is_told) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         check_case(&cases[i], false);
         check_case(&cases[i], true);
@@ -155,8 +149,7 @@ static rondo_status put_rows(rondo_executor *executor, float *x, int64_t *rows) 
 
 // Whoever waits for the stream first: the executor's wait tells, and what the run was to write has
 // no value.
-static void test_executor_faults__a_wait_in_between_hides_nothing(void **state) {
-    (void)state;
+TEST(test_executor_faults__a_wait_in_between_hides_nothing) {
     static float x[12] = {1, 2, 3};
     static int64_t good[4] = {3, 2, 1, 0};
     static int64_t bad[4] = {3, 9, 1, 0};

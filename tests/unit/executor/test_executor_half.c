@@ -1,19 +1,14 @@
 // Half precision through executors, on the host: types at every border in every mode, patterns, the
 // description, and the op that loses the precision.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -119,8 +114,7 @@ static void run_in_mode(model *m, rondo_device *device, const rondo_executor_opt
     rondo_executor_destroy(executor);
 }
 
-static void test_executor_half__types_hold_in_every_mode(void **state) {
-    (void)state;
+TEST(test_executor_half__types_hold_in_every_mode) {
     static const struct {
         rondo_dtype dtype;
         bool optimise;
@@ -213,8 +207,7 @@ static float run_square_root(rondo_program *program, rondo_device *device,
     return result;
 }
 
-static void test_executor_half__patterns_decide(void **state) {
-    (void)state;
+TEST(test_executor_half__patterns_decide) {
     rondo_device *device = open_device();
     rondo_program *program = make_square_root();
     rondo_executor_options options = {.struct_size = sizeof options};
@@ -267,8 +260,7 @@ static bool collect(void *user_data, const char *text, size_t bytes) {
     return true;
 }
 
-static void test_executor_half__description_says_why(void **state) {
-    (void)state;
+TEST(test_executor_half__description_says_why) {
     static const char *const wanted[][3] = {
         {"0 ops of the model compute in f16, 2 stay in f32", "power", "powers leave the range"},
         {"\"f16_count\": 0", "\"name\": \"root\"", "\"reason\": \"roots are taken"}};
@@ -293,8 +285,7 @@ static void test_executor_half__description_says_why(void **state) {
 }
 
 // Bodies are planned ahead where their shapes are known, and described one by one.
-static void test_executor_half__description_shows_bodies(void **state) {
-    (void)state;
+TEST(test_executor_half__description_shows_bodies) {
     rondo_device *device = open_device();
     model m;
     load_model("tests/models/branch_and_loop", &m);
@@ -312,8 +303,7 @@ static void test_executor_half__description_shows_bodies(void **state) {
     rondo_device_release(device);
 }
 
-static void test_executor_half__loss_is_found(void **state) {
-    (void)state;
+TEST(test_executor_half__loss_is_found) {
     rondo_device *device = open_device();
     rondo_program *program = make_square_root();
     rondo_binding feed = make_feed();

@@ -1,23 +1,17 @@
 // Executors against models that want all memory or all time: the memory limit in folding, plans and
 // runs, loops without end, and the word of another thread.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "support/models/model_fixture.h"
 #include "support/sweep.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
@@ -68,8 +62,7 @@ static void build_fills(model_fixture *f, int64_t count) {
     model_builder_add_output(&f->builder, graph, "y", FLOAT, NULL);
 }
 
-static void test_executor_limits__a_bomb_ends_at_once_by_default(void **state) {
-    (void)state;
+TEST(test_executor_limits__a_bomb_ends_at_once_by_default) {
     model_fixture f;
     model_fixture_init(&f);
     build_fills(&f, INT64_C(1) << 28);
@@ -104,8 +97,7 @@ static void build_folds(model_fixture *f, int64_t count) {
     model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
 }
 
-static void test_executor_limits__what_does_not_fit_is_not_folded(void **state) {
-    (void)state;
+TEST(test_executor_limits__what_does_not_fit_is_not_folded) {
     static const struct {
         uint64_t limit;
         rondo_status status;
@@ -160,8 +152,7 @@ static void build_doubling(model_fixture *f) {
     model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
 }
 
-static void test_executor_limits__a_loop_that_grows_ends_at_the_limit(void **state) {
-    (void)state;
+TEST(test_executor_limits__a_loop_that_grows_ends_at_the_limit) {
     model_fixture f;
     model_fixture_init(&f);
     build_doubling(&f);
@@ -197,8 +188,7 @@ static void build_product(model_fixture *f) {
     model_builder_add_output(b, b->graph, "y", FLOAT, "n 512");
 }
 
-static void test_executor_limits__plans_make_room_for_each_other(void **state) {
-    (void)state;
+TEST(test_executor_limits__plans_make_room_for_each_other) {
     model_fixture f;
     model_fixture_init(&f);
     build_product(&f);
@@ -251,8 +241,7 @@ static void run_in_vain(model_fixture *f, const rondo_binding *feed) {
 }
 
 // A run that is refused memory drops the plan of the one before, which was not waited for.
-static void test_executor_limits__a_refused_run_leaves_the_one_before(void **state) {
-    (void)state;
+TEST(test_executor_limits__a_refused_run_leaves_the_one_before) {
     model_fixture f;
     model_fixture_init(&f);
     build_product(&f);
@@ -291,8 +280,7 @@ static bool skip_text(void *user_data, const char *text, size_t bytes) {
 }
 
 // What a rerun runs is what ran last, not what was looked at since.
-static void test_executor_limits__a_description_is_not_run_again(void **state) {
-    (void)state;
+TEST(test_executor_limits__a_description_is_not_run_again) {
     model_fixture f;
     rondo_run_times times = {.struct_size = sizeof times};
     model_fixture_init(&f);
@@ -365,8 +353,7 @@ static rondo_status run_endless(model_fixture *f, int64_t count) {
     return status;
 }
 
-static void test_executor_limits__loops_have_so_many_turns_in_a_run(void **state) {
-    (void)state;
+TEST(test_executor_limits__loops_have_so_many_turns_in_a_run) {
     for (int is_nested = 0; is_nested <= 1; ++is_nested) {
         model_fixture f;
         model_fixture_init(&f);
@@ -386,8 +373,7 @@ static void test_executor_limits__loops_have_so_many_turns_in_a_run(void **state
 }
 
 // A call that fails for another reason leaves the news of a run that was stopped before it.
-static void test_executor_limits__a_failure_hides_no_other(void **state) {
-    (void)state;
+TEST(test_executor_limits__a_failure_hides_no_other) {
     model_fixture f;
     int64_t count = INT64_MAX;
     rondo_binding feeds[2] = {
@@ -434,8 +420,7 @@ static void *cancel_until_done(void *data) {
     return NULL;
 }
 
-static void test_executor_limits__another_thread_cancels(void **state) {
-    (void)state;
+TEST(test_executor_limits__another_thread_cancels) {
     for (int is_nested = 0; is_nested <= 1; ++is_nested) {
         model_fixture f;
         model_fixture_init(&f);

@@ -1,18 +1,13 @@
 // Models with very many inputs, outputs, nodes or initializers are right. No clock decides here;
 // where each pair of operands is looked at, half a minute passes for each of the slowest.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { COUNT = 2000 };
@@ -184,8 +179,7 @@ static float get(const bindings *all, size_t output, size_t element) {
     return ((const float *)all->fetches[output].tensor.data)[element];
 }
 
-static void test_executor_many__inputs_nodes_and_outputs(void **state) {
-    (void)state;
+TEST(test_executor_many__inputs_nodes_and_outputs) {
     model_builder b;
     bindings all;
     model_builder_init(&b);
@@ -198,8 +192,7 @@ static void test_executor_many__inputs_nodes_and_outputs(void **state) {
     model_builder_deinit(&b);
 }
 
-static void test_executor_many__inputs_of_one_node(void **state) {
-    (void)state;
+TEST(test_executor_many__inputs_of_one_node) {
     static const char *const ops[] = {"Sum", "Mean", "Max", "Min", "Concat"};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; ++i) {
         model_builder b;
@@ -220,8 +213,7 @@ static void test_executor_many__inputs_of_one_node(void **state) {
     }
 }
 
-static void test_executor_many__outputs_of_one_node(void **state) {
-    (void)state;
+TEST(test_executor_many__outputs_of_one_node) {
     model_builder b;
     bindings all;
     model_builder_init(&b);
@@ -234,8 +226,7 @@ static void test_executor_many__outputs_of_one_node(void **state) {
     model_builder_deinit(&b);
 }
 
-static void test_executor_many__nodes_with_weights(void **state) {
-    (void)state;
+TEST(test_executor_many__nodes_with_weights) {
     model_builder b;
     bindings all;
     model_builder_init(&b);
@@ -246,8 +237,7 @@ static void test_executor_many__nodes_with_weights(void **state) {
     model_builder_deinit(&b);
 }
 
-static void test_executor_many__values_alive_at_once(void **state) {
-    (void)state;
+TEST(test_executor_many__values_alive_at_once) {
     model_builder b;
     bindings all;
     model_builder_init(&b);

@@ -1,20 +1,14 @@
 // What a process holds after many plans were made and their executor destroyed: no more than
 // before. A process of its own, since it looks at all of the process's memory.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
 #include <unistd.h>
 
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, CHANNELS = 128, LAYERS = 6, PLANS = 20 };
 
@@ -91,8 +85,7 @@ static double run_plans(rondo_program *program, rondo_device *device, int plan_c
     return held;
 }
 
-static void test_executor_memory__destroying_gives_it_back(void **state) {
-    (void)state;
+TEST(test_executor_memory__destroying_gives_it_back) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     print_message("sanitizers keep what is freed\n");
     skip();
@@ -119,8 +112,7 @@ static void test_executor_memory__destroying_gives_it_back(void **state) {
 
 // Shapes that grow from run to run share memory: a few pieces, each twice as large as the one
 // before. And what an executor says that it holds is all of it.
-static void test_executor_memory__growing_shapes_share_it(void **state) {
-    (void)state;
+TEST(test_executor_memory__growing_shapes_share_it) {
     enum { FIRST = 20, STEP = 2 };
     model_builder b;
     size_t byte_count = 0;

@@ -1,19 +1,14 @@
 // Strings, sequences and optionals at the borders of an executor: who owns them, that one plan
 // serves sequences of any length, and wrong feeds and fetches.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 enum { WORDS, LIST, MAYBE, FEED_COUNT };
 enum { SCORES, SHOUTED, GROWN, NEGATED, TEXTS, PICKED, WRAPPED, FETCH_COUNT };
@@ -213,16 +208,16 @@ static void test_executor_objects__keep_f32_in_half_precision(void **state) {
     assert_true(loss.output_error < 1e-3);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_executor_objects__belong_to_who_fetched_them),
-        TEST(test_executor_objects__the_executor_keeps_its_program),
-        TEST(test_executor_objects__one_plan_serves_sequences_of_any_length),
-        TEST(test_executor_objects__wrong_feeds_are_told_in_full),
-        TEST(test_executor_objects__keep_f32_in_half_precision),
-        TEST(test_executor_objects__fetches_of_an_earlier_run_are_replaced),
+        PREPARED(test_executor_objects__belong_to_who_fetched_them),
+        PREPARED(test_executor_objects__the_executor_keeps_its_program),
+        PREPARED(test_executor_objects__one_plan_serves_sequences_of_any_length),
+        PREPARED(test_executor_objects__wrong_feeds_are_told_in_full),
+        PREPARED(test_executor_objects__keep_f32_in_half_precision),
+        PREPARED(test_executor_objects__fetches_of_an_earlier_run_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

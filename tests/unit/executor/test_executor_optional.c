@@ -1,16 +1,11 @@
 // Inputs that have a default: fed or not, in any order, also inside bodies.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/models/model_fixture.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 
@@ -99,8 +94,7 @@ static void expect_run(model_fixture *f, float *scale, float *shift, int64_t shi
     }
 }
 
-static void test_executor_optional__fed_or_not_in_any_order(void **state) {
-    (void)state;
+TEST(test_executor_optional__fed_or_not_in_any_order) {
     static const int64_t versions[] = {3, 4, 8};
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; ++v) {
         model_fixture f;
@@ -125,8 +119,7 @@ static void test_executor_optional__fed_or_not_in_any_order(void **state) {
     }
 }
 
-static void test_executor_optional__are_listed_apart(void **state) {
-    (void)state;
+TEST(test_executor_optional__are_listed_apart) {
     model_fixture f;
     rondo_port port = {.struct_size = sizeof port};
     build(&f, 8);
@@ -157,8 +150,7 @@ static void expect_refusal(model_fixture *f, const rondo_binding *feeds, size_t 
     assert_non_null(strstr(rondo_error_get_last()->message, part));
 }
 
-static void test_executor_optional__wrong_feeds_are_told(void **state) {
-    (void)state;
+TEST(test_executor_optional__wrong_feeds_are_told) {
     model_fixture f;
     build(&f, 8);
     float values[3] = {1, 2, 3};
@@ -180,8 +172,7 @@ static void test_executor_optional__wrong_feeds_are_told(void **state) {
 }
 
 // A default that decides a shape: reshaped differently when fed, the default again when not.
-static void test_executor_optional__a_default_may_decide_shapes(void **state) {
-    (void)state;
+TEST(test_executor_optional__a_default_may_decide_shapes) {
     model_fixture f;
     model_builder *b = &f.builder;
     model_fixture_init(&f);
@@ -213,8 +204,7 @@ static void test_executor_optional__a_default_may_decide_shapes(void **state) {
 }
 
 // More sets of fed inputs than are kept.
-static void test_executor_optional__many_sets_take_turns(void **state) {
-    (void)state;
+TEST(test_executor_optional__many_sets_take_turns) {
     enum { COUNT = 7 };
     model_fixture f;
     model_builder *b = &f.builder;

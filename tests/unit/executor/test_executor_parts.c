@@ -2,18 +2,13 @@
 // turned around: results are those of the reference, and what can be joined is.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/plan_visit.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { NODES_MAX = 7, INPUTS_MAX = 3 };
 
@@ -209,8 +204,7 @@ static void run(rondo_executor *executor, uint32_t seed, rondo_binding *fetch) {
     OK(rondo_executor_run(executor, &feed, 1, fetch, 1));
 }
 
-static void results_are_those_of_the_reference(void **state) {
-    (void)state;
+TEST(results_are_those_of_the_reference) {
     rondo_device *device;
     OK(rondo_device_open("host", &device));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {

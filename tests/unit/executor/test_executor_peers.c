@@ -2,20 +2,15 @@
 // captured and replayed, with a direct way between the GPUs and without one; each tensor crosses
 // once in a run and direction; streams are ordered by events; what cannot be done is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_random.h"
 #include "support/models/placed_program.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { GPUS = 3, RUNS = PLACED_RUNS, COUNT = PLACED_COUNT };
@@ -166,8 +161,7 @@ static void run_story(const story *s, int gpu_number, const rondo_executor_optio
     rondo_program_destroy(program);
 }
 
-static void test_executor_peers__stories(void **state) {
-    (void)state;
+TEST(test_executor_peers__stories) {
     static const rondo_executor_options rows[] = {
         {.struct_size = sizeof rows[0]},
         {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
@@ -190,8 +184,7 @@ static void test_executor_peers__stories(void **state) {
 }
 
 // Each run in both ways, compared: on each GPU.
-static void test_executor_peers__self_checks(void **state) {
-    (void)state;
+TEST(test_executor_peers__self_checks) {
     const rondo_executor_options options = {.struct_size = sizeof options, .self_check_every = 1};
     open_all(false);
     for (size_t i = 0; i < sizeof stories / sizeof *stories; ++i) {
@@ -217,8 +210,7 @@ static void test_executor_peers__self_checks(void **state) {
 
 // The processor waits once in a run that is waited for, and not at all in one that is not; the
 // streams wait for each other: at the begin, at each crossing, at the end.
-static void test_executor_peers__events_order_the_streams(void **state) {
-    (void)state;
+TEST(test_executor_peers__events_order_the_streams) {
     open_all(false);
     rondo_program *program = placed_build(stories[0].nodes, stories[0].outputs);
     rondo_executor *gpu;
@@ -251,8 +243,7 @@ static void expect_described(rondo_executor *executor, const char *text) {
 }
 
 // By a pattern, before the first run and behind it.
-static void test_executor_peers__queries(void **state) {
-    (void)state;
+TEST(test_executor_peers__queries) {
     static const char *const places[] = {"N*=gpu:1", "Abs=gpu:0"};
     static const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},
                                         {"Neg", {"a"}, "b", NULL},
@@ -303,8 +294,7 @@ static void see(void *user_data, const rondo_log_record *record) {
     }
 }
 
-static void test_executor_peers__transfers_are_told(void **state) {
-    (void)state;
+TEST(test_executor_peers__transfers_are_told) {
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .graphs = RONDO_GRAPHS_OFF};
     open_all(false);
@@ -337,8 +327,7 @@ static void expect_message(rondo_status status, rondo_status want, const char *t
     }
 }
 
-static void test_executor_peers__refusals(void **state) {
-    (void)state;
+TEST(test_executor_peers__refusals) {
     static const struct {
         const char *entry;
         const char *text;
@@ -375,8 +364,7 @@ static void test_executor_peers__refusals(void **state) {
 }
 
 // A run cannot be recorded; device tensors are copied.
-static void test_executor_peers__device_tensors(void **state) {
-    (void)state;
+TEST(test_executor_peers__device_tensors) {
     open_all(false);
     rondo_program *program = placed_build(stories[0].nodes, stories[0].outputs);
     rondo_executor *gpu;

@@ -2,21 +2,16 @@
 // and replayed; each tensor crosses once in a run and direction, and only where it must; what
 // cannot be done is refused by name.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/placed_program.h"
+#include "support/test.h"
 
 enum { COUNT = PLACED_COUNT, RUNS = PLACED_RUNS, BYTES = COUNT * sizeof(float) };
 
@@ -141,8 +136,7 @@ static void run_story(const story *s, const rondo_executor_options *options, boo
     rondo_program_destroy(program);
 }
 
-static void test_executor_placement__stories(void **state) {
-    (void)state;
+TEST(test_executor_placement__stories) {
     static const rondo_executor_options rows[] = {
         {.struct_size = sizeof rows[0]},
         {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
@@ -164,8 +158,7 @@ static const char *const only_y[] = {"y", NULL};
 
 // The place and the reason of an op or a tensor; fails where there is none of this name.
 // A scope, a call, an option: the later wins, and says so, before the first run and after it.
-static void test_executor_placement__askers(void **state) {
-    (void)state;
+TEST(test_executor_placement__askers) {
     static const struct {
         const char *call;
         const char *option;
@@ -207,8 +200,7 @@ static void test_executor_placement__askers(void **state) {
 }
 
 // Places are kept in files.
-static void test_executor_placement__files(void **state) {
-    (void)state;
+TEST(test_executor_placement__files) {
     char path[] = "/tmp/rondo_place_XXXXXX";
     const placed_node nodes[] = {
         chain[0], {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", "gpu:3"}, {0}};
@@ -234,8 +226,7 @@ static void test_executor_placement__files(void **state) {
 
 // Whole numbers that only decide a shape are computed where they are read; nothing is copied for
 // them.
-static void test_executor_placement__shape_arithmetic(void **state) {
-    (void)state;
+TEST(test_executor_placement__shape_arithmetic) {
     const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},        {"Shape", {"a"}, "s", NULL},
                                  {"Add", {"s", "i"}, "t", NULL},    {"Sub", {"t", "i"}, "u", NULL},
                                  {"Expand", {"a", "u"}, "y", NULL}, {0}};
@@ -255,8 +246,7 @@ static void test_executor_placement__shape_arithmetic(void **state) {
 }
 
 // The processor asks for the shapes of what lies on the GPU, and of an input that nobody reads.
-static void test_executor_placement__shapes_do_not_cross(void **state) {
-    (void)state;
+TEST(test_executor_placement__shapes_do_not_cross) {
     static const char *const outputs[] = {"y", "z", NULL};
     const placed_node nodes[] = {{"Relu", {"x"}, "a", NULL},  {"Shape", {"a"}, "s", "cpu"},
                                  {"Size", {"i"}, "n", "cpu"}, {"Add", {"s", "n"}, "y", "cpu"},
@@ -276,8 +266,7 @@ static void test_executor_placement__shapes_do_not_cross(void **state) {
 }
 
 // A table that is larger than the limit stays where it is; only its rows go to the GPU.
-static void test_executor_placement__large_table(void **state) {
-    (void)state;
+TEST(test_executor_placement__large_table) {
     enum { ROWS = 65536 };
     static float table[ROWS * COUNT];
     const rondo_tensor large = {RONDO_DTYPE_F32, {2, {ROWS, COUNT}}, table, NULL, NULL};
@@ -328,8 +317,7 @@ static void expect_message(rondo_status status, rondo_status want, const char *t
     }
 }
 
-static void test_executor_placement__refusals(void **state) {
-    (void)state;
+TEST(test_executor_placement__refusals) {
     static const struct {
         bool is_host;
         const char *entries[2];
@@ -387,8 +375,7 @@ static void test_executor_placement__refusals(void **state) {
     }
 }
 
-static void test_executor_placement__builder(void **state) {
-    (void)state;
+TEST(test_executor_placement__builder) {
     rondo_builder *builder;
     rondo_program *program;
     rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32};
@@ -436,8 +423,7 @@ static void expect_failure(const placed_node *nodes) {
 
 // An op of the processor that fails ahead of the graphs, or in one, is named, and the next run
 // works.
-static void test_executor_placement__failure(void **state) {
-    (void)state;
+TEST(test_executor_placement__failure) {
     expect_failure((const placed_node[]){{"Gather", {"table", "i"}, "g", "cpu"},
                                          {"Neg", {"g"}, "h", "cpu"},
                                          {"Add", {"h", "x"}, "y", NULL},
@@ -451,8 +437,7 @@ static void test_executor_placement__failure(void **state) {
 
 // A table that is set anew is read as it is then, on the processor and on the GPU; and so when the
 // executor goes.
-static void test_executor_placement__new_weights(void **state) {
-    (void)state;
+TEST(test_executor_placement__new_weights) {
     const placed_node nodes[] = {{"Add", {"x", "row"}, "a", "cpu"},
                                  {"Add", {"a", "row"}, "b", NULL},
                                  {"Neg", {"b"}, "y", NULL},
@@ -479,8 +464,7 @@ static void test_executor_placement__new_weights(void **state) {
 }
 
 // Inputs in the GPU's memory, states, and runs that check themselves.
-static void test_executor_placement__device_feeds(void **state) {
-    (void)state;
+TEST(test_executor_placement__device_feeds) {
     const placed_node nodes[] = {
         {"Neg", {"x"}, "b", "cpu"}, {"Abs", {"x"}, "c", NULL}, {"Add", {"b", "c"}, "y", NULL}, {0}};
     rondo_program *program = placed_build(nodes, only_y);
@@ -518,8 +502,7 @@ static uint64_t count_host_functions(void) {
 
 // Ops of the processor that need nothing of the GPU are computed by the thread that waits for the
 // run; behind inputs on the GPU, and where nobody waits, in stream order.
-static void test_executor_placement__ahead(void **state) {
-    (void)state;
+TEST(test_executor_placement__ahead) {
     const placed_node nodes[] = {
         {"Neg", {"x"}, "b", "cpu"}, {"Neg", {"b"}, "c", "cpu"}, {"Abs", {"c"}, "y", NULL}, {0}};
     rondo_program *program = placed_build(nodes, only_y);

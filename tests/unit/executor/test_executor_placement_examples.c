@@ -1,17 +1,12 @@
 // The examples of places, on a GPU of the fake driver: what they print is right, and the copies
 // that they count are those that they expect.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 int crop_placement_main(int argc, char **argv);
 int embedding_main(int argc, char **argv);

@@ -1,20 +1,15 @@
 // A model as a part of a larger graph: recorded into the program's capture, on the host, a real GPU
 // where there is one, and the fake driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/driver.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 static rondo_executor *make_executor(const add_world *w, rondo_program *program,
                                      size_t plan_limit) {
@@ -67,8 +62,7 @@ static uint64_t count_nodes(const add_world *w) {
 
 // ---- what works -------------------------------------------------------------------------------
 
-static void test_executor_record_run__a_model_is_nodes_of_a_graph(void **state) {
-    (void)state;
+TEST(test_executor_record_run__a_model_is_nodes_of_a_graph) {
     add_world *w = open_world();
     run_once(w, 1);
     begin(w);
@@ -105,8 +99,7 @@ static rondo_executor *make_placed(const add_world *w, rondo_program *program, c
 }
 
 // Ops of the processor are host functions in the graph, with memory of the graph's own.
-static void test_executor_record_run__ops_of_the_processor(void **state) {
-    (void)state;
+TEST(test_executor_record_run__ops_of_the_processor) {
     static const char *const places[] = {"Add_0=cpu", "Add_1=cpu", "Add*=cpu"};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
         add_world *w = open_world();
@@ -146,8 +139,7 @@ static void test_executor_record_run__ops_of_the_processor(void **state) {
 }
 
 // Weights that each run brings are brought by each replay.
-static void test_executor_record_run__weights_that_are_brought(void **state) {
-    (void)state;
+TEST(test_executor_record_run__weights_that_are_brought) {
     enum { WEIGHTS = 6 };
     add_world *w = open_world();
     rondo_builder *b;
@@ -196,8 +188,7 @@ static void test_executor_record_run__weights_that_are_brought(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_record_run__addresses_that_no_kernel_takes_are_copied(void **state) {
-    (void)state;
+TEST(test_executor_record_run__addresses_that_no_kernel_takes_are_copied) {
     add_world *w = open_world();
     run_once(w, 1);
     const rondo_shape large = {.rank = 1, .extent = {2 * ADD_COUNT}};
@@ -225,8 +216,7 @@ static void test_executor_record_run__addresses_that_no_kernel_takes_are_copied(
     add_world_close(w);
 }
 
-static void test_executor_record_run__two_models_one_behind_the_other(void **state) {
-    (void)state;
+TEST(test_executor_record_run__two_models_one_behind_the_other) {
     add_world *w = open_world();
     run_once(w, 1);
     rondo_tensor middle;
@@ -261,8 +251,7 @@ static rondo_program *build_any(void) {
     return one_op_build("Add", &x, 1, operands, "y", NULL);
 }
 
-static void test_executor_record_run__plans_that_are_given_up_stay(void **state) {
-    (void)state;
+TEST(test_executor_record_run__plans_that_are_given_up_stay) {
     add_world *w = open_world();
     rondo_program *program = build_any();
     rondo_executor *executor = make_executor(w, program, 1);
@@ -345,8 +334,7 @@ static void expect_first(const add_world *w, float wanted) {
     assert_true(values[0] == wanted);
 }
 
-static void test_executor_record_run__sets_of_optional_inputs(void **state) {
-    (void)state;
+TEST(test_executor_record_run__sets_of_optional_inputs) {
     add_world *w = open_world();
     rondo_program *program = build_optional();
     rondo_executor *executor = make_executor(w, program, 0);
@@ -385,8 +373,7 @@ static void test_executor_record_run__sets_of_optional_inputs(void **state) {
 
 // ---- a capture that Rondo did not begin -------------------------------------------------------
 
-static void test_executor_record_run__into_a_capture_of_the_drivers(void **state) {
-    (void)state;
+TEST(test_executor_record_run__into_a_capture_of_the_drivers) {
     if (strcmp(on_devices_get_name(), "host") == 0) {
         return;
     }
@@ -412,8 +399,7 @@ static void test_executor_record_run__into_a_capture_of_the_drivers(void **state
 
 // ---- what is refused --------------------------------------------------------------------------
 
-static void test_executor_record_run__refusals_leave_the_capture_whole(void **state) {
-    (void)state;
+TEST(test_executor_record_run__refusals_leave_the_capture_whole) {
     add_world *w = open_world();
     const rondo_binding feed = {"x", w->x};
     rondo_binding fetch = {"y", w->y};
@@ -459,8 +445,7 @@ static void test_executor_record_run__refusals_leave_the_capture_whole(void **st
     add_world_close(w);
 }
 
-static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
-    (void)state;
+TEST(test_executor_record_run__a_bypassed_op_is_named) {
     add_world *w = open_world();
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",

@@ -1,21 +1,16 @@
 // Ops behind shapes that depend on data: planned for the shapes that come out, captured at the
 // second use of a plan, and right against the reference, op by op.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, WIDTH = 80 };  // a value of so many elements is no key
@@ -308,8 +303,7 @@ static const struct {
     {build_control, 4, 2, 0, 3}, {build_random, 2, 1, 0, 1},
 };
 
-static void test_executor_rest__shapes_in_rotation(void **state) {
-    (void)state;
+TEST(test_executor_rest__shapes_in_rotation) {
     enum { SHAPES = 20 };
     const bool is_host = strcmp(on_devices_get_name(), "host") == 0;
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
@@ -341,8 +335,7 @@ static void test_executor_rest__shapes_in_rotation(void **state) {
 }
 
 // Replayed results are those of eager runs, bit by bit.
-static void test_executor_rest__replay_is_eager(void **state) {
-    (void)state;
+TEST(test_executor_rest__replay_is_eager) {
     const rondo_executor_options eager = {.struct_size = sizeof eager, .graphs = RONDO_GRAPHS_OFF};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
         fixture f;
@@ -368,8 +361,7 @@ static void test_executor_rest__replay_is_eager(void **state) {
     }
 }
 
-static void test_executor_rest__in_a_loop(void **state) {
-    (void)state;
+TEST(test_executor_rest__in_a_loop) {
     fixture f;
     float x[WIDTH];
     open_model(&f, build_loop, NULL);
@@ -383,8 +375,7 @@ static void test_executor_rest__in_a_loop(void **state) {
 }
 
 // Nothing found: every extent behind it is 0.
-static void test_executor_rest__nothing_found(void **state) {
-    (void)state;
+TEST(test_executor_rest__nothing_found) {
     for (size_t m = 0; m < 2; ++m) {
         fixture f;
         float x[WIDTH] = {0};
@@ -396,8 +387,7 @@ static void test_executor_rest__nothing_found(void **state) {
     }
 }
 
-static void test_executor_rest__plans_are_bounded(void **state) {
-    (void)state;
+TEST(test_executor_rest__plans_are_bounded) {
     const rondo_executor_options options = {.struct_size = sizeof options, .plan_limit = 3};
     fixture f;
     float x[WIDTH];
@@ -417,8 +407,7 @@ static void build_little(model_builder *b) {
     add(b, "Neg", "a", "y");
 }
 
-static void test_executor_rest__shapes_that_come_once(void **state) {
-    (void)state;
+TEST(test_executor_rest__shapes_that_come_once) {
     enum { SPARSE = 300 };
     fixture f;
     float x[SPARSE];
@@ -462,8 +451,7 @@ static void build_fragile(model_builder *b) {
     add(b, "Neg", "sum", "y");
 }
 
-static void test_executor_rest__misfits_are_named(void **state) {
-    (void)state;
+TEST(test_executor_rest__misfits_are_named) {
     fixture f;
     float x[WIDTH];
     rondo_tensor y;
@@ -485,8 +473,7 @@ static void test_executor_rest__misfits_are_named(void **state) {
     close_model(&f);
 }
 
-static void test_executor_rest__is_described(void **state) {
-    (void)state;
+TEST(test_executor_rest__is_described) {
     static text_sink text;
     fixture f;
     open_model(&f, build_network, NULL);
@@ -504,8 +491,7 @@ static void test_executor_rest__is_described(void **state) {
 }
 
 // In f16 ops behind unknown shapes stayed in f32; now their plans follow the rules.
-static void test_executor_rest__half(void **state) {
-    (void)state;
+TEST(test_executor_rest__half) {
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .dtype = RONDO_DTYPE_F16};
     fixture f;
@@ -634,8 +620,7 @@ static void build_drawn(model_builder *b) {
     model_builder_set_int(b, add(b, "Concat", inputs, "y"), "axis", 0);
 }
 
-static void test_executor_rest__random_models(void **state) {
-    (void)state;
+TEST(test_executor_rest__random_models) {
     size_t body_count = 0;
     for (uint32_t seed = 1; seed <= 200; ++seed) {
         fixture f;

@@ -2,21 +2,16 @@
 // later replayed, always the same result; shapes that depend on data or on an input's value;
 // control flow; plans per shape; wrong feeds.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "rondo/models.h"
 #include "support/cases/interpret.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -115,44 +110,36 @@ static void expect_model(const char *folder, bool expects_replay) {
     rondo_device_release(device);
 }
 
-static void test_executor_run__squeezenet(void **state) {
-    (void)state;
+TEST(test_executor_run__squeezenet) {
     expect_model("examples/models/squeezenet1_1", true);
 }
 
-static void test_executor_run__bert(void **state) {
-    (void)state;
+TEST(test_executor_run__bert) {
     expect_model("tests/models/bert_mini", true);
 }
 
-static void test_executor_run__gpt(void **state) {
-    (void)state;
+TEST(test_executor_run__gpt) {
     expect_model("tests/models/gpt_mini", true);
 }
 
-static void test_executor_run__lstm(void **state) {
-    (void)state;
+TEST(test_executor_run__lstm) {
     expect_model("tests/models/lstm_tagger", true);
 }
 
-static void test_executor_run__branch_and_loop(void **state) {
-    (void)state;
+TEST(test_executor_run__branch_and_loop) {
     expect_model("tests/models/branch_and_loop", false);
 }
 
 // Strings, sequences and optionals between segments that are captured.
-static void test_executor_run__words_and_lists(void **state) {
-    (void)state;
+TEST(test_executor_run__words_and_lists) {
     expect_model("tests/models/words_and_lists", false);  // most of it is bypassed
 }
 
-static void test_executor_run__flower_trees(void **state) {
-    (void)state;
+TEST(test_executor_run__flower_trees) {
     expect_model("tests/models/flower_trees", strcmp(on_devices_get_name(), "host") == 0);
 }
 
-static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
-    (void)state;
+TEST(test_executor_run__replay_is_bit_equal_to_eager) {
     rondo_device *device = open_device();
     fixture f;
     load_fixture("tests/models/bert_mini", &f);
@@ -199,8 +186,7 @@ static int32_t add_value(rondo_program *program, const char *name, rondo_dtype d
 }
 
 // y = Relu(x); n = NonZero(y): the second result's shape depends on data.
-static void test_executor_run__shape_that_depends_on_data(void **state) {
-    (void)state;
+TEST(test_executor_run__shape_that_depends_on_data) {
     rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
@@ -240,8 +226,7 @@ static void test_executor_run__shape_that_depends_on_data(void **state) {
 
 // y = Expand(x, shape) with the shape as an input: planned for each value, conventional when values
 // keep changing.
-static void test_executor_run__shape_from_an_input(void **state) {
-    (void)state;
+TEST(test_executor_run__shape_from_an_input) {
     rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
@@ -283,8 +268,7 @@ static void test_executor_run__shape_from_an_input(void **state) {
     rondo_device_release(device);
 }
 
-static void test_executor_run__plans_are_bounded(void **state) {
-    (void)state;
+TEST(test_executor_run__plans_are_bounded) {
     rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
@@ -332,8 +316,7 @@ static void expect_refusal(rondo_executor *executor, const rondo_binding *feeds,
     assert_non_null(strstr(rondo_error_get_last()->message, expected_text));
 }
 
-static void test_executor_run__wrong_feeds_are_told_in_full(void **state) {
-    (void)state;
+TEST(test_executor_run__wrong_feeds_are_told_in_full) {
     rondo_device *device = open_device();
     fixture f;
     load_fixture("tests/models/bert_mini", &f);

@@ -4,15 +4,9 @@
 // be.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
@@ -21,6 +15,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/test.h"
 
 enum { COUNT = 96, OPS = 9 };
 
@@ -162,8 +157,7 @@ static const row rows[] = {
     {3, true, false, NULL, NULL, NULL, NULL},
 };
 
-static void test_executor_self_check__names_the_op(void **state) {
-    (void)state;
+TEST(test_executor_self_check__names_the_op) {
     for (size_t d = 0; d < 2; ++d) {
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
             const row *o = &rows[r];
@@ -203,8 +197,7 @@ static void test_executor_self_check__names_the_op(void **state) {
 }
 
 // One run in n is checked, and fails or goes on eagerly.
-static void test_executor_self_check__one_run_in_n(void **state) {
-    (void)state;
+TEST(test_executor_self_check__one_run_in_n) {
     for (size_t d = 0; d < 2; ++d) {
         for (int action = RONDO_SELF_CHECK_FAIL; action <= RONDO_SELF_CHECK_KEEP_EAGER; ++action) {
             rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
@@ -351,8 +344,7 @@ static void test_executor_self_check__keeps_what_runs_advance(void **state) {
 
 // Each op of a program that draws, with a loop on the device and an op between segments. A graph
 // with a loop cannot be replayed up to any op; then a later one may be named.
-static void test_executor_self_check__each_op_of_a_larger_program(void **state) {
-    (void)state;
+TEST(test_executor_self_check__each_op_of_a_larger_program) {
     for (size_t d = 0; d < 2; ++d) {
         for (size_t item = 0;; ++item) {
             rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
@@ -391,8 +383,7 @@ static void test_executor_self_check__each_op_of_a_larger_program(void **state) 
     }
 }
 
-static void test_executor_self_check__what_is_refused(void **state) {
-    (void)state;
+TEST(test_executor_self_check__what_is_refused) {
     rondo_executor_options options = {.struct_size = sizeof options, .graphs = RONDO_GRAPHS_OFF};
     rondo_self_check_report report = {.struct_size = sizeof report};
     open_executor("host", false, &options);

@@ -1,21 +1,16 @@
 // Which ops are bypassed where shapes depend on data or pass through control flow, and that the
 // results stay right: the first run is eager, the second captures, the third replays.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/model_fixture.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
@@ -173,8 +168,7 @@ static const struct {
     {build_scan, 1, {-4, -8, 10}},
 };
 
-static void test_executor_shapes__fewer_are_bypassed(void **state) {
-    (void)state;
+TEST(test_executor_shapes__fewer_are_bypassed) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         float x[3][3] = {{0, 1, 2}, {3, 0, -1}, {-1, -2, -3}};
         model_fixture f;
@@ -207,8 +201,7 @@ static void build_captured(model_builder *b) {
     model_builder_add_body(b, node, "else_branch", build_branch(b, "Abs", "f"));
 }
 
-static void test_executor_shapes__bodies_that_wait_for_shapes(void **state) {
-    (void)state;
+TEST(test_executor_shapes__bodies_that_wait_for_shapes) {
     static text_sink text;
     model_fixture f;
     open_model(&f, build_captured);
@@ -230,8 +223,7 @@ static void test_executor_shapes__bodies_that_wait_for_shapes(void **state) {
     model_fixture_deinit(&f);
 }
 
-static void test_executor_shapes__branch_and_loop(void **state) {
-    (void)state;
+TEST(test_executor_shapes__branch_and_loop) {
     char path[512];
     rondo_device *device;
     rondo_program *program;
@@ -258,8 +250,7 @@ static void test_executor_shapes__branch_and_loop(void **state) {
 }
 
 // A plan that foresees another shape than comes out says so, and names the node.
-static void test_executor_shapes__wrong_foresight_is_an_error(void **state) {
-    (void)state;
+TEST(test_executor_shapes__wrong_foresight_is_an_error) {
     model_fixture f;
     float x[3] = {0, 1, 2};
     rondo_binding y;

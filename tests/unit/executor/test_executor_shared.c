@@ -2,25 +2,20 @@
 // plans, which are found by shapes and not by values that decide none.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 enum { LENGTHS = 64, THREADS = 4, HEADS = 4, WIDTH = 32 };
 
@@ -94,8 +89,7 @@ static rondo_executor_stats get_stats(const rondo_executor *executor) {
 
 // ---- plans ------------------------------------------------------------------------------------
 
-static void test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass(void **state) {
-    (void)state;
+TEST(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass) {
     decoder d = open_decoder();
     rondo_executor *executor = make_executor(&d, 0, 0);
     double sums[LENGTHS];
@@ -124,8 +118,7 @@ static void test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass
 }
 
 // Position and token are data: a plan serves them all.
-static void test_executor_shared__a_position_needs_no_plan_of_its_own(void **state) {
-    (void)state;
+TEST(test_executor_shared__a_position_needs_no_plan_of_its_own) {
     decoder d = open_decoder();
     rondo_executor *executor = make_executor(&d, 0, 0);
     double sums[8];
@@ -148,8 +141,7 @@ static void test_executor_shared__a_position_needs_no_plan_of_its_own(void **sta
 }
 
 // The bound in bytes, below what the lengths take together.
-static void test_executor_shared__plans_keep_within_their_bytes(void **state) {
-    (void)state;
+TEST(test_executor_shared__plans_keep_within_their_bytes) {
     decoder d = open_decoder();
     rondo_executor *free_one = make_executor(&d, 0, 0);
     for (int64_t length = 1; length <= LENGTHS; ++length) {
@@ -179,8 +171,7 @@ static void test_executor_shared__plans_keep_within_their_bytes(void **state) {
 
 // ---- weights ----------------------------------------------------------------------------------
 
-static void test_executor_shared__weights_are_packed_once_for_a_program(void **state) {
-    (void)state;
+TEST(test_executor_shared__weights_are_packed_once_for_a_program) {
     decoder d = open_decoder();
     rondo_executor *first = make_executor(&d, 0, 0);
     const double sum = step(first, 3, 2);
@@ -215,8 +206,7 @@ static void test_executor_shared__weights_are_packed_once_for_a_program(void **s
     close_decoder(&d);
 }
 
-static void test_executor_shared__other_options_have_another_base(void **state) {
-    (void)state;
+TEST(test_executor_shared__other_options_have_another_base) {
     decoder d = open_decoder();
     rondo_executor_options rows[4];
     rondo_executor *executors[4];
@@ -267,8 +257,7 @@ static void *run_worker(void *data) {
 }
 
 // Executors come and go in several threads, so that each form is made, found and freed by all.
-static void test_executor_shared__threads_share_a_program(void **state) {
-    (void)state;
+TEST(test_executor_shared__threads_share_a_program) {
     decoder d = open_decoder();
     worker workers[THREADS];
     pthread_t threads[THREADS];
@@ -386,8 +375,7 @@ static int use_in_child(rondo_executor *executor) {
     return 0;
 }
 
-static void test_executor_shared__a_child_waits_for_nobody(void **state) {
-    (void)state;
+TEST(test_executor_shared__a_child_waits_for_nobody) {
     decoder d = {.program = build_gate()};
     rondo_executor *executor;
     pthread_t thread;

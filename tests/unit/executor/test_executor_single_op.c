@@ -1,18 +1,13 @@
 // Ops one by one, eagerly and inside a capture, on the host, a real GPU where there is one, and the
 // fake driver, on which only additions run.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 static const rondo_tensor add_info = {.dtype = RONDO_DTYPE_F32,
                                       .shape = {.rank = 1, .extent = {ADD_COUNT}}};
@@ -31,8 +26,7 @@ static void expect_sum(const add_world *w, float first, float more) {
     }
 }
 
-static void test_executor_single_op__eager_and_recorded(void **state) {
-    (void)state;
+TEST(test_executor_single_op__eager_and_recorded) {
     add_world *w = open_world();
     rondo_op *op;
     rondo_tensor info;
@@ -67,8 +61,7 @@ static void test_executor_single_op__eager_and_recorded(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_single_op__constants_are_kept(void **state) {
-    (void)state;
+TEST(test_executor_single_op__constants_are_kept) {
     add_world *w = open_world();
     float values[ADD_COUNT];
     add_program_fill(values, 0);
@@ -89,8 +82,7 @@ static void test_executor_single_op__constants_are_kept(void **state) {
 
 // Attributes, views, products with packed weights, random numbers: what the fake driver has no
 // kernels for.
-static void test_executor_single_op__all_kinds_of_ops(void **state) {
-    (void)state;
+TEST(test_executor_single_op__all_kinds_of_ops) {
     if (on_devices_is_fake()) {
         return;
     }
@@ -216,8 +208,7 @@ static size_t count_edges(rondo_graph *graph) {
 }
 
 // On two streams of a capture the second launch comes behind the first, which nothing else says.
-static void test_executor_single_op__launches_that_share_come_in_a_row(void **state) {
-    (void)state;
+TEST(test_executor_single_op__launches_that_share_come_in_a_row) {
     add_world *w = open_world();
     rondo_op *op = prepare_op(w, "Detour");
     rondo_stream *side;
@@ -257,8 +248,7 @@ static void test_executor_single_op__launches_that_share_come_in_a_row(void **st
 }
 
 // Outside and inside of a body, between which no edges lead.
-static void test_executor_single_op__bodies_share_nothing_with_what_is_around(void **state) {
-    (void)state;
+TEST(test_executor_single_op__bodies_share_nothing_with_what_is_around) {
     add_world *w = open_world();
     if (rondo_device_supports(w->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK) {
         rondo_op *op = prepare_op(w, "Detour");
@@ -287,8 +277,7 @@ static void test_executor_single_op__bodies_share_nothing_with_what_is_around(vo
     add_world_close(w);
 }
 
-static void test_executor_single_op__refusals(void **state) {
-    (void)state;
+TEST(test_executor_single_op__refusals) {
     add_world *w = open_world();
     rondo_op *op;
     rondo_tensor infos[] = {add_info, add_info};

@@ -2,19 +2,14 @@
 // captured, replayed and checked; each weight is brought once for each op that reads it, ahead of
 // its use; what is on the GPU keeps to the limit.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/placed_program.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { COUNT = 512, LAYERS = 6, RUNS = 5, BYTES = COUNT * sizeof(float) };
@@ -117,8 +112,7 @@ static void expect_brought(const rondo_executor *gpu, uint64_t weights, uint64_t
 }
 
 // Room for two buffers and one weight or none; what is fused reads several at once.
-static void test_executor_spill__results(void **state) {
-    (void)state;
+TEST(test_executor_spill__results) {
     static const rondo_executor_options rows[] = {
         {.struct_size = sizeof rows[0]},
         {.struct_size = sizeof rows[0], .graphs = RONDO_GRAPHS_OFF},
@@ -145,8 +139,7 @@ static void test_executor_spill__results(void **state) {
 }
 
 // Which weights, and why; before the first run, and behind it. The copies are nodes of the graph.
-static void test_executor_spill__queries(void **state) {
-    (void)state;
+TEST(test_executor_spill__queries) {
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .graphs = RONDO_GRAPHS_ON,
                                             .op_by_op = true,
@@ -189,8 +182,7 @@ static void expect_message(rondo_status status, rondo_status want, const char *t
 
 // A limit that leaves no room for the buffers is refused by name; one that is wide enough, or on
 // the host, changes nothing.
-static void test_executor_spill__limits(void **state) {
-    (void)state;
+TEST(test_executor_spill__limits) {
     rondo_program *program = build(false);
     rondo_executor_options options = {
         .struct_size = sizeof options, .op_by_op = true, .weight_limit_bytes = BYTES};
@@ -215,8 +207,7 @@ static void test_executor_spill__limits(void **state) {
 }
 
 // A weight that is set anew is brought as it is then; the executors share what is in pinned memory.
-static void test_executor_spill__new_values(void **state) {
-    (void)state;
+TEST(test_executor_spill__new_values) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .op_by_op = true, .weight_limit_bytes = 4 * BYTES};
     rondo_program *program = build(false);

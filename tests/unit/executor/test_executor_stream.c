@@ -2,21 +2,16 @@
 // fake driver: device tensors as feeds and fetches, the program's stream, runs that do not wait,
 // nothing taken from the heap by a replayed run.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 // ---- a heap that counts -----------------------------------------------------------------------
 
@@ -51,8 +46,7 @@ static add_world *open_world(void) {
 
 // ---- device tensors ---------------------------------------------------------------------------
 
-static void test_executor_stream__device_tensors(void **state) {
-    (void)state;
+TEST(test_executor_stream__device_tensors) {
     add_world *w = open_world();
     assert_int_equal((uintptr_t)w->x.data % 256, 0);
     assert_int_equal(rondo_tensor_is_on_host(&w->x), rondo_device_is_host(w->device));
@@ -89,8 +83,7 @@ static void test_executor_stream__device_tensors(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_stream__feeds_and_fetches_on_the_device(void **state) {
-    (void)state;
+TEST(test_executor_stream__feeds_and_fetches_on_the_device) {
     add_world *w = open_world();
     rondo_tensor other;
     OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &other));
@@ -128,8 +121,7 @@ static uint64_t count_in_place(const add_world *w) {
 
 enum { TENSORS = 3 };
 
-static void test_executor_stream__addresses_are_patched(void **state) {
-    (void)state;
+TEST(test_executor_stream__addresses_are_patched) {
     add_world *w = open_world();
     rondo_tensor x[TENSORS];
     rondo_tensor y[TENSORS];
@@ -187,8 +179,7 @@ static void test_executor_stream__addresses_are_patched(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_stream__addresses_in_the_middle(void **state) {
-    (void)state;
+TEST(test_executor_stream__addresses_in_the_middle) {
     add_world *w = open_world();
     const rondo_shape large = {.rank = 1, .extent = {2 * ADD_COUNT}};
     rondo_tensor block;
@@ -207,8 +198,7 @@ static void test_executor_stream__addresses_in_the_middle(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_stream__wrong_tensors_are_named(void **state) {
-    (void)state;
+TEST(test_executor_stream__wrong_tensors_are_named) {
     add_world *w = open_world();
     float values[ADD_COUNT];
     add_program_fill(values, 1);
@@ -248,8 +238,7 @@ static void fill_later(void *arguments) {
     add_program_fill(values, 5);
 }
 
-static void test_executor_stream__order_on_the_programs_stream(void **state) {
-    (void)state;
+TEST(test_executor_stream__order_on_the_programs_stream) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, true);
     assert_ptr_equal(rondo_executor_get_stream(w->executor), w->stream);
     float *later = NULL;
@@ -274,8 +263,7 @@ static void test_executor_stream__order_on_the_programs_stream(void **state) {
     add_world_close(w);
 }
 
-static void test_executor_stream__a_stream_that_records_runs_nothing(void **state) {
-    (void)state;
+TEST(test_executor_stream__a_stream_that_records_runs_nothing) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, true);
     rondo_graph *graph;
     OK(rondo_graph_create(w->device, NULL, &graph));
@@ -340,8 +328,7 @@ static void run_behind_each_other(add_world *w) {
     rondo_event_destroy(done);
 }
 
-static void test_executor_stream__runs_that_do_not_wait(void **state) {
-    (void)state;
+TEST(test_executor_stream__runs_that_do_not_wait) {
     for (rondo_graphs_mode mode = RONDO_GRAPHS_ON; mode <= RONDO_GRAPHS_OFF; ++mode) {
         for (int own = 0; own < 2; ++own) {
             add_world *w = add_world_open(mode, own == 0);
@@ -358,8 +345,7 @@ static void test_executor_stream__runs_that_do_not_wait(void **state) {
     }
 }
 
-static void test_executor_stream__other_calls_come_behind(void **state) {
-    (void)state;
+TEST(test_executor_stream__other_calls_come_behind) {
     add_world *w = open_world();
     float x[ADD_COUNT];
     float y[2][ADD_COUNT];
@@ -393,8 +379,7 @@ static void wait_for_gate(void *arguments) {
     }
 }
 
-static void test_executor_stream__nothing_waits_for_the_device(void **state) {
-    (void)state;
+TEST(test_executor_stream__nothing_waits_for_the_device) {
     if (strcmp(on_devices_get_name(), "host") != 0) {
         return;  // the fake driver runs everything at once
     }
@@ -441,8 +426,7 @@ static rondo_program *build_gather(void) {
     return one_op_build("Gather", inputs, 2, operands, "y", NULL);
 }
 
-static void test_executor_stream__what_only_the_device_finds_out(void **state) {
-    (void)state;
+TEST(test_executor_stream__what_only_the_device_finds_out) {
     if (strcmp(on_devices_get_name(), "host") != 0) {
         return;  // kernels of a GPU take what is out of range for something else
     }
@@ -476,8 +460,7 @@ static void test_executor_stream__what_only_the_device_finds_out(void **state) {
 
 // ---- the heap ---------------------------------------------------------------------------------
 
-static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
-    (void)state;
+TEST(test_executor_stream__a_replayed_run_takes_no_memory) {
     add_world *w = open_world();
     float x[ADD_COUNT];
     // Pinned: behind a run that is not waited for, CUDA copies to pageable memory by a host
@@ -510,8 +493,7 @@ static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
 
 // ---- two GPUs ---------------------------------------------------------------------------------
 
-static void test_executor_stream__tensors_of_another_gpu(void **state) {
-    (void)state;
+TEST(test_executor_stream__tensors_of_another_gpu) {
     rondo_device *second;
     if (rondo_device_open("cuda:1", &second) != RONDO_STATUS_OK) {
         return;

@@ -3,21 +3,16 @@
 // alone (and where the emulated GPU says that it is one); elsewhere the same runs take other
 // kernels.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "rondo/tuning.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { ROWS = 70, DEPTH = 128, COLUMNS = 96, TENSORS = 3, RUNS = 9 };
@@ -113,8 +108,7 @@ static bool has_maps(rondo_device *device) {
     return !rondo_device_is_host(device) && info.arch_major == 9;
 }
 
-static void test_executor_tensor_map__addresses_that_change(void **state) {
-    (void)state;
+TEST(test_executor_tensor_map__addresses_that_change) {
     rondo_device *device = NULL;
     rondo_executor *executor;
     rondo_stream *stream;

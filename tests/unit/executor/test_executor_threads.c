@@ -2,16 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "backend/host/host_stream.h"
@@ -19,6 +13,7 @@
 #include "rondo/executor_stream.h"
 #include "rondo/models.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 static size_t count_tasks(void) {
     DIR *folder = opendir("/proc/self/task");
@@ -67,8 +62,7 @@ static size_t run_with(uint32_t thread_count) {
     return count;
 }
 
-static void test_executor_threads__as_many_as_asked_for(void **state) {
-    (void)state;
+TEST(test_executor_threads__as_many_as_asked_for) {
     // A sanitizer starts a thread of its own with the first one.
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
@@ -85,8 +79,7 @@ static void test_executor_threads__as_many_as_asked_for(void **state) {
     assert_int_equal(chosen, 0);
 }
 
-static void test_executor_threads__a_choice_is_one_threads_own(void **state) {
-    (void)state;
+TEST(test_executor_threads__a_choice_is_one_threads_own) {
     const int32_t before = rondo__host_get_thread_count();
     assert_int_equal(rondo__host_choose_thread_count(before + 5), 0);
     assert_int_equal(rondo__host_get_thread_count(), before + 5);
@@ -94,8 +87,7 @@ static void test_executor_threads__a_choice_is_one_threads_own(void **state) {
     assert_int_equal(rondo__host_get_thread_count(), before);
 }
 
-static void test_executor_threads__too_many_is_refused(void **state) {
-    (void)state;
+TEST(test_executor_threads__too_many_is_refused) {
     rondo_device *device;
     rondo_program *program;
     rondo_executor *executor;
@@ -167,8 +159,7 @@ static uint64_t count_handed_over(int64_t count, uint32_t thread_count, bool wai
 }
 
 // A replay is run by who waits for it, and a crew helps there, too.
-static void test_executor_threads__replays_stay_here(void **state) {
-    (void)state;
+TEST(test_executor_threads__replays_stay_here) {
     assert_int_equal(count_handed_over(64, 2, true), 0);
     assert_true(count_handed_over(64, 2, false) > 0);
     assert_int_equal(count_handed_over(1 << 20, 2, true), 0);

@@ -1,17 +1,12 @@
 // Training or inference, a property of an executor: what ops do that leave it open, and that what a
 // model says goes first.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/user_ops.h"
+#include "support/test.h"
 
 enum { COUNT = 256 };
 
@@ -111,8 +106,7 @@ static void test_dropout(int32_t opset, bool is_folded) {
     close_pair(&p);
 }
 
-static void test_executor_training__dropout(void **state) {
-    (void)state;
+TEST(test_executor_training__dropout) {
     static const int32_t opsets[] = {9, 10, 12, 13, 21};
     for (size_t i = 0; i < sizeof opsets / sizeof *opsets; ++i) {
         test_dropout(opsets[i], false);
@@ -121,8 +115,7 @@ static void test_executor_training__dropout(void **state) {
 }
 
 // One executor in turn for both, with plans of both kept, gives what one for each gives.
-static void test_executor_training__a_choice_of_each_run(void **state) {
-    (void)state;
+TEST(test_executor_training__a_choice_of_each_run) {
     pair p;
     float x[COUNT];
     float y[2][COUNT];
@@ -155,8 +148,7 @@ static void test_executor_training__a_choice_of_each_run(void **state) {
 }
 
 // The model's word counts: inference is inference.
-static void test_executor_training__said_by_an_input(void **state) {
-    (void)state;
+TEST(test_executor_training__said_by_an_input) {
     pair p;
     float x[COUNT] = {1, 2, 3};
     float y[COUNT];
@@ -212,8 +204,7 @@ static void test_batch_norm(int32_t opset, int training_mode, const float *wante
     close_pair(&p);
 }
 
-static void test_executor_training__batch_norm(void **state) {
-    (void)state;
+TEST(test_executor_training__batch_norm) {
     test_batch_norm(15, -1, (const float[]){1, -1});
     test_batch_norm(15, 0, (const float[]){1, 1});
     test_batch_norm(15, 1, (const float[]){-1, -1});
@@ -221,8 +212,7 @@ static void test_executor_training__batch_norm(void **state) {
 }
 
 // Ops of the program's own ask; in the body of an If, too.
-static void test_executor_training__own_op(void **state) {
-    (void)state;
+TEST(test_executor_training__own_op) {
     static const rondo_shape one = {1, {1}};
     const uint8_t yes = 1;
     pair p;

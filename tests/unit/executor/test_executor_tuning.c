@@ -1,19 +1,14 @@
 // Executors with a tuning file: read when they are made, refused by name, written again.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/code_programs.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 static char g_path[] = "/tmp/rondo_tuning_XXXXXX";

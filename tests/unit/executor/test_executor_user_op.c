@@ -2,22 +2,17 @@
 // they do in a capture; found, bypassed and remembered where they cannot be captured; from models
 // and from the builder; bad definitions and bad functions.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "executor/state/capture_verdict.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"
+#include "support/test.h"
 
 enum { CHAIN = 100 };
 
@@ -128,8 +123,7 @@ static void plant_everywhere(const char *fault) {
     }
 }
 
-static void test_executor_user_op__planted_everywhere(void **state) {
-    (void)state;
+TEST(test_executor_user_op__planted_everywhere) {
     static const char *const faults[] = {"wait", "wait_silently", "refuse", "fork"};
     for (size_t f = 0; f < sizeof faults / sizeof *faults; ++f) {
         plant_everywhere(faults[f]);
@@ -145,8 +139,7 @@ typedef struct story {
     size_t bypassed;
 } story;
 
-static void test_executor_user_op__stories(void **state) {
-    (void)state;
+TEST(test_executor_user_op__stories) {
     static const story stories[] = {
         {"nothing is wrong", {NULL}, 2, 1, 0},
         {"two at once", {NULL, "wait", NULL, NULL, "refuse", NULL, NULL, NULL}, 2, 3, 2},
@@ -180,8 +173,7 @@ static void test_executor_user_op__stories(void **state) {
 }
 
 // An op that fails in every launch fails the run, by its name and its tensor's; the next run works.
-static void test_executor_user_op__failure(void **state) {
-    (void)state;
+TEST(test_executor_user_op__failure) {
     const char *const faults[5] = {NULL, NULL, "always", NULL, NULL};
     chain c;
     float y[USER_OPS_WIDTH];
@@ -270,8 +262,7 @@ static rondo_status run_sure(rondo_program *program, rondo_graphs_mode graphs) {
 }
 
 // What ON makes of it does not depend on what other executors found out.
-static void test_executor_user_op__sure(void **state) {
-    (void)state;
+TEST(test_executor_user_op__sure) {
     rondo_program *program = build_sure();
     assert_int_equal(run_sure(program, RONDO_GRAPHS_ON), RONDO_STATUS_DRIVER);
     OK(run_sure(program, RONDO_GRAPHS_AUTO));
@@ -323,8 +314,7 @@ static void run_on(rondo_executor *executor, const rondo_binding *feeds, size_t 
 }
 
 // A shape that depends on data, known to be of one axis; in front of it what can be captured.
-static void test_executor_user_op__data_dependent(void **state) {
-    (void)state;
+TEST(test_executor_user_op__data_dependent) {
     rondo_builder *builder;
     OK(rondo_builder_create(NULL, &builder));
     add_input(builder, "x", RONDO_DTYPE_F32, 3);
@@ -344,8 +334,7 @@ static void test_executor_user_op__data_dependent(void **state) {
 }
 
 // A shape that the value of an input decides: plans by value.
-static void test_executor_user_op__value_decides(void **state) {
-    (void)state;
+TEST(test_executor_user_op__value_decides) {
     rondo_builder *builder;
     OK(rondo_builder_create(NULL, &builder));
     add_input(builder, "x", RONDO_DTYPE_F32, 1);
@@ -372,8 +361,7 @@ static void test_executor_user_op__value_decides(void **state) {
 }
 
 // One that says it is impure runs each time, though it has no inputs; another is folded.
-static void test_executor_user_op__impure(void **state) {
-    (void)state;
+TEST(test_executor_user_op__impure) {
     rondo_builder *builder;
     OK(rondo_builder_create(NULL, &builder));
     add_node(builder, "Tick", NULL, 0, "t");
@@ -405,8 +393,7 @@ static void test_executor_user_op__impure(void **state) {
 }
 
 // Half precision leaves the program's own ops in the types that they know.
-static void test_executor_user_op__half(void **state) {
-    (void)state;
+TEST(test_executor_user_op__half) {
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .dtype = RONDO_DTYPE_F16};
     chain c = {.count = 5};
@@ -437,8 +424,7 @@ static void refuse(rondo_op_definition definition, const char *text) {
     }
 }
 
-static void test_executor_user_op__definitions(void **state) {
-    (void)state;
+TEST(test_executor_user_op__definitions) {
     const rondo_op_definition good = {
         .struct_size = sizeof good,
         .domain = "test",
@@ -505,8 +491,7 @@ static rondo_status make_cube(rondo_op_node *node, const rondo_tensor *inputs, s
     return rondo_tensor_init(inputs[0].dtype, &cube, &outputs[0]);
 }
 
-static void test_executor_user_op__another_rank(void **state) {
-    (void)state;
+TEST(test_executor_user_op__another_rank) {
     const rondo_op_definition definition = {.struct_size = sizeof definition,
                                             .domain = "test.rank",
                                             .name = "Cube",
@@ -547,8 +532,7 @@ static void test_executor_user_op__another_rank(void **state) {
 }
 
 // Outputs that its infer function leaves as they are, and an attribute that it does not know.
-static void test_executor_user_op__bad_functions(void **state) {
-    (void)state;
+TEST(test_executor_user_op__bad_functions) {
     rondo_builder *builder;
     rondo_program *program;
     const char *const output = "y";

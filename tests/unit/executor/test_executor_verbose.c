@@ -1,21 +1,16 @@
 // What RONDO_GRAPHS_VERBOSE tells, and how much of it; nodes named after their ops; and what a run
 // says of itself when only a part of it was replayed.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
 #include "support/models/user_ops.h"
+#include "support/test.h"
 
 static char told[16384];  // the log's lines
 static size_t told_length;
@@ -84,8 +79,7 @@ static void close_world(world *w) {
 
 static const char *const faults[] = {NULL, NULL, "wait", NULL, NULL};
 
-static void test_executor_verbose__graphs_and_bypasses(void **state) {
-    (void)state;
+TEST(test_executor_verbose__graphs_and_bypasses) {
     world w;
     open_world(&w, "1", NULL, 5, faults);
     run(&w, 4);
@@ -108,8 +102,7 @@ static bool keep_text(void *user_data, const char *text, size_t bytes) {
 
 // The description of a plan says it, too: once as text, at the bypass; as data for each step that a
 // bypass is the end of.
-static void test_executor_verbose__descriptions_say_what_would_help(void **state) {
-    (void)state;
+TEST(test_executor_verbose__descriptions_say_what_would_help) {
     world w;
     open_world(&w, NULL, NULL, 5, faults);
     run(&w, 4);
@@ -125,8 +118,7 @@ static void test_executor_verbose__descriptions_say_what_would_help(void **state
 }
 
 // Each node says which op it is of.
-static void test_executor_verbose__nodes(void **state) {
-    (void)state;
+TEST(test_executor_verbose__nodes) {
     world w;
     open_world(&w, "2", NULL, 5, faults);
     run(&w, 2);
@@ -137,8 +129,7 @@ static void test_executor_verbose__nodes(void **state) {
 
 // On the fake driver: the first addition on the processor, so that its sum crosses. Each op and
 // copy of a replay has a line, and the nodes of the graph say what the driver does.
-static void test_executor_verbose__each_replay_is_logged(void **state) {
-    (void)state;
+TEST(test_executor_verbose__each_replay_is_logged) {
     static const char *const place[] = {"Add_0=cpu"};
     const rondo_executor_options options = {
         .struct_size = sizeof options, .op_by_op = true, .place = place, .place_count = 1};
@@ -172,8 +163,7 @@ static void test_executor_verbose__each_replay_is_logged(void **state) {
     fake_cuda_uninstall();
 }
 
-static void test_executor_verbose__limit(void **state) {
-    (void)state;
+TEST(test_executor_verbose__limit) {
     world w;
     open_world(&w, "1", "3", 5, faults);
     run(&w, 8);
@@ -182,8 +172,7 @@ static void test_executor_verbose__limit(void **state) {
     close_world(&w);
 }
 
-static void test_executor_verbose__quiet(void **state) {
-    (void)state;
+TEST(test_executor_verbose__quiet) {
     static const char *const levels[] = {NULL, "", "0"};
     for (size_t i = 0; i < 3; ++i) {
         world w;
@@ -195,8 +184,7 @@ static void test_executor_verbose__quiet(void **state) {
 }
 
 // A run counts as replayed when most of it was.
-static void test_executor_verbose__share(void **state) {
-    (void)state;
+TEST(test_executor_verbose__share) {
     static const char *const mostly[] = {"wait", NULL, NULL, NULL, NULL};
     static const char *const hardly[] = {"wait", "wait", "wait", "wait", NULL};
     const struct {

@@ -2,22 +2,17 @@
 // many run networks, and results are the same.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/workers.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/flow_models.h"
+#include "support/test.h"
 
 enum { COUNT = 64, RUNS = 6, CLIENTS = 6 };
 
@@ -122,8 +117,7 @@ static int run_clients(rondo_device *device, rondo_workers *workers) {
     return atomic_load(&most_inside);
 }
 
-static void places_are_the_limit(void **state) {
-    (void)state;
+TEST(places_are_the_limit) {
     rondo_device *device;
     OK(rondo_device_open("host", &device));
     for (uint32_t places = 1; places <= 3; ++places) {
@@ -135,8 +129,7 @@ static void places_are_the_limit(void **state) {
     rondo_device_release(device);
 }
 
-static void a_child_may_release_them(void **state) {
-    (void)state;
+TEST(a_child_may_release_them) {
     rondo_device *device;
     rondo_workers *workers;
     int status = 0;
@@ -157,8 +150,7 @@ static void a_child_may_release_them(void **state) {
 }
 
 // Bodies that are decided on the device have executors of their own, with the same workers.
-static void control_flow_gives_back_what_it_took(void **state) {
-    (void)state;
+TEST(control_flow_gives_back_what_it_took) {
     model_builder builder;
     flow_feeds feeds;
     rondo_device *device;
@@ -189,8 +181,7 @@ static void control_flow_gives_back_what_it_took(void **state) {
     model_builder_deinit(&builder);
 }
 
-static void what_is_refused(void **state) {
-    (void)state;
+TEST(what_is_refused) {
     rondo_workers *workers = (rondo_workers *)(void *)&workers;
     assert_int_equal(rondo_workers_create(0, &workers), RONDO_STATUS_INVALID);
     assert_null(workers);

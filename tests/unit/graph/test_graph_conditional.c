@@ -1,18 +1,13 @@
 // If, switch and while on the fake driver: what older drivers get, and what the driver is asked.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
@@ -125,16 +120,14 @@ static void check_all_forms(size_t else_nodes, size_t switch_nodes) {
     assert_int_equal(run(UINT32_MAX), -1);
 }
 
-static void test_graph_conditional__current_drivers_have_every_form(void **state) {
-    (void)state;
+TEST(test_graph_conditional__current_drivers_have_every_form) {
     set_up_driver(12080, NULL);
     check_all_forms(1, 1);
     tear_down_driver();
 }
 
 // Beside such a capture older drivers load no module for a thread that is not relaxed.
-static void test_graph_conditional__global_captures_on_older_drivers(void **state) {
-    (void)state;
+TEST(test_graph_conditional__global_captures_on_older_drivers) {
     set_up_driver(12080, NULL);
     record_in(RONDO_CAPTURE_GLOBAL, RONDO_SCOPE_IF_ELSE, 0);
     assert_int_equal(run(1), 0);
@@ -142,8 +135,7 @@ static void test_graph_conditional__global_captures_on_older_drivers(void **stat
     tear_down_driver();
 }
 
-static void test_graph_conditional__older_drivers_get_rows_of_ifs(void **state) {
-    (void)state;
+TEST(test_graph_conditional__older_drivers_get_rows_of_ifs) {
     set_up_driver(12040, NULL);
     check_all_forms(2, 3);
     tear_down_driver();
@@ -192,8 +184,7 @@ static void check_unsupported(void) {
     assert_int_equal(call_count, 3);
 }
 
-static void test_graph_conditional__drivers_without_say_what_to_do(void **state) {
-    (void)state;
+TEST(test_graph_conditional__drivers_without_say_what_to_do) {
     set_up_driver(12020, NULL);
     check_unsupported();
     tear_down_driver();
@@ -204,8 +195,7 @@ static void test_graph_conditional__drivers_without_say_what_to_do(void **state)
 
 // The program's own call breaks a body behind Rondo's back; the driver cannot undo that. Its graph
 // is given up, and nothing else.
-static void test_graph_conditional__a_body_broken_by_a_foreign_call(void **state) {
-    (void)state;
+TEST(test_graph_conditional__a_body_broken_by_a_foreign_call) {
     set_up_driver(13000, NULL);
     rondo_scope scope;
     rondo_stream *body;
@@ -241,8 +231,7 @@ static void test_graph_conditional__a_body_broken_by_a_foreign_call(void **state
 
 // A capture that the program began itself: the kernel that sets conditions is loaded in it, for the
 // first time, and does not break it; a scope that is left open goes with its stream.
-static void test_graph_conditional__scopes_in_own_captures(void **state) {
-    (void)state;
+TEST(test_graph_conditional__scopes_in_own_captures) {
     set_up_driver(13000, NULL);
     const rondo__cuda_api *api = NULL;
     rondo__cu_context context = NULL;
@@ -280,8 +269,7 @@ static void test_graph_conditional__scopes_in_own_captures(void **state) {
 }
 
 // A driver that cannot compile the kernel which sets conditions: said so, harmless, tried again.
-static void test_graph_conditional__the_condition_kernel_fails(void **state) {
-    (void)state;
+TEST(test_graph_conditional__the_condition_kernel_fails) {
     size_t failure_count = 0;
     for (long n = 0; n < 16; ++n) {
         set_up_driver(13000, NULL);

@@ -2,22 +2,17 @@
 // own, and its stream goes before the graph learns of it. Nothing is left pointing at the stream,
 // and nothing leaks. Then: what other threads may do meanwhile.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-// cmocka wants the first four
-#include <cmocka.h>
-#include <pthread.h>
-#include <semaphore.h>
 
 #include "backend/cuda/driver/cuda_device.h"
 #include "rondo/graph.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 typedef struct world {
     rondo_device *device;
@@ -63,8 +58,7 @@ static void end(world *w) {
     fake_cuda_uninstall();
 }
 
-static void test_graph_ended__the_end_says_what_happened(void **state) {
-    (void)state;
+TEST(test_graph_ended__the_end_says_what_happened) {
     world w;
     begin_and_lose_stream(&w);
     assert_int_equal(rondo_graph_capture_end(w.graph), RONDO_STATUS_STATE);
@@ -72,16 +66,14 @@ static void test_graph_ended__the_end_says_what_happened(void **state) {
     end(&w);
 }
 
-static void test_graph_ended__it_may_be_given_up(void **state) {
-    (void)state;
+TEST(test_graph_ended__it_may_be_given_up) {
     world w;
     begin_and_lose_stream(&w);
     rondo_graph_capture_abort(w.graph);
     end(&w);
 }
 
-static void test_graph_ended__the_graph_may_go_first(void **state) {
-    (void)state;
+TEST(test_graph_ended__the_graph_may_go_first) {
     world w;
     begin_and_lose_stream(&w);
     rondo_graph_destroy(w.graph);
@@ -121,8 +113,7 @@ static void wait_for_helper(void *data) {
 }
 
 // The work of a stream that was left to this thread may wait for what another thread does next.
-static void test_graph_ended__others_go_on_while_a_left_stream_is_waited_for(void **state) {
-    (void)state;
+TEST(test_graph_ended__others_go_on_while_a_left_stream_is_waited_for) {
     world w;
     pthread_t destroyer;
     rondo_stream *stream = begin(&w);

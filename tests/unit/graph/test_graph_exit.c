@@ -2,20 +2,15 @@
 // (PaddlePaddle issue 78194: an exception in a captured region, and the process died later with a
 // driver error). Each variant is a process of its own, which must end as it wanted to.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "rondo/graph.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
+#include "support/test.h"
 
 enum { UNAVAILABLE = 77, FAILED = 1, WANTED = 42 };
 
@@ -125,13 +120,11 @@ static void run_all(const char *device_name) {
     run(device_name, fail_and_go_on);
 }
 
-static void test_graph_exit__host(void **state) {
-    (void)state;
+TEST(test_graph_exit__host) {
     run_all("host");
 }
 
-static void test_graph_exit__cuda(void **state) {
-    (void)state;
+TEST(test_graph_exit__cuda) {
     run_all("cuda:0");
 }
 

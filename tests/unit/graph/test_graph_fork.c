@@ -2,15 +2,9 @@
 // child nobody gives that back. There everything old answers LOST or is forgotten, and nothing
 // waits.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-// cmocka wants the first four
-#include <cmocka.h>
 
 #include "pool/arena.h"
 #include "pool/pool_blocks.h"
@@ -19,6 +13,7 @@
 #include "rondo/label.h"
 #include "rondo/random.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { BYTES = 64, GONE_WRONG = 200 };
 
@@ -170,8 +165,7 @@ static int make_call(world *w, size_t index) {
     return calls[index].make(w) == RONDO_STATUS_LOST ? 0 : 1;
 }
 
-static void test_graph_fork__a_child_is_told_that_all_is_lost(void **state) {
-    (void)state;
+TEST(test_graph_fork__a_child_is_told_that_all_is_lost) {
     world w;
     open_world(&w);
     int failures = 0;
@@ -194,8 +188,7 @@ static int give_all_back(world *w, size_t index) {
     return 0;
 }
 
-static void test_graph_fork__a_child_may_give_all_back(void **state) {
-    (void)state;
+TEST(test_graph_fork__a_child_may_give_all_back) {
     world w;
     open_world(&w);
     int result = fork_and_run(&w, give_all_back, 0);

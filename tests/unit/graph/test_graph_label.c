@@ -1,18 +1,13 @@
 // Labels on the fake driver: what older drivers get, copies that a driver lists in another order,
 // and what labels cost.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
@@ -74,8 +69,7 @@ static void assert_fill_labelled(uint32_t value, int nth, const char *label) {
 }
 
 // Each branch is a conditional node of its own there, with one body.
-static void test_graph_label__rows_of_ifs(void **state) {
-    (void)state;
+TEST(test_graph_label__rows_of_ifs) {
     static const char *const names[] = {"zero", "one", "two"};
     set_up(&(fake_cuda_options){
         .device_count = 1, .driver_version = 12040, .has_get_proc_address = true});
@@ -117,8 +111,7 @@ static void capture_inner_twice(void) {
 
 // That a copy keeps the order is measured, not promised. Where it does not, labels may be missing
 // but never wrong.
-static void test_graph_label__copies_in_another_order(void **state) {
-    (void)state;
+TEST(test_graph_label__copies_in_another_order) {
     fake_cuda_options options = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     for (int is_reversed = 0; is_reversed < 2; ++is_reversed) {
@@ -142,8 +135,7 @@ static size_t count_calls_of_work(rondo_stream *stream) {
 }
 
 // Who records one more node pays nothing for labels: not in a scope, not in a body, not in both.
-static void test_graph_label__work_costs_the_same(void **state) {
-    (void)state;
+TEST(test_graph_label__work_costs_the_same) {
     set_up(NULL);
     rondo_scope scope;
     rondo_stream *body;

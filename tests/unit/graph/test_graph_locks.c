@@ -3,15 +3,9 @@
 // thread is counted (the linker redirects it to here), and a thread replays while another holds
 // every lock that the device has.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -23,6 +17,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_cuda_state.h"
 #include "support/fake/fake_random.h"
+#include "support/test.h"
 
 enum { REPLAY_COUNT = 1000, NODE_COUNT = 8 };
 
@@ -125,14 +120,12 @@ static void check_counts(const char *name, bool has_branches) {
     close_world(&w);
 }
 
-static void test_graph_locks__a_host_replay_takes_none(void **state) {
-    (void)state;
+TEST(test_graph_locks__a_host_replay_takes_none) {
     check_counts("host", false);
     check_counts("host", true);
 }
 
-static void test_graph_locks__a_cuda_replay_takes_none(void **state) {
-    (void)state;
+TEST(test_graph_locks__a_cuda_replay_takes_none) {
     fake_cuda_reset(NULL);
     fake_cuda_install();
     check_counts("cuda:0", false);
@@ -163,8 +156,7 @@ static void check_generators(const char *name) {
     close_world(&w);
 }
 
-static void test_graph_locks__a_replay_with_generators_takes_none(void **state) {
-    (void)state;
+TEST(test_graph_locks__a_replay_with_generators_takes_none) {
     check_generators("host");
     setenv("RONDO_CACHE_DIR", "", 1);
     fake_cuda_reset(NULL);
@@ -176,8 +168,7 @@ static void test_graph_locks__a_replay_with_generators_takes_none(void **state) 
 }
 
 // The counter works: what is known to lock is counted.
-static void test_graph_locks__a_lock_is_counted(void **state) {
-    (void)state;
+TEST(test_graph_locks__a_lock_is_counted) {
     world w;
     open_world(&w, "host", false);
     void *memory = NULL;
@@ -234,8 +225,7 @@ static void check_progress(world *w, pthread_mutex_t *const *locks, size_t count
     OK(self.status);
 }
 
-static void test_graph_locks__host_replays_run_while_all_locks_are_held(void **state) {
-    (void)state;
+TEST(test_graph_locks__host_replays_run_while_all_locks_are_held) {
     world w;
     open_world(&w, "host", false);
     rondo__host_device *device = rondo__host_device_of(w.device);
@@ -245,8 +235,7 @@ static void test_graph_locks__host_replays_run_while_all_locks_are_held(void **s
     close_world(&w);
 }
 
-static void test_graph_locks__cuda_replays_run_while_all_locks_are_held(void **state) {
-    (void)state;
+TEST(test_graph_locks__cuda_replays_run_while_all_locks_are_held) {
     fake_cuda_reset(NULL);
     fake_cuda_install();
     world w;

@@ -1,13 +1,7 @@
 // Templates as objects: the walk, ids, hashes and differences, on the host and on the fake driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "device/device.h"
@@ -16,6 +10,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
@@ -211,8 +206,7 @@ static void check_walk(bool is_fake) {
     tear_down(is_fake);
 }
 
-static void test_graph_template__a_walk_meets_every_node(void **state) {
-    (void)state;
+TEST(test_graph_template__a_walk_meets_every_node) {
     check_walk(false);
     check_walk(true);
 }
@@ -303,8 +297,7 @@ static void check_differences(bool is_fake) {
     tear_down(is_fake);
 }
 
-static void test_graph_template__differences_name_node_and_field(void **state) {
-    (void)state;
+TEST(test_graph_template__differences_name_node_and_field) {
     check_differences(false);
     check_differences(true);
 }
@@ -315,8 +308,7 @@ static bool fail_nth(void *user_data) {
 }
 
 // Each allocation fails once; nothing is lost then.
-static void test_graph_template__failures_leave_nothing(void **state) {
-    (void)state;
+TEST(test_graph_template__failures_leave_nothing) {
     set_up(false);
     rondo_graph *before = capture(&plain);
     const step other = {.wider = 64, .fill = 1};
@@ -378,8 +370,7 @@ static void check_update(bool is_fake) {
     tear_down(is_fake);
 }
 
-static void test_graph_template__an_update_says_why_it_could_not_patch(void **state) {
-    (void)state;
+TEST(test_graph_template__an_update_says_why_it_could_not_patch) {
     check_update(false);
     check_update(true);
 }

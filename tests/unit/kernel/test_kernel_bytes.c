@@ -7,20 +7,15 @@
 // ":h" halves that end as ties, "-" is absent.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "kernel/host/simd/byte_simd.h"
 #include "kernel/kernel.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { INPUTS_MAX = 12, OUTPUTS_MAX = 3, GUARD = 64 };
 
@@ -256,8 +251,7 @@ static void check_all(const case_row *rows, size_t count) {
 #define REFERENCE(op, inputs, attributes) \
     { op, inputs, attributes, 0.0, "reference" }
 
-static void test_kernel_bytes__products(void **state) {
-    (void)state;
+TEST(test_kernel_bytes__products) {
     const case_row rows[] = {
         EXACT("MatMulInteger", "u8[5,7] i8[7,9]:c u8[] i8[]", ""),
         EXACT("MatMulInteger", "u8[1,64] i8[64,70]:c u8[] i8[]:c", ""),
@@ -282,8 +276,7 @@ static void test_kernel_bytes__products(void **state) {
     CHECK_ALL(rows);
 }
 
-static void test_kernel_bytes__convolutions(void **state) {
-    (void)state;
+TEST(test_kernel_bytes__convolutions) {
     const case_row rows[] = {
         EXACT("ConvInteger", "u8[1,3,9,11] u8[5,3,3,3]:c u8[] u8[]", "pads=1,1,1,1"),
         EXACT("ConvInteger", "i8[2,4,8,8] i8[13,4,1,1]:c i8[] i8[]:c", ""),
@@ -312,8 +305,7 @@ static void test_kernel_bytes__convolutions(void **state) {
     CHECK_ALL(rows);
 }
 
-static void test_kernel_bytes__steps(void **state) {
-    (void)state;
+TEST(test_kernel_bytes__steps) {
     const case_row rows[] = {
         EXACT("DynamicQuantizeLinear", "f32[3,5]", ""),
         EXACT("DynamicQuantizeLinear", "f32[40000]", ""),
@@ -347,8 +339,7 @@ static void test_kernel_bytes__steps(void **state) {
 }
 
 #define LSTM "com.microsoft.DynamicQuantizeLSTM"
-static void test_kernel_bytes__recurrence(void **state) {
-    (void)state;
+TEST(test_kernel_bytes__recurrence) {
     const case_row rows[] = {
         {LSTM,
          "f32[4,1,6] i8[1,6,32]:c i8[1,8,32]:c f32[1,64] - - - - f32[1]:p i8[1]:c f32[1]:p i8[1]:c",
@@ -366,8 +357,7 @@ static void test_kernel_bytes__recurrence(void **state) {
 }
 
 // What the levels of this processor say of one product, tile by tile, is the same.
-static void test_kernel_bytes__levels_agree(void **state) {
-    (void)state;
+TEST(test_kernel_bytes__levels_agree) {
     const rondo__byte_simd *tables[RONDO__BYTE_LEVEL_MAX];
     const int count = rondo__byte_simd_list(tables);
     enum { K = 23, ROWS = 4, SPACE = 32 };

@@ -3,18 +3,13 @@
 //
 // Here a number is m * 2^e, and rounding is done on whole numbers.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { VALUES_MAX = 1 << 18 };
 
@@ -273,8 +268,7 @@ static void check_pair(const value_list *list, const rondo_tensor *x, const form
     assert_int_equal(wrong, 0);
 }
 
-static void test_kernel_cast__rounds_once_between_all_types(void **state) {
-    (void)state;
+TEST(test_kernel_cast__rounds_once_between_all_types) {
     value_list list = {.bits = malloc(VALUES_MAX * sizeof(uint64_t))};
     void *data = malloc(VALUES_MAX * sizeof(uint64_t)), *results = malloc(VALUES_MAX * 8);
     assert_true(list.bits != NULL && data != NULL && results != NULL);

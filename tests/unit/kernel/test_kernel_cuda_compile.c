@@ -15,16 +15,10 @@
 //   test_kernel_cuda_compile sm_N K/N         the kth of n parts of its texts
 // SPDX-License-Identifier: Apache-2.0
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "backend/cuda/compile/nvrtc.h"
@@ -33,6 +27,7 @@
 #include "support/cases/op_cases.h"
 #include "support/expect_ok.h"
 #include "support/ptx_turn.h"
+#include "support/test.h"
 
 enum {
     SKIP = 77,
@@ -227,18 +222,15 @@ static void compile_all(int32_t arch) {
     assert_true(counts.passed > 0 && g_launch_count > 0);
 }
 
-static void test_kernel_cuda_compile__hopper(void **state) {
-    (void)state;
+TEST(test_kernel_cuda_compile__hopper) {
     compile_all(HOPPER);
 }
 
-static void test_kernel_cuda_compile__ampere(void **state) {
-    (void)state;
+TEST(test_kernel_cuda_compile__ampere) {
     compile_all(80);
 }
 
-static void test_kernel_cuda_compile__blackwell(void **state) {
-    (void)state;
+TEST(test_kernel_cuda_compile__blackwell) {
     compile_all(100);
 }
 

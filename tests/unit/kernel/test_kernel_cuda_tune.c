@@ -1,17 +1,11 @@
 // Choosing among ways to do the same work, over the fake driver: candidates that take known times,
 // in each mode, with what was kept on disk and with tuning files.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/text.h"
 #include "kernel/cuda/tune/cuda_tune.h"
@@ -20,6 +14,7 @@
 #include "rondo/profile.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { WAY_COUNT = 5 };
 

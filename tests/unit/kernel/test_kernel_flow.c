@@ -1,20 +1,15 @@
 // The kernels of control flow over the fake driver: the bits that the host gives, in one launch
 // of a graph, whatever the driver knows of conditional nodes.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/models/flow_models.h"
 #include "support/models/model_fixture.h"
+#include "support/test.h"
 
 enum { OUTPUT_COUNT = 7 };
 
@@ -53,8 +48,7 @@ static void compare(rondo_executor *executor, rondo_executor *host, bool is_on_d
     }
 }
 
-static void test_kernel_flow__one_launch_a_run(void **state) {
-    (void)state;
+TEST(test_kernel_flow__one_launch_a_run) {
     static const struct {
         int version;
         bool is_on_device;

@@ -1,15 +1,10 @@
 // The checker of programmatic edges sees what it is there for, in PTX made for the purpose.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/ptx_turn.h"
+#include "support/test.h"
 
 #define HEAD                                            \
     ".version 8.0\n.target sm_90\n.visible .entry k(\n" \
@@ -93,8 +88,7 @@ static const struct {
     {"nothing", "no entry"},
 };
 
-static void test_kernel_ptx_turn__planted(void **state) {
-    (void)state;
+TEST(test_kernel_ptx_turn__planted) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         char why[600];
         const bool is_good = ptx_takes_turns(rows[i].ptx, g_constants, why, sizeof why);

@@ -1,18 +1,13 @@
 // Which recurrent ops have a kernel on the host: those with their usual functions, stated or not.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/builder.h"
 #include "rondo/executor.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 #include "support/text_sink.h"
 
 enum { STEPS = 3, INPUTS = 4, HIDDEN = 2 };
@@ -48,8 +43,7 @@ static rondo_program *build(const char *op, int64_t gates, const char *const *fu
     return program;
 }
 
-static void test_kernel_recurrent__usual_functions_may_be_stated(void **state) {
-    (void)state;
+TEST(test_kernel_recurrent__usual_functions_may_be_stated) {
     static const struct {
         const char *op;
         int64_t gates;

@@ -1,20 +1,15 @@
 // Tuning files: what is read and written, what is refused, and which choice is found.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "base/text.h"
 #include "kernel/tuning_choices.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 static char g_path[] = "/tmp/rondo_tuning_XXXXXX";
 
@@ -51,8 +46,7 @@ static void expect_text(const rondo__tuning_choices *choices, const char *wanted
     rondo__text_deinit(&text);
 }
 
-static void test_kernel_tuning_choices__read_and_note(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__read_and_note) {
     rondo__tuning_choices *choices = NULL;
     OK(
         create("rondo tuning 1\r\n# a comment\n\nB\tmatmul 2\tplain\nA\tmatmul 1\ttensor 1\r\n"
@@ -77,8 +71,7 @@ static void test_kernel_tuning_choices__read_and_note(void **state) {
     rondo__tuning_choices_destroy(choices);
 }
 
-static void test_kernel_tuning_choices__empty(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__empty) {
     rondo__tuning_choices *choices = NULL;
     OK(rondo__tuning_choices_create(NULL, &choices));
     expect_choice(choices, "A", "matmul 0", NULL);
@@ -90,8 +83,7 @@ static void test_kernel_tuning_choices__empty(void **state) {
 }
 
 // What is written is read as it was, a thousand choices in any order.
-static void test_kernel_tuning_choices__round_trip(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__round_trip) {
     rondo__tuning_choices *choices = NULL, *again = NULL;
     rondo__text text = {0}, text_again = {0};
     OK(rondo__tuning_choices_create(NULL, &choices));
@@ -114,8 +106,7 @@ static void test_kernel_tuning_choices__round_trip(void **state) {
 
 // Lines in falling order, each before all that came so far, and each twice: were each moved to its
 // place while it is read, the test would not end in its time.
-static void test_kernel_tuning_choices__falling_order(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__falling_order) {
     enum { LINES = 200000 };
     rondo__tuning_choices *choices = NULL;
     rondo__text text = {0};
@@ -137,8 +128,7 @@ static void test_kernel_tuning_choices__falling_order(void **state) {
     rondo__tuning_choices_destroy(choices);
 }
 
-static void test_kernel_tuning_choices__refused(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__refused) {
     static const struct {
         const char *text;
         rondo_status status;
@@ -175,8 +165,7 @@ static bool fail_nth(void *count) {
 }
 
 // Each allocation fails once: nothing is left, and what was noted before stands.
-static void test_kernel_tuning_choices__no_memory(void **state) {
-    (void)state;
+TEST(test_kernel_tuning_choices__no_memory) {
     static const char text[] = "rondo tuning 1\nA\tmatmul 0\tplain\nA\tmatmul 1\tplain\n";
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     size_t n = 0;

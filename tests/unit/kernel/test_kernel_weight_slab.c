@@ -1,17 +1,12 @@
 // Pieces that many forms of constants share: bytes of one are nobody else's, start a line of the
 // cache and are zero, and the last that goes frees its piece.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "kernel/weights/weight_slab.h"
+#include "support/test.h"
 
 enum { BLOCKS = 200 };
 
@@ -39,8 +34,7 @@ static void give_back(rondo__slab_list *list, block *b, int value) {
     rondo__slab_give_back(list, b->slab);
 }
 
-static void bytes_are_ones_own(void **state) {
-    (void)state;
+TEST(bytes_are_ones_own) {
     static block blocks[BLOCKS];
     rondo__slab_list list = {0};
     const int64_t before = rondo__memory_get_thread_bytes();
@@ -61,8 +55,7 @@ static void bytes_are_ones_own(void **state) {
     }
 }
 
-static void what_fits_shares_a_piece(void **state) {
-    (void)state;
+TEST(what_fits_shares_a_piece) {
 #if defined(__SANITIZE_ADDRESS__)
     print_message("skipped: each has a block of its own, so that the sanitizer sees its ends\n");
     skip();

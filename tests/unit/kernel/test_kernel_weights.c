@@ -1,14 +1,8 @@
 // Forms of constants as they arrive on a device: of every size around those at which they take
 // another way, on the fake driver and on the host, with one thread and with several.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/crew.h"
 #include "base/thread_count.h"
@@ -17,6 +11,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, GUARD = 64, MARK = 0xa5 };
 

@@ -1,14 +1,8 @@
 // Learned steps over the fake driver: what only CUDA's nodes have, and addresses that the driver
 // chose.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "backend/cuda/driver/cuda_device.h"
 #include "base/error.h"
@@ -19,6 +13,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda_state.h"
 #include "support/learn_world.h"
+#include "support/test.h"
 
 static learn_world g;
 static void *g_function;
@@ -118,8 +113,7 @@ enum { ATTRIBUTE_CASE_COUNT = sizeof attribute_cases / sizeof *attribute_cases }
 
 // No patch changes an attribute, so a step of which one depends on an argument is refused; it runs
 // by recapture, which makes the executable anew.
-static void attributes_are_no_words(void **state) {
-    (void)state;
+TEST(attributes_are_no_words) {
     for (size_t i = 0; i < ATTRIBUTE_CASE_COUNT; ++i) {
         attribute_case c = attribute_cases[i];
         rondo_learned *learned = NULL;
@@ -154,8 +148,7 @@ static rondo_graph *record_with(attribute_case *c, int64_t n) {
     return graph;
 }
 
-static void attributes_are_differences(void **state) {
-    (void)state;
+TEST(attributes_are_differences) {
     for (size_t i = 0; i < ATTRIBUTE_CASE_COUNT; ++i) {
         attribute_case c = attribute_cases[i];
         rondo_graph *graphs[] = {record_with(&c, 10), record_with(&c, 11)};
@@ -237,8 +230,7 @@ static rondo_status step_with_word(rondo_stream *stream, const rondo_value *a, v
 
 // The driver's memory may lie in one range of 4 GiB in all trials: an address that lost its high
 // half differs from the whole one by a constant there, and elsewhere by another one.
-static void cut_addresses_are_refused(void **state) {
-    (void)state;
+TEST(cut_addresses_are_refused) {
     static const cut_case rows[] = {
         {"low half", get_low_half, false},
         {"low half of an interior address", get_low_half_moved, false},
@@ -326,8 +318,7 @@ static rondo_status step_from_unknown(rondo_stream *stream, const rondo_value *a
     return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK : RONDO_STATUS_DRIVER;
 }
 
-static void unknown_sources_are_not_read(void **state) {
-    (void)state;
+TEST(unknown_sources_are_not_read) {
     const rondo_learned_options options = {.struct_size = sizeof options,
                                            .fallback = RONDO_LEARN_REFUSE};
     const rondo_value value = {.pointer = g.buffers[0]};
@@ -369,8 +360,7 @@ static rondo_status step_of_calls(rondo_stream *stream, const rondo_value *a, vo
 
 // Each patch of a host node gives it a block of arguments of its own, which is freed behind the
 // replays that use it: in a time that does not grow with the number of others.
-static void many_host_nodes_are_patched(void **state) {
-    (void)state;
+TEST(many_host_nodes_are_patched) {
     static const int64_t numbers[] = {1, 2, 2, 3, 1, 1, 7};
     const rondo_argument argument = {.struct_size = sizeof argument,
                                      .name = "n",

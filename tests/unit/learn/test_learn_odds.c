@@ -3,19 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "learn/learned.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/learn_world.h"
+#include "support/test.h"
 
 static learn_world g;
 
@@ -162,8 +157,7 @@ static bool are_zero_and_one(const rondo_value *a) {
     return a[N].integer == 1 && a[M].integer == 0;
 }
 
-static void special_values_are_never_missed(void **state) {
-    (void)state;
+TEST(special_values_are_never_missed) {
     static const struct {
         const char *name;
         special_case is_case;
@@ -220,8 +214,7 @@ static rondo_status step_of_few(rondo_stream *stream, const rondo_value *a, void
     return launch(stream, &w);
 }
 
-static void few_values_are_combined(void **state) {
-    (void)state;
+TEST(few_values_are_combined) {
     static const rondo_value set[] = {{.integer = 3}, {.integer = 5}, {.integer = 9}};
     const rondo_argument arguments[] = {
         learn_arguments[0],
@@ -265,8 +258,7 @@ static bool is_rare(const rondo_value *a) {
     return a[N].integer == 4097;
 }
 
-static void odds_are_counted(void **state) {
-    (void)state;
+TEST(odds_are_counted) {
     special_case is_case = is_never;
     const rondo_learned_options patient = {.struct_size = sizeof patient, .learn_ns = UINT64_MAX};
     rondo_learned *learned = create(step_with_case, &is_case, &patient);
@@ -284,8 +276,7 @@ static void odds_are_counted(void **state) {
 }
 
 // Values that were met are not compared again, nor any when the draws are made.
-static void runs_are_compared_until_the_odds_stand(void **state) {
-    (void)state;
+TEST(runs_are_compared_until_the_odds_stand) {
     special_case is_case = is_never;
     rondo_learned_options options = {
         .struct_size = sizeof options, .learn_ns = 1, .draws_wanted = 40};
@@ -306,8 +297,7 @@ static void runs_are_compared_until_the_odds_stand(void **state) {
 }
 
 // The case comes while runs are compared: no run is wrong.
-static void a_compared_run_finds_a_rare_case(void **state) {
-    (void)state;
+TEST(a_compared_run_finds_a_rare_case) {
     special_case is_case = is_rare;
     const rondo_learned_options options = {.struct_size = sizeof options, .learn_ns = 1};
     rondo_learned *learned = create(step_with_case, &is_case, &options);
@@ -327,8 +317,7 @@ static bool does_touch(const rondo_value *a) {
     return (unsigned char *)a[X].pointer + LEARN_BYTES / 2 == a[Y].pointer;
 }
 
-static void ways_to_lie_that_were_not_drawn_are_compared(void **state) {
-    (void)state;
+TEST(ways_to_lie_that_were_not_drawn_are_compared) {
     rondo_argument arguments[COUNT];
     special_case is_case = does_touch;
     rondo_learned *learned = NULL;
@@ -362,8 +351,7 @@ static rondo_status step_of_three(rondo_stream *stream, const rondo_value *a, vo
     return launch(stream, &w);
 }
 
-static void three_pointers_at_one_address_are_compared(void **state) {
-    (void)state;
+TEST(three_pointers_at_one_address_are_compared) {
     rondo_argument arguments[] = {learn_arguments[0], learn_arguments[1], learn_arguments[1]};
     arguments[2].name = "z";
     for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -384,8 +372,7 @@ static void three_pointers_at_one_address_are_compared(void **state) {
 
 // ---- what the program names and declares -------------------------------------------------------
 
-static void named_values_are_tried(void **state) {
-    (void)state;
+TEST(named_values_are_tried) {
     special_case is_case = is_rare;
     rondo_value values[COUNT];
     for (int is_late = 0; is_late < 2; ++is_late) {
@@ -412,8 +399,7 @@ static void named_values_are_tried(void **state) {
     rondo_learned_destroy(learned);
 }
 
-static void exclusive_pointers_share_no_memory(void **state) {
-    (void)state;
+TEST(exclusive_pointers_share_no_memory) {
     rondo_argument arguments[COUNT];
     special_case is_case = is_in_place;
     rondo_learned *learned = NULL;
@@ -457,8 +443,7 @@ static rondo_status step_copies(rondo_stream *stream, const rondo_value *a, void
     return status == RONDO_STATUS_OK ? step_with_case(stream, a, &is_case) : status;
 }
 
-static void what_the_step_refuses_is_left_out(void **state) {
-    (void)state;
+TEST(what_the_step_refuses_is_left_out) {
     for (int refuses = 0; refuses < 2; ++refuses) {
         rondo_learned_options options = fewest;
         rondo_value values[COUNT];
@@ -483,8 +468,7 @@ static void what_the_step_refuses_is_left_out(void **state) {
 
 // ---- memory, refusals, keys -------------------------------------------------------------------
 
-static void freed_memory_is_noticed_where_nothing_has_changed(void **state) {
-    (void)state;
+TEST(freed_memory_is_noticed_where_nothing_has_changed) {
     special_case is_case = is_never;
     rondo_learned *learned = create(step_with_case, &is_case, &fewest);
     rondo_value values[COUNT];
@@ -541,8 +525,7 @@ static void take_line(void *user_data, rondo_log_level level, const char *messag
     (void)snprintf(log->last, sizeof log->last, "%s", message);
 }
 
-static void refusals_are_told_once_and_listed(void **state) {
-    (void)state;
+TEST(refusals_are_told_once_and_listed) {
     rondo_learned *learned = create(step_of_hashes, NULL, NULL);
     rondo_value values[COUNT];
     log_lines log = {0};
@@ -573,8 +556,7 @@ static void refusals_are_told_once_and_listed(void **state) {
     rondo_learned_destroy(learned);
 }
 
-static void keys_are_eight_bytes_a_value(void **state) {
-    (void)state;
+TEST(keys_are_eight_bytes_a_value) {
     const rondo_graph_cache_options always = {.struct_size = sizeof always,
                                               .policy = RONDO_CACHE_ALWAYS_CAPTURE};
     rondo_learned_options options = fewest;
@@ -606,8 +588,7 @@ static rondo_status step_of_product(rondo_stream *stream, const rondo_value *a, 
     return rondo_op_put(op, stream, inputs, 2, &output, 1);
 }
 
-static void ops_are_learned(void **state) {
-    (void)state;
+TEST(ops_are_learned) {
     static const char *const names[] = {"MatMul", "Add"};
     const rondo_shape shape = {.rank = 2, .extent = {16, 16}};
     const rondo_tensor infos[] = {{.dtype = RONDO_DTYPE_F32, .shape = shape},

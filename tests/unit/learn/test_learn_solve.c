@@ -1,19 +1,14 @@
 // The solver of learned steps over images that the test makes up: one word of a kernel's arguments,
 // as a function of the arguments; which formula is found, or that none is.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "learn/solve.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { P, N, M, S, F, D, B, T, K, COUNT };
 
@@ -274,8 +269,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void words_are_explained_or_refused(void **state) {
-    (void)state;
+TEST(words_are_explained_or_refused) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         static trials t;
         t.count = 0;
@@ -313,8 +307,7 @@ static void words_are_explained_or_refused(void **state) {
 
 // Memory from a pool lies elsewhere in each recording. What leads there is no dependence; what
 // leads to a place in it that an argument chooses is one, and an address cut to 32 bits is refused.
-static void blocks_are_not_dependences(void **state) {
-    (void)state;
+TEST(blocks_are_not_dependences) {
     enum { PLAIN, INDEXED, CUT, HOW_COUNT };
     for (int how = PLAIN; how < HOW_COUNT; ++how) {
         static trials t;
@@ -354,8 +347,7 @@ static void blocks_are_not_dependences(void **state) {
 }
 
 // Nodes of which a word depends on an argument, and cannot be patched.
-static void nodes_that_cannot_be_patched_are_refused(void **state) {
-    (void)state;
+TEST(nodes_that_cannot_be_patched_are_refused) {
     static const rondo_refusal refusals[] = {RONDO_REFUSAL_FIXED, RONDO_REFUSAL_INNER,
                                              RONDO_REFUSAL_OPAQUE};
     const row line = ROW(line, 4, "");

@@ -1,14 +1,8 @@
 // Learned steps on the host: what is learned, what is refused and how it is said, what trials leave
 // behind, and steps that look learnable but are not.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "device/device.h"
@@ -17,6 +11,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/learn_world.h"
+#include "support/test.h"
 
 static learn_world g;
 static rondo_pool *g_pool;
@@ -226,8 +221,7 @@ static bool append_text(void *user_data, const char *text, size_t bytes) {
 
 // ---- cases ------------------------------------------------------------------------------------
 
-static void a_step_is_learned_and_runs_with_any_values(void **state) {
-    (void)state;
+TEST(a_step_is_learned_and_runs_with_any_values) {
     rondo_learned *learned = create(step_usual, NULL, NULL);
     rondo_value values[4];
     static const struct {
@@ -273,8 +267,7 @@ static rondo_status step_with_state(rondo_stream *stream, const rondo_value *a, 
     return step_usual(stream, a, NULL);
 }
 
-static void trials_leave_nothing_behind(void **state) {
-    (void)state;
+TEST(trials_leave_nothing_behind) {
     rondo_generator_state before;
     rondo_generator_state after;
     rondo_pool_stats pool_before = {.struct_size = sizeof pool_before};
@@ -327,8 +320,7 @@ static rondo_status step_keeps_block(rondo_stream *stream, const rondo_value *a,
     return launch(stream, run_kernel, 1, &v, sizeof v);
 }
 
-static void blocks_of_trials_are_taken_back(void **state) {
-    (void)state;
+TEST(blocks_of_trials_are_taken_back) {
     void *kept = NULL;
     rondo_pool_stats stats = {.struct_size = sizeof stats};
     // A run that is compared would leave the address of another recording's block in `kept`.
@@ -358,8 +350,7 @@ static rondo_status step_reads_pinned(rondo_stream *stream, const rondo_value *a
                              RONDO_COPY_HOST_TO_DEVICE);
 }
 
-static void pinned_sources_are_learned(void **state) {
-    (void)state;
+TEST(pinned_sources_are_learned) {
     rondo_argument arguments[2] = {learn_arguments[0], learn_arguments[1]};
     rondo_learned *learned = NULL;
     unsigned char *pinned[2];
@@ -384,8 +375,7 @@ static void pinned_sources_are_learned(void **state) {
     rondo_memory_free(g.device, pinned[1]);
 }
 
-static void adversaries_are_refused(void **state) {
-    (void)state;
+TEST(adversaries_are_refused) {
     static const struct {
         const char *name;
         rondo_learned_function step;
@@ -423,8 +413,7 @@ static void adversaries_are_refused(void **state) {
 
 // Nothing is wrong with a step that does not use an argument, and what it hands on through memory
 // nobody sees: so it is learned, and the log and the report name the argument.
-static void arguments_of_no_use_are_warned_of(void **state) {
-    (void)state;
+TEST(arguments_of_no_use_are_warned_of) {
     static const struct {
         rondo_learned_function step;
         const char *message;
@@ -463,8 +452,7 @@ static void arguments_of_no_use_are_warned_of(void **state) {
 }
 
 // Small alignments are tried; so the choice by alignment is seen only where it can be met.
-static void a_choice_by_alignment_is_found(void **state) {
-    (void)state;
+TEST(a_choice_by_alignment_is_found) {
     rondo_argument arguments[4];
     memcpy(arguments, learn_arguments, sizeof learn_arguments);
     const rondo_learned_options options = {.struct_size = sizeof options,
@@ -490,8 +478,7 @@ static rondo_status step_refused(rondo_stream *stream, const rondo_value *a, voi
     return launch(stream, run_kernel, 1, &w, sizeof w);
 }
 
-static void refused_steps_fall_back(void **state) {
-    (void)state;
+TEST(refused_steps_fall_back) {
     static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_RECAPTURE, RONDO_LEARN_EAGER};
     for (size_t i = 0; i < 2; ++i) {
         const rondo_learned_options options = {.struct_size = sizeof options,
@@ -519,8 +506,7 @@ static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *
     return launch(stream, run_kernel, 1, &w, sizeof w);
 }
 
-static void checks_find_rare_cases(void **state) {
-    (void)state;
+TEST(checks_find_rare_cases) {
     const rondo_learned_options options = {
         .struct_size = sizeof options, .check_every = 1, .learn_ns = 1, .draws_wanted = 1};
     rondo_learned *learned = create(step_rare, NULL, &options);
@@ -544,8 +530,7 @@ static void expect_invalid(rondo_learned *learned, const rondo_value *values, si
     assert_non_null(strstr(rondo_error_get_last()->message, text));
 }
 
-static void bad_values_are_refused_and_nothing_is_lost(void **state) {
-    (void)state;
+TEST(bad_values_are_refused_and_nothing_is_lost) {
     rondo_learned *learned = create(step_usual, NULL, NULL);
     rondo_value values[4];
     for (int is_learned = 0; is_learned < 2; ++is_learned) {
@@ -584,8 +569,7 @@ static void bad_values_are_refused_and_nothing_is_lost(void **state) {
     rondo_learned_destroy(learned);
 }
 
-static void bad_descriptions_are_refused(void **state) {
-    (void)state;
+TEST(bad_descriptions_are_refused) {
     static const rondo_value set[] = {{.integer = 5}, {.integer = 1000}};
     static const struct {
         rondo_argument argument;

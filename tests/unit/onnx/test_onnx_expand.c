@@ -1,20 +1,15 @@
 // Ops that are written out as they are read, and what is said of those of other domains.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "onnx/expand/expand.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "rondo/user_op.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 static int set_up(void **state) {
     model_builder *builder = malloc(sizeof(*builder));

@@ -1,18 +1,13 @@
 // Bodies, what they capture, and functions written out in place.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 static int set_up(void **state) {
     model_builder *builder = malloc(sizeof(*builder));
@@ -389,23 +384,23 @@ static void test_onnx_graphs__limits_functions(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_onnx_graphs__captures_outer_values),
-        TEST(test_onnx_graphs__captures_through_two_levels),
-        TEST(test_onnx_graphs__shares_constants_with_bodies),
-        TEST(test_onnx_graphs__prefers_inner_names),
-        TEST(test_onnx_graphs__captures_what_is_only_given_out),
-        TEST(test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle),
-        TEST(test_onnx_graphs__names_nodes_in_bodies),
-        TEST(test_onnx_graphs__limits_nesting),
-        TEST(test_onnx_graphs__writes_functions_out),
-        TEST(test_onnx_graphs__passes_attributes_to_functions),
-        TEST(test_onnx_graphs__functions_have_attribute_defaults),
-        TEST(test_onnx_graphs__functions_have_overloads),
-        TEST(test_onnx_graphs__passes_inputs_through_functions),
-        TEST(test_onnx_graphs__functions_see_nothing_outside),
-        TEST(test_onnx_graphs__limits_functions),
+        PREPARED(test_onnx_graphs__captures_outer_values),
+        PREPARED(test_onnx_graphs__captures_through_two_levels),
+        PREPARED(test_onnx_graphs__shares_constants_with_bodies),
+        PREPARED(test_onnx_graphs__prefers_inner_names),
+        PREPARED(test_onnx_graphs__captures_what_is_only_given_out),
+        PREPARED(test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle),
+        PREPARED(test_onnx_graphs__names_nodes_in_bodies),
+        PREPARED(test_onnx_graphs__limits_nesting),
+        PREPARED(test_onnx_graphs__writes_functions_out),
+        PREPARED(test_onnx_graphs__passes_attributes_to_functions),
+        PREPARED(test_onnx_graphs__functions_have_attribute_defaults),
+        PREPARED(test_onnx_graphs__functions_have_overloads),
+        PREPARED(test_onnx_graphs__passes_inputs_through_functions),
+        PREPARED(test_onnx_graphs__functions_see_nothing_outside),
+        PREPARED(test_onnx_graphs__limits_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 // Whole models: ports, constants, mapped weights, what is unsupported, what is malformed.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 static int set_up(void **state) {
     model_builder *builder = malloc(sizeof(*builder));
@@ -384,8 +379,7 @@ static void test_onnx_importer__lists_all_that_is_unsupported(void **state) {
 
 // ---- what is malformed
 
-static void test_onnx_importer__refuses_what_is_no_model(void **state) {
-    (void)state;
+TEST(test_onnx_importer__refuses_what_is_no_model) {
     rondo_program *program = NULL;
     assert_int_equal(rondo_program_parse_onnx("", 0, &program), RONDO_STATUS_BAD_DATA);
     assert_int_equal(rondo_program_parse_onnx(NULL, 4, &program), RONDO_STATUS_INVALID);
@@ -649,8 +643,7 @@ static void test_onnx_importer__negative_extents_are_unknown(void **state) {
 }
 
 // A file that is no ONNX model is told by what it is, and what to do.
-static void test_onnx_importer__names_files_of_other_kinds(void **state) {
-    (void)state;
+TEST(test_onnx_importer__names_files_of_other_kinds) {
     static const struct {
         const char *bytes;
         size_t count;
@@ -735,34 +728,34 @@ static void test_onnx_importer__handles_long_chains(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_onnx_importer__reads_ports_and_nodes),
-        TEST(test_onnx_importer__maps_large_weights),
-        TEST(test_onnx_importer__reads_all_forms_of_constant),
-        TEST(test_onnx_importer__names_unsupported_ops),
-        TEST(test_onnx_importer__names_unsupported_attributes),
-        TEST(test_onnx_importer__names_all_that_is_unsupported),
-        TEST(test_onnx_importer__names_ops_that_touch_odd_types),
-        TEST(test_onnx_importer__names_element_types),
-        TEST(test_onnx_importer__one_reason_is_one_entry),
-        TEST(test_onnx_importer__lists_all_that_is_unsupported),
-        TEST(test_onnx_importer__refuses_what_is_no_model),
-        TEST(test_onnx_importer__names_the_file),
-        TEST(test_onnx_importer__refuses_cycles),
-        TEST(test_onnx_importer__refuses_duplicate_names),
-        TEST(test_onnx_importer__refuses_dangling_names),
-        TEST(test_onnx_importer__knows_ir_versions_1_to_14),
-        TEST(test_onnx_importer__knows_opsets_9_to_28),
-        TEST(test_onnx_importer__versions_bring_attributes),
-        TEST(test_onnx_importer__flags_are_0_or_1),
-        TEST(test_onnx_importer__a_load_has_a_memory_limit),
-        TEST(test_onnx_importer__initializers_fit_their_inputs),
-        TEST(test_onnx_importer__negative_extents_are_unknown),
-        TEST(test_onnx_importer__names_files_of_other_kinds),
-        TEST(test_onnx_importer__refuses_absurd_declarations),
-        TEST(test_onnx_importer__refuses_wrong_counts),
-        TEST(test_onnx_importer__handles_long_chains),
+        PREPARED(test_onnx_importer__reads_ports_and_nodes),
+        PREPARED(test_onnx_importer__maps_large_weights),
+        PREPARED(test_onnx_importer__reads_all_forms_of_constant),
+        PREPARED(test_onnx_importer__names_unsupported_ops),
+        PREPARED(test_onnx_importer__names_unsupported_attributes),
+        PREPARED(test_onnx_importer__names_all_that_is_unsupported),
+        PREPARED(test_onnx_importer__names_ops_that_touch_odd_types),
+        PREPARED(test_onnx_importer__names_element_types),
+        PREPARED(test_onnx_importer__one_reason_is_one_entry),
+        PREPARED(test_onnx_importer__lists_all_that_is_unsupported),
+        PREPARED(test_onnx_importer__refuses_what_is_no_model),
+        PREPARED(test_onnx_importer__names_the_file),
+        PREPARED(test_onnx_importer__refuses_cycles),
+        PREPARED(test_onnx_importer__refuses_duplicate_names),
+        PREPARED(test_onnx_importer__refuses_dangling_names),
+        PREPARED(test_onnx_importer__knows_ir_versions_1_to_14),
+        PREPARED(test_onnx_importer__knows_opsets_9_to_28),
+        PREPARED(test_onnx_importer__versions_bring_attributes),
+        PREPARED(test_onnx_importer__flags_are_0_or_1),
+        PREPARED(test_onnx_importer__a_load_has_a_memory_limit),
+        PREPARED(test_onnx_importer__initializers_fit_their_inputs),
+        PREPARED(test_onnx_importer__negative_extents_are_unknown),
+        PREPARED(test_onnx_importer__names_files_of_other_kinds),
+        PREPARED(test_onnx_importer__refuses_absurd_declarations),
+        PREPARED(test_onnx_importer__refuses_wrong_counts),
+        PREPARED(test_onnx_importer__handles_long_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

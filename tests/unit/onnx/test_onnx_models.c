@@ -4,15 +4,9 @@
 //
 // RONDO_ONNX_TESTS names another folder of ONNX test directories.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -20,6 +14,7 @@
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 typedef struct model_tally {
     int loaded_count;
@@ -88,8 +83,7 @@ static bool check_folder(const char *folder, model_tally *tally) {
     return true;
 }
 
-static void test_onnx_models__node_tests(void **state) {
-    (void)state;
+TEST(test_onnx_models__node_tests) {
     const char *folder = getenv("RONDO_ONNX_TESTS");
     model_tally tally = {0};
     if (folder == NULL) {
@@ -103,8 +97,7 @@ static void test_onnx_models__node_tests(void **state) {
     assert_true(tally.loaded_count > 0);
 }
 
-static void test_onnx_models__shipped_models(void **state) {
-    (void)state;
+TEST(test_onnx_models__shipped_models) {
     model_tally tally = {0};
     char folder[512];
     (void)snprintf(folder, sizeof folder, "%s/tests/models", get_source_dir());
@@ -113,8 +106,7 @@ static void test_onnx_models__shipped_models(void **state) {
     assert_true(tally.loaded_count + tally.unsupported_count > 0);
 }
 
-static void test_onnx_models__metadata_by_key(void **state) {
-    (void)state;
+TEST(test_onnx_models__metadata_by_key) {
     char path[512];
     rondo_program *program = NULL;
     (void)snprintf(path, sizeof path, "%s/tests/cli/models/picture_scores.onnx", get_source_dir());

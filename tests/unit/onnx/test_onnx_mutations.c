@@ -5,23 +5,17 @@
 // What a line must name is the node, or the value, tensor, input, output or attribute by its name;
 // the tool adds the file. Lines about the file as a whole are listed with the reason.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
-#include <dirent.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "fuzz/random_values.h"
 #include "rondo/models.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -210,8 +204,7 @@ static void drop_message(void *user_data, rondo_log_level level, const char *mes
     (void)message;
 }
 
-static void test_onnx_mutations__each_error_names_what_it_is_about(void **state) {
-    (void)state;
+TEST(test_onnx_mutations__each_error_names_what_it_is_about) {
     const char *wanted = getenv("RONDO_MUTATIONS");  // rounds for each model
     const unsigned rounds = wanted != NULL ? (unsigned)atoi(wanted) : ROUNDS;
     char folder[512];

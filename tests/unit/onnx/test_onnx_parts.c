@@ -1,21 +1,16 @@
 // Parts of models that few files have: sparse tensors, training info, opsets that came later, and
 // the broadcasting of versions before 7.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "program/program.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
 #include "support/models/model_fixture.h"
+#include "support/test.h"
 
 static int set_up(void **state) {
     model_builder *builder = malloc(sizeof(*builder));
@@ -291,8 +286,7 @@ static void run_row(const char *op, int64_t axis, const char *second_shape, floa
 }
 
 // [2, 3, 2] with a second operand that begins at an axis of its own.
-static void test_onnx_parts__old_operands_begin_at_an_axis(void **state) {
-    (void)state;
+TEST(test_onnx_parts__old_operands_begin_at_an_axis) {
     float three[3] = {10, 20, 30}, two[2] = {10, 20}, one[1] = {10};
     float slopes[3] = {1, 2, 4};
     run_row("Add", 1, "3", three, 3, (float[12]){4, 5, 16, 17, 28, 29, 10, 11, 22, 23, 34, 35});
@@ -307,16 +301,16 @@ static void test_onnx_parts__old_operands_begin_at_an_axis(void **state) {
             (float[12]){-12, -10, -8, -6, -4, -2, 0, 1, 2, 3, 4, 5});
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_onnx_parts__reads_sparse_tensors),
-        TEST(test_onnx_parts__sparse_tensors_may_be_external),
-        TEST(test_onnx_parts__refuses_wrong_sparse_tensors),
-        TEST(test_onnx_parts__training_info_is_ignored),
-        TEST(test_onnx_parts__later_opsets_on_demand),
-        TEST(test_onnx_parts__old_operands_begin_at_an_axis),
+        PREPARED(test_onnx_parts__reads_sparse_tensors),
+        PREPARED(test_onnx_parts__sparse_tensors_may_be_external),
+        PREPARED(test_onnx_parts__refuses_wrong_sparse_tensors),
+        PREPARED(test_onnx_parts__training_info_is_ignored),
+        PREPARED(test_onnx_parts__later_opsets_on_demand),
+        PREPARED(test_onnx_parts__old_operands_begin_at_an_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,7 @@ static void compare_all(rondo_tensor *a, size_t a_count, rondo_tensor *b, size_t
     }
 }
 
-static void test_onnx_save__programs_from_code(void **state) {
-    (void)state;
+TEST(test_onnx_save__programs_from_code) {
     for (const code_program *row = code_programs; row->name != NULL; ++row) {
         rondo_program *program = NULL;
         rondo_tensor before[CODE_PROGRAM_OUTPUTS_MAX];
@@ -73,8 +72,7 @@ static void test_onnx_save__programs_from_code(void **state) {
 }
 
 // Packed in the file again, whose IR version knows the types.
-static void test_onnx_save__narrow_and_complex_types(void **state) {
-    (void)state;
+TEST(test_onnx_save__narrow_and_complex_types) {
     static const struct {
         int32_t type;
         size_t bytes;  // of five elements
@@ -181,16 +179,14 @@ static size_t check_folder(const char *models) {
     return count;
 }
 
-static void test_onnx_save__shipped_models(void **state) {
-    (void)state;
+TEST(test_onnx_save__shipped_models) {
     assert_in_range(check_folder("tests/models"), 10, 1000);
     assert_in_range(check_folder("examples/models"), 1, 1000);
 }
 
 // ONNX's operator tests, where they are installed: what is loaded is saved and loaded again, or
 // refused by name.
-static void test_onnx_save__node_tests(void **state) {
-    (void)state;
+TEST(test_onnx_save__node_tests) {
     static const char parent[] = "/usr/share/libonnx-testdata/data/node";
     size_t saved_count = 0;
     DIR *directory = opendir(parent);
@@ -235,8 +231,7 @@ static void expect_failure(const rondo_program *program, const char *path, rondo
     }
 }
 
-static void test_onnx_save__refuses_by_name(void **state) {
-    (void)state;
+TEST(test_onnx_save__refuses_by_name) {
     model_builder builder;
     size_t count = 0;
     rondo_program *program = NULL;
@@ -265,8 +260,7 @@ static void test_onnx_save__refuses_by_name(void **state) {
 }
 
 // 2 GiB and more, all of them one page of zeros that is never touched.
-static void test_onnx_save__two_gigabytes_are_too_many(void **state) {
-    (void)state;
+TEST(test_onnx_save__two_gigabytes_are_too_many) {
     rondo_builder *builder = NULL;
     rondo_program *program = NULL;
     static const char nothing[64];

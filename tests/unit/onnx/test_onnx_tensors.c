@@ -1,14 +1,8 @@
 // TensorProto to tensor: typed lists, raw bytes, mapped and external data, and what is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +10,7 @@
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 static int set_up(void **state) {
     model_builder *builder = malloc(sizeof(*builder));
@@ -528,23 +523,23 @@ static void test_onnx_tensors__refuses_external_data_of_models_in_memory(void **
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_onnx_tensors__reads_raw_bytes),
-        TEST(test_onnx_tensors__reads_typed_lists),
-        TEST(test_onnx_tensors__makes_bools_0_or_1),
-        TEST(test_onnx_tensors__reads_scalars_and_empty_tensors),
-        TEST(test_onnx_tensors__refuses_wrong_byte_counts),
-        TEST(test_onnx_tensors__refuses_absurd_shapes),
-        TEST(test_onnx_tensors__refuses_other_element_types),
-        TEST(test_onnx_tensors__reads_packed_elements),
-        TEST(test_onnx_tensors__reads_complex_numbers),
-        TEST(test_onnx_tensors__reports_files_that_are_not_there),
-        TEST(test_onnx_tensors__maps_external_data),
-        TEST(test_onnx_tensors__refuses_bad_external_data),
-        TEST(test_onnx_tensors__external_data_stays_in_the_folder),
-        TEST(test_onnx_tensors__a_linked_model_finds_data_beside_both),
-        TEST(test_onnx_tensors__refuses_external_data_of_models_in_memory),
+        PREPARED(test_onnx_tensors__reads_raw_bytes),
+        PREPARED(test_onnx_tensors__reads_typed_lists),
+        PREPARED(test_onnx_tensors__makes_bools_0_or_1),
+        PREPARED(test_onnx_tensors__reads_scalars_and_empty_tensors),
+        PREPARED(test_onnx_tensors__refuses_wrong_byte_counts),
+        PREPARED(test_onnx_tensors__refuses_absurd_shapes),
+        PREPARED(test_onnx_tensors__refuses_other_element_types),
+        PREPARED(test_onnx_tensors__reads_packed_elements),
+        PREPARED(test_onnx_tensors__reads_complex_numbers),
+        PREPARED(test_onnx_tensors__reports_files_that_are_not_there),
+        PREPARED(test_onnx_tensors__maps_external_data),
+        PREPARED(test_onnx_tensors__refuses_bad_external_data),
+        PREPARED(test_onnx_tensors__external_data_stays_in_the_folder),
+        PREPARED(test_onnx_tensors__a_linked_model_finds_data_beside_both),
+        PREPARED(test_onnx_tensors__refuses_external_data_of_models_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 // Values in files of their own: strings, sequences, optionals, the maps that a ZipMap would make;
 // ports of such types; and nonsense instead of them.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rondo/onnx.h"
 #include "support/expect_ok.h"
 #include "support/models/model_builder.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 // Fields as they are written: tag, length, bytes.
 #define TENSOR_F32(x) "\x10\x01\x4a\x04" x /* data_type 1, raw_data of 4 bytes */
@@ -182,8 +177,7 @@ static void test_onnx_values__any_byte_may_be_wrong(void **state) {
     }
 }
 
-static void test_onnx_values__ports_say_what_they_hold(void **state) {
-    (void)state;
+TEST(test_onnx_values__ports_say_what_they_hold) {
     static const struct {
         const char *model;
         size_t port;  // inputs, then outputs
@@ -222,15 +216,15 @@ static void test_onnx_values__ports_say_what_they_hold(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_onnx_values__sequences_and_optionals),
-        TEST(test_onnx_values__maps_become_scores),
-        TEST(test_onnx_values__nonsense_is_refused),
-        TEST(test_onnx_values__any_byte_may_be_wrong),
-        TEST(test_onnx_values__ports_say_what_they_hold),
+        PREPARED(test_onnx_values__sequences_and_optionals),
+        PREPARED(test_onnx_values__maps_become_scores),
+        PREPARED(test_onnx_values__nonsense_is_refused),
+        PREPARED(test_onnx_values__any_byte_may_be_wrong),
+        PREPARED(test_onnx_values__ports_say_what_they_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

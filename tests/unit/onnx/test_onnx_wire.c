@@ -1,17 +1,12 @@
 // The walk over serialized messages that stands before protobuf-c.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "onnx/wire.h"
 #include "support/models/model_builder.h"
+#include "support/test.h"
 
 static rondo_status unpack(const uint8_t *bytes, size_t count, Onnx__ModelProto **out_model) {
     ProtobufCMessage *message = NULL;
@@ -40,8 +35,7 @@ static void build_small_model(model_builder *builder) {
     model_builder_add_output(builder, builder->graph, "y", 1, "batch 3");
 }
 
-static void test_onnx_wire__refuses_texts_with_zero_bytes(void **state) {
-    (void)state;
+TEST(test_onnx_wire__refuses_texts_with_zero_bytes) {
     model_builder builder;
     build_small_model(&builder);
     builder.model->doc_string = model_builder_copy(&builder, "documentation");
@@ -60,8 +54,7 @@ static void test_onnx_wire__refuses_texts_with_zero_bytes(void **state) {
     model_builder_deinit(&builder);
 }
 
-static void test_onnx_wire__leaves_tensor_bytes_where_they_are(void **state) {
-    (void)state;
+TEST(test_onnx_wire__leaves_tensor_bytes_where_they_are) {
     model_builder builder;
     build_small_model(&builder);
     size_t count = 0;
@@ -81,8 +74,7 @@ static void test_onnx_wire__leaves_tensor_bytes_where_they_are(void **state) {
 }
 
 // Every shorter file is refused or unpacks into something that can be freed.
-static void test_onnx_wire__survives_every_cut(void **state) {
-    (void)state;
+TEST(test_onnx_wire__survives_every_cut) {
     model_builder builder;
     build_small_model(&builder);
     size_t count = 0;
@@ -100,8 +92,7 @@ static void test_onnx_wire__survives_every_cut(void **state) {
     model_builder_deinit(&builder);
 }
 
-static void test_onnx_wire__survives_every_flipped_bit(void **state) {
-    (void)state;
+TEST(test_onnx_wire__survives_every_flipped_bit) {
     model_builder builder;
     build_small_model(&builder);
     size_t count = 0;
@@ -116,8 +107,7 @@ static void test_onnx_wire__survives_every_flipped_bit(void **state) {
     model_builder_deinit(&builder);
 }
 
-static void test_onnx_wire__limits_nesting(void **state) {
-    (void)state;
+TEST(test_onnx_wire__limits_nesting) {
     // A sequence type of a sequence type of ... inside one input; lengths grow inwards to outwards.
     enum { LEVELS = 20000, ROOM = LEVELS * 16 };
     uint8_t *bytes = malloc(ROOM);
@@ -145,8 +135,7 @@ static void test_onnx_wire__limits_nesting(void **state) {
 }
 
 // A message that stands in several parts is all of them together, in each of its own messages, too.
-static void test_onnx_wire__merges_parts(void **state) {
-    (void)state;
+TEST(test_onnx_wire__merges_parts) {
     // ModelProto.graph (7): {name "a", node {op_type "Relu"}}, ir_version; {name "b", node {}}.
     const uint8_t bytes[] = {0x3A, 0x0B, 0x12, 0x01, 'a',  0x0A, 0x06, 0x22, 0x04, 'R',  'e',
                              'l',  'u',  0x08, 0x08, 0x3A, 0x05, 0x12, 0x01, 'b',  0x0A, 0x00};
@@ -179,8 +168,7 @@ static void test_onnx_wire__merges_parts(void **state) {
 }
 
 // A million empty parts of one message cost no more than a million fields.
-static void test_onnx_wire__many_parts(void **state) {
-    (void)state;
+TEST(test_onnx_wire__many_parts) {
     enum { COUNT = 1 << 20 };
     uint8_t *bytes = malloc(2 * (size_t)COUNT);
     assert_non_null(bytes);
@@ -195,8 +183,7 @@ static void test_onnx_wire__many_parts(void **state) {
     free(bytes);
 }
 
-static void test_onnx_wire__refuses_wrong_types(void **state) {
-    (void)state;
+TEST(test_onnx_wire__refuses_wrong_types) {
     // ModelProto.graph (7) as a number.
     const uint8_t bytes[] = {0x38, 0x01};
     assert_refused(bytes, sizeof(bytes), "field \"graph\"");
@@ -213,8 +200,7 @@ static void test_onnx_wire__refuses_wrong_types(void **state) {
     assert_refused(huge_length, sizeof(huge_length), "beyond its end");
 }
 
-static void test_onnx_wire__skips_unknown_fields(void **state) {
-    (void)state;
+TEST(test_onnx_wire__skips_unknown_fields) {
     // Field 1000 with 3 bytes, then ir_version = 8.
     const uint8_t bytes[] = {0xC2, 0x3E, 0x03, 'a', 'b', 'c', 0x08, 0x08};
     Onnx__ModelProto *model = NULL;
@@ -241,8 +227,7 @@ static void test_onnx_wire__skips_unknown_fields(void **state) {
 }
 
 // Two bytes each, some hundreds unpacked: 16 MiB of empty attributes must not become gigabytes.
-static void test_onnx_wire__limits_what_fields_unpack_into(void **state) {
-    (void)state;
+TEST(test_onnx_wire__limits_what_fields_unpack_into) {
     enum { COUNT = 8 << 20 };
     uint8_t *bytes = malloc(2 * (size_t)COUNT);
     assert_non_null(bytes);

@@ -1,18 +1,12 @@
 // Attention and its family. What ONNX's own suite has is not repeated here: these are the corners
 // where it says nothing, and what is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_attention_cases.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_attention__onnx(void **state) {
-    (void)state;
+TEST(test_op_attention__onnx) {
     static const op_row rows[] = {
         // Mode 0 shows scores before the soft cap: the text of the standard, not its reference.
         {"Attention", 25, "f32[1,1,1,1]:4 f32[1,1,1,1]:1 f32[1,1,1,1]:7",
@@ -75,8 +69,7 @@ static void test_op_attention__onnx(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_attention__linear(void **state) {
-    (void)state;
+TEST(test_op_attention__linear) {
     static const op_row rows[] = {
         // The state is 2 * 3, then half of it and 1 * 5; each head of query reads it.
         {"LinearAttention", 27,
@@ -105,8 +98,7 @@ static void test_op_attention__linear(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_attention__microsoft(void **state) {
-    (void)state;
+TEST(test_op_attention__microsoft) {
     OP_ROWS_CHECK(g_microsoft_rows);
     static const op_row rows[] = {
         // Heads are normalised before they turn: rows become 0.6, 0.8 times the root of 2.

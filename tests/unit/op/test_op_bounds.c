@@ -1,16 +1,11 @@
 // The most that an op can find: what inference leaves open is the count, and all else agrees.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "op/bounds.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 #define SHAPE(rank_, ...)                          \
     {                                              \
@@ -109,8 +104,7 @@ static void open_world(world *w, const row *r) {
     }
 }
 
-static void test_op_bounds__rows(void **state) {
-    (void)state;
+TEST(test_op_bounds__rows) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const row *r = &rows[i];
         rondo__tensor_info outputs[OUTPUTS_MAX];
@@ -141,8 +135,7 @@ static void test_op_bounds__rows(void **state) {
 }
 
 // What is not known, no such op, and more than can be counted.
-static void test_op_bounds__none(void **state) {
-    (void)state;
+TEST(test_op_bounds__none) {
     rondo__op_bound bound;
     world w;
     open_world(&w, &rows[0]);

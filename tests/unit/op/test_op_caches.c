@@ -1,19 +1,14 @@
 // Caches of keys and values that attention ops write where they lie: the same bits as those of the
 // copying form, eager and replayed, and no second cache.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/sweep.h"
+#include "support/test.h"
 #include "support/variables_world.h"
 
 enum { WIDTH = 16, MOST = 128, STEPS = 6, PASSES = 3, PROMPT = 3 };
@@ -291,8 +286,7 @@ static void decode(const model *m) {
     rondo_device_release(device);
 }
 
-static void test_op_caches__are_written_where_they_lie(void **state) {
-    (void)state;
+TEST(test_op_caches__are_written_where_they_lie) {
     for (size_t i = 0; i < sizeof models / sizeof models[0]; ++i) {
         decode(&models[i]);
     }
@@ -366,8 +360,7 @@ static void test_op_caches__grow_above_their_rows(void **state) {
 }
 
 // Each allocation of the first run fails once; the next run is as if none had.
-static void test_op_caches__survive_each_failed_allocation(void **state) {
-    (void)state;
+TEST(test_op_caches__survive_each_failed_allocation) {
     const model *m = &models[0];
     rondo_device *device;
     rondo_program *program = build(m);

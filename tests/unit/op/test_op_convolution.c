@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_convolution__conv(void **state) {
-    (void)state;
+TEST(test_op_convolution__conv) {
     static const op_row rows[] = {
         // Strides dilations and uneven pads
         {"Conv", 13, "f32[1,2,5,4]:~1 f32[3,2,3,2]:~2 f32[3]:~3",
@@ -89,8 +83,7 @@ static void test_op_convolution__conv(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_convolution__conv_transpose(void **state) {
-    (void)state;
+TEST(test_op_convolution__conv_transpose) {
     static const op_row rows[] = {
         {"ConvTranspose", 11, "f32[1,2,2,3]:~1 f32[2,1,3,3]:~2 f32[1]:~3",
          "strides=I:2,3 output_padding=I:1,1 pads=I:0,1,1,0",
@@ -124,8 +117,7 @@ static void test_op_convolution__conv_transpose(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_convolution__conv_integer(void **state) {
-    (void)state;
+TEST(test_op_convolution__conv_integer) {
     static const op_row rows[] = {
         // Integer zero point of each filter: numbers computed with numpy from the definition.
         {"ConvInteger", 10,
@@ -135,8 +127,7 @@ static void test_op_convolution__conv_integer(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_convolution__qlinear_conv(void **state) {
-    (void)state;
+TEST(test_op_convolution__qlinear_conv) {
     static const op_row rows[] = {
         // Scale of each filter
         {"QLinearConv", 10,
@@ -153,8 +144,7 @@ static void test_op_convolution__qlinear_conv(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_convolution__deform_conv(void **state) {
-    (void)state;
+TEST(test_op_convolution__deform_conv) {
     static const op_row rows[] = {
         // Conv with mask: numbers from onnx.reference.
         {"DeformConv", 19,

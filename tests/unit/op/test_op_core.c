@@ -1,18 +1,13 @@
 // The op core: attributes, registry, inference, the reference runner, broadcasting, strided copies.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "op/broadcast.h"
 #include "op/op.h"
 #include "op/support.h"
+#include "support/test.h"
 
 static void make_op(const char *name, int32_t opset, rondo__op *out_op) {
     memset(out_op, 0, sizeof *out_op);
@@ -65,8 +60,7 @@ static void assert_has_all(const rondo__op *op) {
     assert_true(((const float *)tensor->tensor_value.data)[0] == 7.0f);
 }
 
-static void test_op_core__attributes_are_found_and_replaced(void **state) {
-    (void)state;
+TEST(test_op_core__attributes_are_found_and_replaced) {
     rondo__op op;
     size_t count = 9;
     make_op("Relu", 13, &op);
@@ -100,8 +94,7 @@ static bool fail_nth(void *user_data) {
     return false;
 }
 
-static void test_op_core__copies_are_whole_or_nothing(void **state) {
-    (void)state;
+TEST(test_op_core__copies_are_whole_or_nothing) {
     rondo__op op;
     make_op("Relu", 13, &op);
     set_all(&op);
@@ -127,8 +120,7 @@ static void test_op_core__copies_are_whole_or_nothing(void **state) {
     rondo__op_deinit(&op);
 }
 
-static void test_op_core__unknown_attributes_are_refused_by_name(void **state) {
-    (void)state;
+TEST(test_op_core__unknown_attributes_are_refused_by_name) {
     rondo__op op;
     make_op("Flatten", 13, &op);
     assert_int_equal(rondo__op_set_int(&op, "axis", 1), RONDO_STATUS_OK);
@@ -154,8 +146,7 @@ static void count_def(void *user_data, const rondo__op_def *def) {
     all->defs[all->count++] = def;
 }
 
-static void test_op_core__every_entry_is_sound_and_found(void **state) {
-    (void)state;
+TEST(test_op_core__every_entry_is_sound_and_found) {
     static census all;
     all.count = 0;
     rondo__op_visit(count_def, &all);
@@ -192,8 +183,7 @@ static void test_op_core__every_entry_is_sound_and_found(void **state) {
     assert_int_equal(ids, RONDO__OP_ID_COUNT - 1);
 }
 
-static void test_op_core__lookup_knows_domains_and_opsets(void **state) {
-    (void)state;
+TEST(test_op_core__lookup_knows_domains_and_opsets) {
     assert_ptr_equal(rondo__op_lookup("ai.onnx", "Relu", 13), rondo__op_lookup("", "Relu", 13));
     assert_null(rondo__op_lookup("ai.onnx.ml", "Relu", 13));
     assert_null(rondo__op_lookup("", "relu", 13));
@@ -206,8 +196,7 @@ static void test_op_core__lookup_knows_domains_and_opsets(void **state) {
 
 // ---- inference
 
-static void test_op_core__inference_checks_what_all_ops_share(void **state) {
-    (void)state;
+TEST(test_op_core__inference_checks_what_all_ops_share) {
     rondo__op op;
     make_op("Reshape", 13, &op);
     rondo__tensor_info in[3] = {{0}};
@@ -247,8 +236,7 @@ static void test_op_core__inference_checks_what_all_ops_share(void **state) {
 
 // ---- the reference runner
 
-static void test_op_core__given_outputs_must_fit(void **state) {
-    (void)state;
+TEST(test_op_core__given_outputs_must_fit) {
     rondo__op op;
     rondo_tensor x;
     rondo_tensor y;
@@ -274,8 +262,7 @@ static void test_op_core__given_outputs_must_fit(void **state) {
     rondo__op_deinit(&op);
 }
 
-static void test_op_core__half_goes_through_float(void **state) {
-    (void)state;
+TEST(test_op_core__half_goes_through_float) {
     rondo__op op;
     rondo_tensor x;
     rondo_tensor outputs[2] = {{0}};
@@ -302,8 +289,7 @@ static void test_op_core__half_goes_through_float(void **state) {
 
 // ---- broadcasting and strided copies
 
-static void test_op_core__broadcast_walks_in_long_rows(void **state) {
-    (void)state;
+TEST(test_op_core__broadcast_walks_in_long_rows) {
     const rondo_shape result = {.rank = 4, .extent = {2, 3, 4, 5}};
     const rondo_shape channel = {.rank = 3, .extent = {3, 1, 1}};
     const rondo_shape *operands[2] = {&result, &channel};
@@ -327,8 +313,7 @@ static void test_op_core__broadcast_walks_in_long_rows(void **state) {
     assert_int_equal(walk.row_count * walk.row_length, 0);
 }
 
-static void test_op_core__strided_copies(void **state) {
-    (void)state;
+TEST(test_op_core__strided_copies) {
     static const uint64_t wide[6] = {0, 1, 2, 3, 4, 5};
     for (size_t bytes = 1; bytes <= 8; bytes *= 2) {
         uint8_t source[48];

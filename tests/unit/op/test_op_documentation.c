@@ -2,21 +2,16 @@
 // change:
 //   RONDO_ACCEPT=1 build/tests/test_op_documentation
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "onnx/expand/expand.h"
 #include "op/kinds.h"
 #include "op/op.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 enum { OPS_MAX = 512, TEXT_BYTES = 64 * 1024, INPUTS_MAX = 4 };
 
@@ -151,8 +146,7 @@ static void write_guide(const char *path, const char *guide, const char *begin, 
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_op_documentation__lists_all_ops(void **state) {
-    (void)state;
+TEST(test_op_documentation__lists_all_ops) {
     static op_list list;
     static char table[TEXT_BYTES];
     char path[512];
@@ -179,8 +173,7 @@ static void test_op_documentation__lists_all_ops(void **state) {
 }
 
 // Each name in backquotes behind "Not there:", up to the end of that paragraph.
-static void test_op_documentation__names_what_is_missing(void **state) {
-    (void)state;
+TEST(test_op_documentation__names_what_is_missing) {
     static const char *const domains[] = {"", "ai.onnx.ml", "ai.onnx.preview.training"};
     char path[512];
     size_t count = 0;
@@ -262,8 +255,7 @@ static void check_onnx_op(char *line, int32_t newest_onnx, int32_t newest_ml) {
     }
 }
 
-static void test_op_documentation__follows_onnx(void **state) {
-    (void)state;
+TEST(test_op_documentation__follows_onnx) {
     char path[512];
     size_t count = 0;
     int onnx = 0, ml = 0;

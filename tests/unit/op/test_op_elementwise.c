@@ -1,16 +1,10 @@
 // Awkward semantics of element-wise ops.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_elementwise__broadcasts_both_ways(void **state) {
-    (void)state;
+TEST(test_op_elementwise__broadcasts_both_ways) {
     static const op_row rows[] = {
         {"Add", 14, "f32[2,1]:1,2 f32[3]:10,20,30", "", "f32[2,3]:11,21,31,12,22,32"},
         {"Sub", 14, "i32[]:5 i32[2,2]:1,2,3,4", "", "i32[2,2]:4,3,2,1"},
@@ -27,8 +21,7 @@ static void test_op_elementwise__broadcasts_both_ways(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_elementwise__integers_never_trap(void **state) {
-    (void)state;
+TEST(test_op_elementwise__integers_never_trap) {
     static const op_row rows[] = {
         {"Div", 14, "i32[2]:-2147483648,7 i32[2]:-1,-2", "", "i32[2]:-2147483648,-3"},
         {"Div", 14, "i64[1]:-9223372036854775808 i64[1]:-1", "", "i64[1]:-9223372036854775808"},
@@ -91,8 +84,7 @@ static void test_op_elementwise__integers_never_trap(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_elementwise__nan_and_infinity(void **state) {
-    (void)state;
+TEST(test_op_elementwise__nan_and_infinity) {
     static const op_row rows[] = {
         {"Max", 13, "f32[3]:nan,1,2 f32[3]:1,nan,3", "", "f32[3]:nan,nan,3"},
         {"Min", 13, "f64[3]:nan,1,2 f64[3]:1,nan,3", "", "f64[3]:nan,nan,2"},
@@ -110,8 +102,7 @@ static void test_op_elementwise__nan_and_infinity(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_elementwise__casts(void **state) {
-    (void)state;
+TEST(test_op_elementwise__casts) {
     static const op_row rows[] = {
         {"Cast", 13, "f32[4]:1.9,-1.9,nan,0.4", "to=7", "i64[4]:1,-1,0,0"},
         {"Cast", 13, "f32[2]:1e30,-1e30", "to=7",
@@ -173,8 +164,7 @@ static void test_op_elementwise__casts(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_elementwise__clip_in_both_forms(void **state) {
-    (void)state;
+TEST(test_op_elementwise__clip_in_both_forms) {
     static const op_row rows[] = {
         {"Clip", 9, "f32[3]:-5,0,5", "min=f:-1 max=f:2", "f32[3]:-1,0,2"},
         {"Clip", 9, "f32[2]:inf,-inf", "", "f32[2]:3.4028234e38,-3.4028234e38"},

@@ -1,20 +1,15 @@
 // The fused ops against compositions of the plain ones, over random shapes and attributes.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "op/fused/fused.h"
 #include "op/op.h"
 #include "op/support.h"
 #include "support/cases/op_probe.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
 enum { ROUND_COUNT = 60 };
 
@@ -174,8 +169,7 @@ static void check_conv(uint32_t seed) {
     }
 }
 
-static void test_op_fused__conv_equals_the_plain_ops(void **state) {
-    (void)state;
+TEST(test_op_fused__conv_equals_the_plain_ops) {
     for (uint32_t i = 0; i < ROUND_COUNT; i++) {
         check_conv(1000 + i * 17);
     }
@@ -242,15 +236,13 @@ static void check_matmul(uint32_t seed) {
     }
 }
 
-static void test_op_fused__matmul_equals_the_plain_ops(void **state) {
-    (void)state;
+TEST(test_op_fused__matmul_equals_the_plain_ops) {
     for (uint32_t i = 0; i < ROUND_COUNT; i++) {
         check_matmul(5000 + i * 13);
     }
 }
 
-static void test_op_fused__second_convolution(void **state) {
-    (void)state;
+TEST(test_op_fused__second_convolution) {
     static const op_row rows[] = {
         // Of the three pixels of x2 the first and the last, (1, 2) and (5, 6), by (10, 100).
         {"rondo.Conv", 1,
@@ -272,8 +264,7 @@ static void test_op_fused__second_convolution(void **state) {
 }
 
 // Of 32 columns, 16 times (1, 3): mean 2, and 32 for the squares; and of 32 twos.
-static void test_op_fused__moments(void **state) {
-    (void)state;
+TEST(test_op_fused__moments) {
     static const op_row rows[] = {
         {"rondo.MatMul", 1,
          "f32[1,1]:1 f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
@@ -291,8 +282,7 @@ static void test_op_fused__moments(void **state) {
 }
 
 // Rows (-1, 1) and (1, -1), times (2, 0.5), plus (1, -1): (-1, -0.5) and (3, -1.5).
-static void test_op_fused__norm_matmul(void **state) {
-    (void)state;
+TEST(test_op_fused__norm_matmul) {
     static const op_row rows[] = {
         {"rondo.NormMatMul", 1,
          "f32[2,2]:1,3,0,-4 f32[2,2]:1,2,3,4 f32[2]:1 f32[2,2]:0,0,0,-5 f32[2]:2,0.5 f32[2]:1,-1",
@@ -355,15 +345,13 @@ static void check_group_norm(uint32_t seed) {
     }
 }
 
-static void test_op_fused__group_norm_equals_the_plain_op(void **state) {
-    (void)state;
+TEST(test_op_fused__group_norm_equals_the_plain_op) {
     for (uint32_t i = 0; i < ROUND_COUNT; i++) {
         check_group_norm(3000 + i * 19);
     }
 }
 
-static void test_op_fused__group_norm_refuses(void **state) {
-    (void)state;
+TEST(test_op_fused__group_norm_refuses) {
     static const op_row rows[] = {
         {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[6] f32[6]", "groups=4 channels_last=1",
          "!BAD_DATA groups is 4"},
@@ -382,8 +370,7 @@ static void test_op_fused__group_norm_refuses(void **state) {
 }
 
 // Sums beyond the range of f16, and digits that it does not have.
-static void test_op_fused__matmul_of_half_to_single(void **state) {
-    (void)state;
+TEST(test_op_fused__matmul_of_half_to_single) {
     static const op_row rows[] = {
         {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=1",
          "f32[1,2]:65536.5,256.000976562"},
@@ -396,8 +383,7 @@ static void test_op_fused__matmul_of_half_to_single(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_fused__concat_takes_blocks(void **state) {
-    (void)state;
+TEST(test_op_fused__concat_takes_blocks) {
     static const op_row rows[] = {
         // One block of 2 x 2 pixels beside four pixels of one channel.
         {"rondo.Concat", 17, "f32[1,1,1,8]:1,2,3,4,5,6,7,8 f32[1,2,2,1]:-1,-2,-3,-4",
@@ -452,8 +438,7 @@ static void check_pool(const char *name, uint32_t seed) {
     rondo_tensor_deinit(&actual);
 }
 
-static void test_op_fused__pools_equal_the_plain_ops(void **state) {
-    (void)state;
+TEST(test_op_fused__pools_equal_the_plain_ops) {
     for (uint32_t i = 0; i < ROUND_COUNT; i++) {
         check_pool("MaxPool", 100 + i * 7);
         check_pool("AveragePool", 200 + i * 7);
@@ -461,8 +446,7 @@ static void test_op_fused__pools_equal_the_plain_ops(void **state) {
     }
 }
 
-static void test_op_fused__elementwise(void **state) {
-    (void)state;
+TEST(test_op_fused__elementwise) {
     static const op_row rows[] = {
         // (x + row) * sigmoid(x), then a clip: one input is broadcast, results are used again.
         {"rondo.Elementwise", 1, "f32[2,2]:0,1,-1,4 f32[2]:1,-2",
@@ -485,8 +469,7 @@ static void test_op_fused__elementwise(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
-    (void)state;
+TEST(test_op_fused__elementwise_knows_every_scalar_op) {
 #define CHECK_SCALAR(name, operands, op)                                                  \
     assert_int_equal(rondo__scalar_op_parse(#name), RONDO__SCALAR_##name);                \
     assert_int_equal(rondo__scalar_op_get_operand_count(RONDO__SCALAR_##name), operands); \
@@ -495,11 +478,11 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
 #undef CHECK_SCALAR
     // Each against numbers from numpy at a = 0.75, b = -1.5, alpha = 0.25, beta = 0.5.
     static const double expected[] = {
-        -0.75,       2.25,       -1.125,     -0.5,       0.75,       -1.5,
-        1.53960072,  0.75,       0.67917870, 0.63514895, 0.71115563, 2.11700002,
-        -0.28768207, 0.86602540, -0.75,      0.75,       1.33333333, 0.0,
-        1.0,         1.13687113, 0.58002969, 0.57996056, 0.50938402, 0.46875,
-        0.5,         0.75,       0.75,       0.6875,     0.6875,     0.75,
+        -0.75,      2.25,       -1.125,     -0.5,       0.75,       -1.5,       1.53960072,
+        -1.5,       0.75,       0.67917870, 0.63514895, 0.71115563, 2.11700002, -0.28768207,
+        0.86602540, -0.75,      0.75,       1.33333333, 0.0,        1.0,        1.13687113,
+        0.58002969, 0.57996056, 0.50938402, 0.46875,    0.5,        0.75,       0.75,
+        0.6875,     0.6875,     0.75,
     };
     for (int i = 0; i < RONDO__SCALAR_COUNT; i++) {
         const double actual =
@@ -514,8 +497,7 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
 }
 
 // Numbers from numpy: pad, reshape, transpose, pad.
-static void test_op_fused__space_to_depth(void **state) {
-    (void)state;
+TEST(test_op_fused__space_to_depth) {
     static const op_row rows[] = {
         {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]:1,2,3,4,5,6,7,8,9,10,11,12",
          "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1",

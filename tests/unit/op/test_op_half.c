@@ -1,15 +1,10 @@
 // Arrays of half precision are converted as single elements are, bit for bit, whatever instructions
 // the processor has for it.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "op/half.h"
+#include "support/test.h"
 
 static float from_bits(uint32_t bits) {
     float value;
@@ -49,8 +44,7 @@ static void expect_narrow(const float *values, size_t count) {
 }
 
 // Each half with its neighbours in single precision, and the middle to the next half with its own.
-static void test_op_half__ties_narrow(void **state) {
-    (void)state;
+TEST(test_op_half__ties_narrow) {
     for (uint32_t h = 0; h < 1u << 16; ++h) {
         const uint32_t bits = to_bits(rondo_f16_to_float((uint16_t)h));
         float values[9];  // one more than the instructions take at once

@@ -4,21 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "op/op.h"
 #include "op/support.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
+#include "support/test.h"
 #include "tensor/elements.h"
 
 // Some requests for memory are absurd; the sanitizers too must answer them with NULL.
@@ -341,8 +336,7 @@ static void try_def(void *user_data, const rondo__op_def *def) {
     }
 }
 
-static void test_op_hostile__no_op_falls(void **state) {
-    (void)state;
+TEST(test_op_hostile__no_op_falls) {
     totals all = {0};
     rondo__op_visit(try_def, &all);
     printf("%zu ops, %zu of %zu tries computed\n", all.ops, all.computed, all.tried);
@@ -495,8 +489,7 @@ static size_t spoil_directory(const char *directory, size_t rounds) {
 
 #define NODES "/usr/share/libonnx-testdata/data/node"
 
-static void test_op_hostile__spoilt_cases(void **state) {
-    (void)state;
+TEST(test_op_hostile__spoilt_cases) {
     struct dirent **entries = NULL;
     const char *text = getenv("RONDO_TEST_ROUNDS");
     size_t rounds = text != NULL ? strtoul(text, NULL, 10) : SPOILT_ROUNDS;

@@ -1,16 +1,10 @@
 // Awkward semantics of gathers and scatters; above all indices that are out of range.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_index__gathers(void **state) {
-    (void)state;
+TEST(test_op_index__gathers) {
     static const op_row rows[] = {
         {"Gather", 13, "i32[3]:10,20,30 i64[]:-1", "", "i32[]:30"},
         {"Gather", 13, "i4[3]:1,2,-3 i64[2]:-1,0", "", "i4[2]:-3,1"},
@@ -51,8 +45,7 @@ static void test_op_index__gathers(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_index__scatters(void **state) {
-    (void)state;
+TEST(test_op_index__scatters) {
     static const op_row rows[] = {
         {"ScatterElements", 18, "i32[3]:1,2,3 i64[2]:0,-1 i32[2]:7,9", "", "i32[3]:7,2,9"},
         {"ScatterElements", 18, "i32[3]:1,2,3 i64[2]:1,1 i32[2]:7,9", "reduction=s:add",

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_loss__negative_log_likelihood_loss(void **state) {
-    (void)state;
+TEST(test_op_loss__negative_log_likelihood_loss) {
     static const op_row rows[] = {
         // Nll mean divides by the weights: numbers from onnx.reference.
         {"NegativeLogLikelihoodLoss", 13, "f32[3,4]:~1 i64[3]:1,0,3 f32[4]:0.5,2,1,0.25",
@@ -30,8 +24,7 @@ static void test_op_loss__negative_log_likelihood_loss(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_loss__softmax_cross_entropy_loss(void **state) {
-    (void)state;
+TEST(test_op_loss__softmax_cross_entropy_loss) {
     static const op_row rows[] = {
         // Numbers from onnx.reference.
         {"SoftmaxCrossEntropyLoss", 13, "f32[2,3,3]:~1 i64[2,3]:0,2,-1,1,1,2 f32[3]:0.5,1,2",

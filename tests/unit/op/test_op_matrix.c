@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_matrix__mat_mul(void **state) {
-    (void)state;
+TEST(test_op_matrix__mat_mul) {
     static const op_row rows[] = {
         // Vector times batch
         {"MatMul", 13, "f32[3]:~1 f32[2,3,2]:~2", "",
@@ -39,8 +33,7 @@ static void test_op_matrix__mat_mul(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_matrix__gemm(void **state) {
-    (void)state;
+TEST(test_op_matrix__gemm) {
     static const op_row rows[] = {
         // Transposes and broadcasts a column
         {"Gemm", 13, "f32[3,2]:~1 f32[4,3]:~2 f32[2,1]:~3",
@@ -61,8 +54,7 @@ static void test_op_matrix__gemm(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_matrix__det(void **state) {
-    (void)state;
+TEST(test_op_matrix__det) {
     static const op_row rows[] = {
         // Needs a pivot
         {"Det", 11, "f32[2,2,2]:0,2,3,4,1,2,2,4", "", "f32[2]:-6,-0"},
@@ -71,8 +63,7 @@ static void test_op_matrix__det(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_matrix__einsum(void **state) {
-    (void)state;
+TEST(test_op_matrix__einsum) {
     static const op_row rows[] = {
         // Diagonal of a batch
         {"Einsum", 12, "f32[2,3,3]:~1", "equation=s:...ii->...i",
@@ -108,8 +99,7 @@ static void test_op_matrix__einsum(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_matrix__mat_mul_integer(void **state) {
-    (void)state;
+TEST(test_op_matrix__mat_mul_integer) {
     static const op_row rows[] = {
         // Computed by hand: one zero point for each row of A and each column of B.
         {"MatMulInteger", 10, "u8[2,2]:1,2,3,4 i8[2,2]:5,-6,7,8 u8[2]:1,2 i8[2]:3,-1", "",

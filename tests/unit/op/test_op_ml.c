@@ -1,17 +1,11 @@
 // The ops of ai.onnx.ml. Expected values are ONNX Runtime's, except where it is said.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "op/op.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_ml__tables(void **state) {
-    (void)state;
+TEST(test_op_ml__tables) {
     const op_row rows[] = {
         {"ai.onnx.ml.Scaler", 1, "f32[3,3]:1,-2,3,0,0,0,-1,-5,2", "offset=F:1 scale=F:2",
          "f32[3,3]:0,-6,4,-2,-2,-2,-4,-12,2"},
@@ -106,8 +100,7 @@ static void test_op_ml__tables(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_ml__labels(void **state) {
-    (void)state;
+TEST(test_op_ml__labels) {
     const op_row rows[] = {
         {"ai.onnx.ml.ArrayFeatureExtractor", 1, "f32[3,3]:1,-2,3,0,0,0,-1,-5,2 i64[2]:2,0", "",
          "f32[3,2]:3,1,0,0,2,-1"},
@@ -159,8 +152,7 @@ static void test_op_ml__labels(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_ml__support_vectors(void **state) {
-    (void)state;
+TEST(test_op_ml__support_vectors) {
     const op_row rows[] = {
         {"ai.onnx.ml.SVMRegressor", 1, "f32[3,2]:1,-2,0.5,0.25,-1,3",
          "coefficients=F:1.8,0.4 support_vectors=F:1,2.2,1.9,-1 rho=F:1 n_supports=2 "

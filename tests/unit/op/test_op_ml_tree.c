@@ -3,15 +3,10 @@
 // Tree 0:  x0 <= 0 (or missing) ? (x1 > 0.2 ? leaf 3 : leaf 4) : leaf 2
 // Tree 1:  x1 < 1 ? leaf 1 : leaf 2
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "op/op.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
 #define NODE_IDS                                                       \
     "nodes_treeids=I:0,0,0,0,0,1,1,1 nodes_nodeids=I:0,1,2,3,4,0,1,2 " \
@@ -26,8 +21,7 @@
     "class_ids=I:0,1,0,1,0,1,0,1,0,1 classlabels_int64s=I:7,8"
 #define TARGETS " target_treeids=I:0,0,0,1,1 target_nodeids=I:2,3,4,1,2 target_ids=I:0,0,0,0,0 "
 
-static void test_op_ml_tree__results(void **state) {
-    (void)state;
+TEST(test_op_ml_tree__results) {
     const op_row rows[] = {
         {"ai.onnx.ml.TreeEnsembleRegressor", 1, "f32[4,2]:-1,0.5,1,0.5,nan,-1,2,3",
          LEGACY_NODES
@@ -136,8 +130,7 @@ static void test_op_ml_tree__results(void **state) {
             expected                                                           \
     }
 
-static void test_op_ml_tree__refused(void **state) {
-    (void)state;
+TEST(test_op_ml_tree__refused) {
     const op_row rows[] = {
         BAD(NODE_IDS "nodes_values=F:0,0 " NODE_TESTS,
             "!BAD_DATA attribute nodes_values has 2 entries, not 8"),

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_normalization__batch_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__batch_normalization) {
     static const op_row rows[] = {
         {"BatchNormalization", 15, "f32[2,3,2,2]:~1 f32[3]:~2 f32[3]:~3 f32[3]:~4 f32[3]:0.5,1,2",
          "epsilon=f:0.01",
@@ -36,8 +30,7 @@ static void test_op_normalization__batch_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__instance_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__instance_normalization) {
     static const op_row rows[] = {
         // Normalises each plane
         {"InstanceNormalization", 6, "f32[2,3,2,2]:~1 f32[3]:~2 f32[3]:~3", "",
@@ -49,8 +42,7 @@ static void test_op_normalization__instance_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__group_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__group_normalization) {
     static const op_row rows[] = {
         // Version 18 scales by group: numbers from onnx.reference.
         {"GroupNormalization", 18, "f32[1,4,3]:~1 f32[2]:~2 f32[2]:~3",
@@ -97,8 +89,7 @@ static void test_op_normalization__group_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__layer_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__layer_normalization) {
     static const op_row rows[] = {
         // Over two axes with statistics
         {"LayerNormalization", 17, "f32[2,3,2,2]:~1 f32[2,2]:~2 f32[2,2]:~3", "axis=-2",
@@ -117,8 +108,7 @@ static void test_op_normalization__layer_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__lrn(void **state) {
-    (void)state;
+TEST(test_op_normalization__lrn) {
     static const op_row rows[] = {
         // Of even size reaches further up: numbers computed with numpy from the definition.
         {"LRN", 13, "f32[1,4,2,1]:~1", "size=2 alpha=f:0.5 beta=f:0.5 bias=f:2.0",
@@ -131,8 +121,7 @@ static void test_op_normalization__lrn(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__lp_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__lp_normalization) {
     static const op_row rows[] = {
         {"LpNormalization", 1, "f32[3,2]:~1", "p=1 axis=0",
          "f32[3,2]:0,-0.6428571,0.3333333,-0.2857143,0.6666667,0.07142857"},
@@ -143,8 +132,7 @@ static void test_op_normalization__lp_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__mean_variance_normalization(void **state) {
-    (void)state;
+TEST(test_op_normalization__mean_variance_normalization) {
     static const op_row rows[] = {
         // Variance over chosen axes
         {"MeanVarianceNormalization", 13, "f32[2,3]:~1", "axes=I:1",
@@ -154,8 +142,7 @@ static void test_op_normalization__mean_variance_normalization(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__softmax(void **state) {
-    (void)state;
+TEST(test_op_normalization__softmax) {
     static const op_row rows[] = {
         // Version 12 flattens
         {"Softmax", 11, "f32[2,2,3]:~1", "",
@@ -174,8 +161,7 @@ static void test_op_normalization__softmax(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__log_softmax(void **state) {
-    (void)state;
+TEST(test_op_normalization__log_softmax) {
     static const op_row rows[] = {
         // Softmax survives large numbers
         {"LogSoftmax", 13, "f32[1,3]:1000,999,-1000", "",
@@ -189,8 +175,7 @@ static void test_op_normalization__log_softmax(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_normalization__hardmax(void **state) {
-    (void)state;
+TEST(test_op_normalization__hardmax) {
     static const op_row rows[] = {
         // Takes the first of equals
         {"Hardmax", 13, "f32[2,3]:1,3,3,2,2,1", "", "f32[2,3]:0,1,0,1,0"},

@@ -3,19 +3,14 @@
 // Alone it checks how many pass; with directories as arguments it prints a line for each.
 // SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/cases/node_runner.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 #define NODES "/usr/share/libonnx-testdata/data/node"
 
@@ -54,8 +49,7 @@ static bool is_known_wrong(const char *name) {
     return is_listed;
 }
 
-static void test_op_onnx_nodes__pass(void **state) {
-    (void)state;
+TEST(test_op_onnx_nodes__pass) {
     tally counts = {{0}};
     struct dirent **entries = NULL;
     int entry_count = scandir(NODES, &entries, NULL, alphasort);

@@ -1,17 +1,12 @@
 // Shape inference with unknown extents: what is known does not depend on them, whatever they are.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "op/op.h"
 #include "support/cases/op_cases.h"
+#include "support/test.h"
 
 enum { RANKLESS = 99 };
 
@@ -212,16 +207,14 @@ static void run_case(const partial_case *c) {
     rondo__op_deinit(&op);
 }
 
-static void test_op_partial__what_does_not_depend_is_known(void **state) {
-    (void)state;
+TEST(test_op_partial__what_does_not_depend_is_known) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         run_case(&cases[i]);
     }
 }
 
 // The first two of a list, of which there may be fewer: not 2.
-static void test_op_partial__slices_are_not_trusted(void **state) {
-    (void)state;
+TEST(test_op_partial__slices_are_not_trusted) {
     rondo__op op = {.def = rondo__op_lookup("", "Slice", 17), .opset = 17};
     op.name = rondo__strdup("the_node");
     static int64_t values[2] = {0, 2};
@@ -327,8 +320,7 @@ static void draw_case(void *user_data, const rondo__op *op, const rondo_tensor *
     }
 }
 
-static void test_op_partial__what_is_told_is_so(void **state) {
-    (void)state;
+TEST(test_op_partial__what_is_told_is_so) {
     drawing d = {.random = 1};
     op_cases_visit(draw_case, &d);
     print_message("%zu questions, %zu extents told\n", d.asked, d.told);

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_pooling__max_pool(void **state) {
-    (void)state;
+TEST(test_op_pooling__max_pool) {
     static const op_row rows[] = {
         // Indices are flat over all of x
         {"MaxPool", 12, "f32[2,2,4,4]:~1", "kernel_shape=I:2,2 strides=I:2,2",
@@ -53,8 +47,7 @@ static void test_op_pooling__max_pool(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_pooling__average_pool(void **state) {
-    (void)state;
+TEST(test_op_pooling__average_pool) {
     static const op_row rows[] = {
         // Excludes padding
         {"AveragePool", 11, "f32[1,1,4,4]:~1", "kernel_shape=I:3,3 pads=I:1,1,1,1 strides=I:2,2",
@@ -73,8 +66,7 @@ static void test_op_pooling__average_pool(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_pooling__lp_pool(void **state) {
-    (void)state;
+TEST(test_op_pooling__lp_pool) {
     static const op_row rows[] = {
         {"LpPool", 11, "f32[1,1,4,3]:~1", "kernel_shape=I:2,2 p=3 strides=I:2,1",
          "f32[1,1,2,2]:1.518577,1.535882,1.592295,1.050765"},
@@ -83,16 +75,14 @@ static void test_op_pooling__lp_pool(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_pooling__global_lp_pool(void **state) {
-    (void)state;
+TEST(test_op_pooling__global_lp_pool) {
     static const op_row rows[] = {
         {"GlobalLpPool", 2, "f32[1,2,3,3]:~1", "p=3", "f32[1,2,1,1]:1.734991,2.003737"},
     };
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_pooling__global_max_pool(void **state) {
-    (void)state;
+TEST(test_op_pooling__global_max_pool) {
     static const op_row rows[] = {
         // Max of one axis
         {"GlobalMaxPool", 13, "f32[2,2,5]:~1", "", "f32[2,2,1]:1.25,1.375,0.875,1"},
@@ -100,8 +90,7 @@ static void test_op_pooling__global_max_pool(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_pooling__max_unpool(void **state) {
-    (void)state;
+TEST(test_op_pooling__max_unpool) {
     static const op_row rows[] = {
         // Unpool to a larger shape: numbers from onnx.reference.
         {"MaxUnpool", 11, "f32[1,1,2,2]:5,6,7,8 i64[1,1,2,2]:5,7,13,15 i64[4]:1,1,5",

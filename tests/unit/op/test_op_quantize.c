@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_quantize__quantize_linear(void **state) {
-    (void)state;
+TEST(test_op_quantize__quantize_linear) {
     static const op_row rows[] = {
         // Rounds ties to even and saturates
         {"QuantizeLinear", 13, "f32[8]:1,3,5,-1,-3,1000,-1000,0.9 f32[]:2 u8[]:128", "",
@@ -52,8 +46,7 @@ static void test_op_quantize__quantize_linear(void **state) {
 }
 
 // Numbers from onnx's reference.
-static void test_op_quantize__narrow_types(void **state) {
-    (void)state;
+TEST(test_op_quantize__narrow_types) {
     static const op_row rows[] = {
         {"QuantizeLinear", 21, "f32[5]:1,2.5,-30,30,3.5 f32[]:0.5 i4[]:1", "", "i4[5]:3,6,-8,7,7"},
         {"QuantizeLinear", 21, "f32[2,3]:1,2.5,3,-30,30,3.5 f32[2]:0.5,2 u4[2]:3,9", "axis=0",
@@ -88,8 +81,7 @@ static void test_op_quantize__narrow_types(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_quantize__dequantize_linear(void **state) {
-    (void)state;
+TEST(test_op_quantize__dequantize_linear) {
     static const op_row rows[] = {
         {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.5", "output_dtype=1", "f32[2]:-64,63.5"},
         {"DequantizeLinear", 25, "i8[2]:-128,127 f32[]:0.3", "output_dtype=10",
@@ -107,8 +99,7 @@ static void test_op_quantize__dequantize_linear(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_quantize__dynamic_quantize_linear(void **state) {
-    (void)state;
+TEST(test_op_quantize__dynamic_quantize_linear) {
     static const op_row rows[] = {
         // Of positive numbers starts at zero
         {"DynamicQuantizeLinear", 11, "f32[4]:1,2,3,4", "",
@@ -121,8 +112,7 @@ static void test_op_quantize__dynamic_quantize_linear(void **state) {
 
 // Where the scale of an element stands, in every form that a scale can have; above all those whose
 // extents are 1, which look like another form.
-static void test_op_quantize__finds_scales(void **state) {
-    (void)state;
+TEST(test_op_quantize__finds_scales) {
     static const op_row rows[] = {
         {"DequantizeLinear", 21, "u8[4]:1,2,3,4 f32[4]:1,10,100,1000", "axis=0 block_size=1",
          "f32[4]:1,20,300,4000"},
@@ -153,8 +143,7 @@ static void test_op_quantize__finds_scales(void **state) {
 }
 
 // Sums are brought to steps in f32: ties are those of f32. Numbers from ONNX Runtime.
-static void test_op_quantize__requantizes_in_f32(void **state) {
-    (void)state;
+TEST(test_op_quantize__requantizes_in_f32) {
     static const op_row rows[] = {
         {"QLinearMatMul", 10,
          "u8[4,1]:27,63,99,200 f32[]:0.1 u8[] i8[1,1]:1 f32[]:0.05 i8[] f32[]:0.09 u8[]", "",

@@ -1,18 +1,12 @@
 // com.microsoft.DynamicQuantizeLSTM: one direction; two with a scale for each column, lengths and
 // initial states; unsigned weights with peepholes and a clip. Expected values are ONNX Runtime's.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "op/op.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_quantize_lstm__results(void **state) {
-    (void)state;
+TEST(test_op_quantize_lstm__results) {
     const op_row rows[] = {
         {"com.microsoft.DynamicQuantizeLSTM", 1,
          "f32[2,1,2]:1.69,-0.47,0.03,0.41 "
@@ -62,8 +56,7 @@ static void test_op_quantize_lstm__results(void **state) {
 #define WEIGHTS "i8[1,2,8] i8[1,2,8]"
 #define SCALES "- - - - - f32[1]:1 - f32[1]:1"
 
-static void test_op_quantize_lstm__refused(void **state) {
-    (void)state;
+TEST(test_op_quantize_lstm__refused) {
     const op_row rows[] = {
         REFUSED("f32[1,1,2] f32[1,2,8] i8[1,2,8] " SCALES, "", "!UNSUPPORTED input 1 of type f32"),
         REFUSED("f64[1,1,2] " WEIGHTS " " SCALES, "", "!UNSUPPORTED input 0 of type f64"),

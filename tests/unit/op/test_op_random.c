@@ -1,17 +1,11 @@
 // The references of the ops that draw, from seed 0 and counter 0, whose words are the known answers
 // 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (as parts of one: 0.39905 0.88052 0.73571 0.60548).
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_random__draws(void **state) {
-    (void)state;
+TEST(test_op_random__draws) {
     static const op_row rows[] = {
         {"RandomUniform", 1, "", "shape=I:4", "f32[4]:0.39904642,0.88052022,0.73571277,0.60548186"},
         {"RandomUniform", 1, "", "shape=I:2,1 low=f:-1 high=f:3 seed=f:4 dtype=11",
@@ -33,8 +27,7 @@ static void test_op_random__draws(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_random__refuses(void **state) {
-    (void)state;
+TEST(test_op_random__refuses) {
     static const op_row rows[] = {
         {"RandomNormal", 1, "", "", "!BAD_DATA no attribute shape"},
         {"RandomNormal", 1, "", "shape=I:-2", "!BAD_DATA is no shape"},

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_recurrent__lstm(void **state) {
-    (void)state;
+TEST(test_op_recurrent__lstm) {
     static const op_row rows[] = {
         // Forward with everything
         {"LSTM", 14,
@@ -114,8 +108,7 @@ static void test_op_recurrent__lstm(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_recurrent__gru(void **state) {
-    (void)state;
+TEST(test_op_recurrent__gru) {
     static const op_row rows[] = {
         {"GRU", 14,
          "f32[3,2,2]:~1*0.1 f32[1,6,2]:~2*0.1 f32[1,6,2]:~3*0.1 f32[1,12]:~4*0.05 - "
@@ -150,8 +143,7 @@ static void test_op_recurrent__gru(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_recurrent__rnn(void **state) {
-    (void)state;
+TEST(test_op_recurrent__rnn) {
     static const op_row rows[] = {
         // Forward without bias
         {"RNN", 14, "f32[3,2,2]:~1*0.1 f32[1,2,2]:~2*0.1 f32[1,2,2]:~3*0.1 - - f32[1,2,2]:~5*0.1",

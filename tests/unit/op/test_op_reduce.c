@@ -1,16 +1,10 @@
 // Awkward semantics of reductions, arg-reductions and running sums.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_reduce__axes_in_all_forms(void **state) {
-    (void)state;
+TEST(test_op_reduce__axes_in_all_forms) {
     static const op_row rows[] = {
         {"ReduceSum", 11, "f32[2,3]:1,2,3,4,5,6", "axes=I:-1 keepdims=0", "f32[2]:6,15"},
         {"ReduceSum", 13, "f32[2,3]:1,2,3,4,5,6 i64[1]:0", "", "f32[1,3]:5,7,9"},
@@ -41,8 +35,7 @@ static void test_op_reduce__axes_in_all_forms(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_reduce__empty_sets_and_extremes(void **state) {
-    (void)state;
+TEST(test_op_reduce__empty_sets_and_extremes) {
     static const op_row rows[] = {
         {"ReduceSum", 13, "f32[0,2] i64[1]:0", "", "f32[1,2]:0,0"},
         {"ReduceProd", 18, "f32[0,2] i64[1]:0", "keepdims=0", "f32[2]:1,1"},
@@ -61,8 +54,7 @@ static void test_op_reduce__empty_sets_and_extremes(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_reduce__runs_along_an_axis(void **state) {
-    (void)state;
+TEST(test_op_reduce__runs_along_an_axis) {
     static const op_row rows[] = {
         {"ArgMax", 13, "f32[2,3]:1,3,3,9,2,9", "axis=1", "i64[2,1]:1,0"},
         {"ArgMax", 13, "f32[2,3]:1,3,3,9,2,9", "axis=1 select_last_index=1 keepdims=0",

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_resize__resize(void **state) {
-    (void)state;
+TEST(test_op_resize__resize) {
     static const op_row rows[] = {
         // Nearest prefers floor
         {"Resize", 13, "f32[1,1,4,4]:~1*0.5 - - i64[4]:1,1,7,3", "mode=s:nearest",
@@ -124,8 +118,7 @@ static void test_op_resize__resize(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_resize__upsample(void **state) {
-    (void)state;
+TEST(test_op_resize__upsample) {
     static const op_row rows[] = {
         {"Upsample", 9, "f32[1,1,4,4]:~1*0.5 f32[4]:1,1,1.5,2", "mode=s:linear",
          "f32[1,1,6,8]:0,-2.25,-4.5,-1,2.5,0.25,-2,-2,3.333333,1.083333,-1.166667,-1.5,"
@@ -137,8 +130,7 @@ static void test_op_resize__upsample(void **state) {
 }
 
 // tf_half_pixel_for_nn moves no batch and no channel; a crop leaves the extents to scales alone.
-static void test_op_resize__leaves_other_axes_alone(void **state) {
-    (void)state;
+TEST(test_op_resize__leaves_other_axes_alone) {
     static const op_row rows[] = {
         {"Resize", 13, "f32[2,1,2]:0,1,10,11 - f32[3]:1,1,2",
          "mode=s:linear coordinate_transformation_mode=s:tf_half_pixel_for_nn",
@@ -158,8 +150,7 @@ static void test_op_resize__leaves_other_axes_alone(void **state) {
 
 // With sizes a coordinate is a quotient of whole numbers: a tie is one, and a whole number is not
 // the one below. Numbers from exact fractions. With scales it is f32: numbers from ONNX Runtime.
-static void test_op_resize__nearest_of_ties(void **state) {
-    (void)state;
+TEST(test_op_resize__nearest_of_ties) {
     static const op_row rows[] = {
         {"Resize", 13, "f32[7]:0,1,2,3,4,5,6 - - i64[1]:9",
          "nearest_mode=s:floor coordinate_transformation_mode=s:half_pixel",
@@ -200,8 +191,7 @@ static void test_op_resize__nearest_of_ties(void **state) {
 }
 
 // Nearest only moves elements: no number between loses the last bits of 64-bit integers.
-static void test_op_resize__nearest_is_exact(void **state) {
-    (void)state;
+TEST(test_op_resize__nearest_is_exact) {
     static const op_row rows[] = {
         {"Resize", 13, "i64[2]:9007199254740993,-9007199254740993 - f32[1]:2",
          "coordinate_transformation_mode=s:asymmetric nearest_mode=s:floor",
@@ -216,8 +206,7 @@ static void test_op_resize__nearest_is_exact(void **state) {
 }
 
 // Cubic weights overshoot; what no integer of the type holds is the nearest limit, in 64 bits too.
-static void test_op_resize__integers_saturate(void **state) {
-    (void)state;
+TEST(test_op_resize__integers_saturate) {
 #define CROPPED(input, value, expected)                                          \
     {                                                                            \
         "Resize", 13, input " f32[2]:1,2 f32[1]:1",                              \

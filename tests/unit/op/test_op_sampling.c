@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_sampling__grid_sample(void **state) {
-    (void)state;
+TEST(test_op_sampling__grid_sample) {
     static const op_row rows[] = {
         {"GridSample", 16, "f32[1,1,3,4]:~1*0.5 f32[1,3,4,2]:~5*0.15",
          "mode=s:bilinear padding_mode=s:zeros align_corners=0",
@@ -94,8 +88,7 @@ static void test_op_sampling__grid_sample(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sampling__affine_grid(void **state) {
-    (void)state;
+TEST(test_op_sampling__affine_grid) {
     static const op_row rows[] = {
         // Numbers from onnx.reference.
         {"AffineGrid", 20, "f32[1,2,3]:~3*0.25 i64[4]:1,1,2,3", "align_corners=1",
@@ -110,8 +103,7 @@ static void test_op_sampling__affine_grid(void **state) {
 }
 
 // Places are f32, and so is each step to them.
-static void test_op_sampling__places_are_narrow(void **state) {
-    (void)state;
+TEST(test_op_sampling__places_are_narrow) {
     static const op_row rows[] = {
         {"GridSample", 20,
          "f32[1,1,4,7]:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27 "
@@ -146,8 +138,7 @@ static void test_op_sampling__places_are_narrow(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sampling__roi_align(void **state) {
-    (void)state;
+TEST(test_op_sampling__roi_align) {
     static const op_row rows[] = {
         // Align version 10 has no half pixel
         {"RoiAlign", 10, "f32[1,1,4,4]:~1 f32[2,4]:0,0,6,7,2,1,3,2 i64[2]",
@@ -168,8 +159,7 @@ static void test_op_sampling__roi_align(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sampling__max_roi_pool(void **state) {
-    (void)state;
+TEST(test_op_sampling__max_roi_pool) {
     static const op_row rows[] = {
         {"MaxRoiPool", 1, "f32[1,2,4,4]:~1 f32[2,5]:0,0,0,6,6,0,2,3,5,4",
          "pooled_shape=I:2,2 spatial_scale=f:0.5",
@@ -181,9 +171,30 @@ static void test_op_sampling__max_roi_pool(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+static void test_op_sampling__crop_and_resize(void **state) {
+    (void)state;
+#define OF_FOUR "f32[1,1,2,2]:1,2,3,4 "
+    static const op_row rows[] = {
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:0 i32[2]:3,3", "",
+         "f32[1,1,3,3]:1,1.5,2,2,2.5,3,3,3.5,4"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:-0.5,0,1,0.5 i32[1]:0 i32[2]:2,3",
+         "extrapolation_value=f:9", "f32[1,1,2,3]:9,9,9,3,3.25,3.5"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0.2,0.4,1,0.8 i32[1]:0 i32[2]:2,2",
+         "mode=s:nearest", "f32[1,1,2,2]:1,2,3,4"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0.5,0.25,0.75,0.5 i32[1]:0 i32[2]:1,1",
+         "", "f32[1,1,1,1]:2.625"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:1 i32[2]:2,2", "",
+         "!BAD_DATA batch_indices[0] is 1"},
+        {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:0 i32[2]:0,2", "",
+         "!BAD_DATA crop_size holds 0"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_sampling__grid_sample),
+        cmocka_unit_test(test_op_sampling__crop_and_resize),
         cmocka_unit_test(test_op_sampling__affine_grid),
         cmocka_unit_test(test_op_sampling__places_are_narrow),
         cmocka_unit_test(test_op_sampling__roi_align),

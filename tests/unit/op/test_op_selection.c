@@ -1,22 +1,19 @@
 // Awkward semantics of ops that pick by value.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_selection__top_k(void **state) {
-    (void)state;
+TEST(test_op_selection__top_k) {
     static const op_row rows[] = {
         {"TopK", 11, "f32[5]:1,3,3,nan,2 i64[1]:3", "", "f32[3]:nan,3,3 i64[3]:3,1,2"},
         {"TopK", 11, "i32[2,2]:4,1,2,9 i64[1]:1", "axis=0 largest=0", "i32[1,2]:2,1 i64[1,2]:1,0"},
         {"TopK", 11, "u64[3]:18446744073709551615,1,9223372036854775808 i64[1]:3", "",
          "u64[3]:18446744073709551615,9223372036854775808,1 i64[3]:0,2,1"},
         {"TopK", 11, "f32[3]:0,-0.0,1 i64[1]:2", "largest=0", "f32[2]:0,-0.0 i64[2]:0,1"},
+        {"TopK", 11, "f32[9]:1,3,3,0,3,2,3,1,5 i64[1]:4", "", "f32[4]:5,3,3,3 i64[4]:8,1,2,4"},
+        {"TopK", 11, "f32[9]:1,3,1,0,3,1,nan,1,5 i64[1]:3", "largest=0",
+         "f32[3]:0,1,1 i64[3]:3,0,2"},
         {"TopK", 9, "f32[3]:1,2,3", "k=1", "f32[1]:3 i64[1]:2"},
         {"TopK", 11, "f32[3] i64[1]:0", "", "f32[0] i64[0]"},
         {"TopK", 11, "f32[3] i64[1]:4", "", "!BAD_DATA k is 4"},
@@ -26,8 +23,7 @@ static void test_op_selection__top_k(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_selection__data_dependent(void **state) {
-    (void)state;
+TEST(test_op_selection__data_dependent) {
     static const op_row rows[] = {
         {"NonZero", 13, "f32[2,2]:0,nan,-0.0,4", "", "i64[2,2]:0,1,1,1"},
         {"NonZero", 13, "i32[]:3", "", "i64[1,1]:0"},
@@ -69,8 +65,7 @@ static void test_op_selection__data_dependent(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_selection__ngrams(void **state) {
-    (void)state;
+TEST(test_op_selection__ngrams) {
     static const char pool[] =
         "mode=s:TF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=I:0,2 "
         "ngram_indexes=I:0,1,3 pool_int64s=I:2,3,5,4";

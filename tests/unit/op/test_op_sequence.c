@@ -1,19 +1,13 @@
 // Sequences and optionals, op by op.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "op/op.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
 #define TWO "{f32[1]:1;f32[2]:2,3}"
 
-static void test_op_sequence__made_and_taken_apart(void **state) {
-    (void)state;
+TEST(test_op_sequence__made_and_taken_apart) {
     const op_row rows[] = {
         {"SequenceEmpty", 11, "", "", "{}"},
         {"SequenceEmpty", 11, "", "dtype=14", "{}"},
@@ -52,8 +46,7 @@ static void test_op_sequence__made_and_taken_apart(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sequence__joined_and_split(void **state) {
-    (void)state;
+TEST(test_op_sequence__joined_and_split) {
     static const char rows_of_two[] = "f32[3,2]:1,2,3,4,5,6";
     const op_row rows[] = {
         {"ConcatFromSequence", 11, TWO, "axis=0", "f32[3]:1,2,3"},
@@ -92,8 +85,7 @@ static void test_op_sequence__joined_and_split(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sequence__optionals(void **state) {
-    (void)state;
+TEST(test_op_sequence__optionals) {
     const op_row rows[] = {
         {"Optional", 15, "f32[2]:1,2", "", "<f32[2]:1,2>"},
         {"Optional", 15, "string[1]:a", "", "<string[1]:a>"},

@@ -1,16 +1,10 @@
 // Awkward semantics of ops on shapes and layouts.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_shape__reshapes(void **state) {
-    (void)state;
+TEST(test_op_shape__reshapes) {
     static const op_row rows[] = {
         {"Reshape", 13, "i32[2,3]:1,2,3,4,5,6 i64[2]:0,-1", "", "i32[2,3]:1,2,3,4,5,6"},
         {"Reshape", 13, "i32[6]:1,2,3,4,5,6 i64[3]:-1,1,2", "", "i32[3,1,2]:1,2,3,4,5,6"},
@@ -45,8 +39,7 @@ static void test_op_shape__reshapes(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_shape__makes_tensors(void **state) {
-    (void)state;
+TEST(test_op_shape__makes_tensors) {
     static const op_row rows[] = {
         {"Constant", 13, "", "value=T:i32[2]:4,5", "i32[2]:4,5"},
         {"Constant", 13, "", "value_float=f:1.5", "f32[]:1.5"},
@@ -94,8 +87,7 @@ static void test_op_shape__makes_tensors(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_shape__slices(void **state) {
-    (void)state;
+TEST(test_op_shape__slices) {
     static const op_row rows[] = {
         {"Slice", 13, "i32[5]:0,1,2,3,4 i64[1]:-1 i64[1]:-9223372036854775808 i64[1]:0 i64[1]:-2",
          "", "i32[3]:4,2,0"},
@@ -120,8 +112,7 @@ static void test_op_shape__slices(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_shape__moves_elements(void **state) {
-    (void)state;
+TEST(test_op_shape__moves_elements) {
     static const op_row rows[] = {
         {"Concat", 13, "i32[1,2]:1,2 i32[0,2] i32[1,2]:3,4", "axis=-2", "i32[2,2]:1,2,3,4"},
         // An input without elements adds nothing, whatever its shape.
@@ -164,8 +155,7 @@ static void test_op_shape__moves_elements(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_shape__pads(void **state) {
-    (void)state;
+TEST(test_op_shape__pads) {
     static const op_row rows[] = {
         {"Pad", 13, "i32[3]:1,2,3 i64[2]:2,1 i32[]:9", "", "i32[6]:9,9,1,2,3,9"},
         {"Pad", 13, "i32[3]:1,2,3 i64[2]:4,3", "mode=s:reflect", "i32[10]:1,2,3,2,1,2,3,2,1,2"},

@@ -3,17 +3,11 @@
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_signal__dft(void **state) {
-    (void)state;
+TEST(test_op_signal__dft) {
     static const op_row rows[] = {
         // Of a power of two
         {"DFT", 17, "f32[1,8,1]:~1", "axis=1",
@@ -53,8 +47,7 @@ static void test_op_signal__dft(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_signal__stft(void **state) {
-    (void)state;
+TEST(test_op_signal__stft) {
     static const op_row rows[] = {
         // Onesided with window
         {"STFT", 17, "f32[1,10,1]:~1 i64[]:3 f32[4]:0.25,1,0.5,0.75", "",
@@ -71,8 +64,7 @@ static void test_op_signal__stft(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_signal__hann_window(void **state) {
-    (void)state;
+TEST(test_op_signal__hann_window) {
     static const op_row rows[] = {
         {"HannWindow", 17, "i64[]:5", "periodic=0", "f32[5]:0,0.5,1,0.5,0"},
         // The period is 0; the angle counts as 0.
@@ -83,8 +75,7 @@ static void test_op_signal__hann_window(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_signal__hamming_window(void **state) {
-    (void)state;
+TEST(test_op_signal__hamming_window) {
     static const op_row rows[] = {
         // Periodic in doubles
         {"HammingWindow", 17, "i64[]:5", "output_datatype=11",
@@ -93,8 +84,7 @@ static void test_op_signal__hamming_window(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_signal__blackman_window(void **state) {
-    (void)state;
+TEST(test_op_signal__blackman_window) {
     static const op_row rows[] = {
         {"BlackmanWindow", 17, "i64[]:5", "",
          "f32[5]:1.490116e-8,0.2007702,0.8492299,0.8492299,0.2007702"},
@@ -102,8 +92,7 @@ static void test_op_signal__blackman_window(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_signal__mel_weight_matrix(void **state) {
-    (void)state;
+TEST(test_op_signal__mel_weight_matrix) {
     static const op_row rows[] = {
         {"MelWeightMatrix", 17, "i64[]:4 i64[]:16 i64[]:8192 f32[] f32[]:4096", "",
          "f32[9,4]:1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1,0,0,0,0.5,0"},

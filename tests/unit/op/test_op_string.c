@@ -7,19 +7,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "op/op.h"
 #include "op/text/characters.h"
 #include "support/cases/op_rows.h"
+#include "support/test.h"
 
-static void test_op_string__elements_move(void **state) {
-    (void)state;
+TEST(test_op_string__elements_move) {
     static const char abc[] = "string[2,3]:a,bb,,\xc3\xa4,e\\sf,longer";
     const op_row rows[] = {
         {"Identity", 16, abc, "", abc},
@@ -103,14 +97,12 @@ static const op_row casts[] = {
     {"Cast", 13, "string[1]:1\\c5", "to=1", "!BAD_DATA is no number"},
 };
 
-static void test_op_string__casts(void **state) {
-    (void)state;
+TEST(test_op_string__casts) {
     OP_ROWS_CHECK(casts);
 }
 
 // A program may have set a decimal comma; numbers are written and read with a point all the same.
-static void test_op_string__casts_know_no_locale(void **state) {
-    (void)state;
+TEST(test_op_string__casts_know_no_locale) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         if (setlocale(LC_ALL, names[i]) != NULL) {
@@ -123,8 +115,7 @@ static void test_op_string__casts_know_no_locale(void **state) {
     skip();
 }
 
-static void test_op_string__text(void **state) {
-    (void)state;
+TEST(test_op_string__text) {
     static const char words[] = "string[4]:Ab,AB,\xc3\x84\xc3\xb6\xc3\x9f,monday";
     const op_row rows[] = {
         {"StringConcat", 20, "string[2,1]:a,b string[2]:x,", "", "string[2,2]:ax,a,bx,b"},
@@ -173,8 +164,7 @@ static void test_op_string__text(void **state) {
 #define BAD_PATTERN(pattern, expected) \
     { "RegexFullMatch", 20, "string[1]", "pattern=s:" pattern, expected }
 
-static void test_op_string__regular_expressions(void **state) {
-    (void)state;
+TEST(test_op_string__regular_expressions) {
     const op_row rows[] = {
         MATCH("www\\.[\\w.-]+\\.\\bcom\\b",
               "string[3]:www.google.com,www.facebook.com,www.bbc.co.uk", "bool[3]:1,1,0"),
@@ -254,8 +244,7 @@ static void test_op_string__regular_expressions(void **state) {
 #define TOKENIZE(strings, attributes, expected) \
     { "com.microsoft.Tokenizer", 1, strings, attributes, expected }
 
-static void test_op_string__tokens(void **state) {
-    (void)state;
+TEST(test_op_string__tokens) {
     const op_row rows[] = {
         TOKENIZE("string[2]:ab12c,x", "tokenexp=s:[a-z]+ pad_value=s:#", "string[2,2]:ab,c,x,#"),
         // The longest of the matches that begin at one place, lazy or not.
@@ -296,8 +285,7 @@ locale_t newlocale(int mask, const char *name, locale_t base) {
 }
 
 // That there is no memory is not said to be a locale that the system lacks.
-static void test_op_string__no_table_of_letters(void **state) {
-    (void)state;
+TEST(test_op_string__no_table_of_letters) {
     static const rondo__op_def def = {.name = "StringNormalizer"};
     char name[] = "lower";
     const rondo__op op = {.def = &def, .name = name};

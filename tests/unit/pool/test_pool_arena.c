@@ -2,22 +2,17 @@
 // overlap, no stream is given bytes whose work need not come before it, the bookkeeping holds, and
 // everything is given back in the end.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-#include <pthread.h>
 
 #include "graph/graph_object.h"
 #include "pool/arena_graph.h"
 #include "pool/arena_use.h"
 #include "pool/order.h"
 #include "rondo/rondo.h"
+#include "support/test.h"
 
 static void must(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -269,8 +264,7 @@ static void capture(world *w, rondo_graph *graph, bool aborts) {
     check(w);
 }
 
-static void test_pool_arena__random_traffic_against_a_model(void **state) {
-    (void)state;
+TEST(test_pool_arena__random_traffic_against_a_model) {
     srand(11);
     world w = {.units = calloc(UNITS_MAX, sizeof *w.units)};
     assert_non_null(w.units);
@@ -334,8 +328,7 @@ static void *replay_on_thread(void *data) {
 }
 
 // While one thread is between the look and the launch, another's replay of a sharer is refused.
-static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void **state) {
-    (void)state;
+TEST(test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time) {
     rondo_device *device;
     rondo_pool *pool;
     rondo_arena *arena;
@@ -382,8 +375,7 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
 
 // A graph may go while another thread is between the look and the end of a replay that writes over
 // its output.
-static void test_pool_arena__a_conflict_goes_during_a_replay(void **state) {
-    (void)state;
+TEST(test_pool_arena__a_conflict_goes_during_a_replay) {
     rondo_device *device;
     rondo_pool *pool;
     rondo_arena *arena;

@@ -1,21 +1,16 @@
 // Pools on the fake driver: streams that are gone, wrapped streams, and captures that the program
 // began by itself, which a pool must neither enter nor break.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-#include <pthread.h>
 
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/pool.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { BYTES = 4096 };
 

@@ -1,16 +1,11 @@
 // The pool's bookkeeping: blocks never overlap, free neighbours merge, and everything can be had
 // back.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "pool/heap.h"
+#include "support/test.h"
 
 static rondo__heap_piece *take(rondo__heap *heap, uint64_t bytes) {
     rondo__heap_piece *piece;
@@ -18,8 +13,7 @@ static rondo__heap_piece *take(rondo__heap *heap, uint64_t bytes) {
     return piece;
 }
 
-static void test_pool_heap__splits_and_merges(void **state) {
-    (void)state;
+TEST(test_pool_heap__splits_and_merges) {
     rondo__heap heap = {0};
     rondo__heap_region *region;
     assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 20, &region), RONDO_STATUS_OK);
@@ -47,8 +41,7 @@ static void test_pool_heap__splits_and_merges(void **state) {
     rondo__heap_deinit(&heap);
 }
 
-static void test_pool_heap__reuses_a_block_of_the_same_size(void **state) {
-    (void)state;
+TEST(test_pool_heap__reuses_a_block_of_the_same_size) {
     rondo__heap heap = {0};
     rondo__heap_region *region;
     assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 24, &region), RONDO_STATUS_OK);
@@ -67,8 +60,7 @@ static void test_pool_heap__reuses_a_block_of_the_same_size(void **state) {
     rondo__heap_deinit(&heap);
 }
 
-static void test_pool_heap__random_traffic_keeps_the_invariants(void **state) {
-    (void)state;
+TEST(test_pool_heap__random_traffic_keeps_the_invariants) {
     enum { COUNT = 300 };
     rondo__heap heap = {0};
     rondo__heap_region *regions[3];

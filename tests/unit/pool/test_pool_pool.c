@@ -1,23 +1,18 @@
 // Pools on the host device and, where there is one, on a GPU: reuse per stream, declared
 // cross-stream use, statistics, trimming, limits, misuse.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
+#include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-#include <pthread.h>
 
 #include "base/memory.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/pool.h"
 #include "support/gpu_present.h"
+#include "support/test.h"
 
 static void must(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -65,8 +60,7 @@ static rondo_pool_stats get_stats(world *w) {
     return stats;
 }
 
-static void test_pool_pool__reuses_at_once_on_the_same_stream_only(void **state) {
-    (void)state;
+TEST(test_pool_pool__reuses_at_once_on_the_same_stream_only) {
     world w = make_world(NULL);
     void *first = take(&w, w.a, 5000);
     must(rondo_pool_free(w.pool, first));
@@ -91,8 +85,7 @@ static void wait_for_gate(void *arguments) {
     }
 }
 
-static void test_pool_pool__declared_use_delays_reuse(void **state) {
-    (void)state;
+TEST(test_pool_pool__declared_use_delays_reuse) {
     world w = make_world(NULL);
     atomic_bool is_open = false;
     gate g = {&is_open};
@@ -123,8 +116,7 @@ static void test_pool_pool__declared_use_delays_reuse(void **state) {
     free_world(&w);
 }
 
-static void test_pool_pool__counts_and_trims(void **state) {
-    (void)state;
+TEST(test_pool_pool__counts_and_trims) {
     world w = make_world(NULL);
     void *small = take(&w, w.a, 100);
     void *large = take(&w, w.a, (40 << 20) + 1);
@@ -145,8 +137,7 @@ static void test_pool_pool__counts_and_trims(void **state) {
     free_world(&w);
 }
 
-static void test_pool_pool__limit_frees_the_cache_first(void **state) {
-    (void)state;
+TEST(test_pool_pool__limit_frees_the_cache_first) {
     rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 64 << 20;
     world w = make_world(&options);
@@ -163,8 +154,7 @@ static void test_pool_pool__limit_frees_the_cache_first(void **state) {
 }
 
 // Captures and trims in turn leave nothing behind, records neither.
-static void test_pool_pool__captures_and_trims_do_not_pile_up(void **state) {
-    (void)state;
+TEST(test_pool_pool__captures_and_trims_do_not_pile_up) {
     rondo__memory_set_fault(NULL, NULL);  // counts from now on
     world w = make_world(NULL);
     rondo_graph *graph;
@@ -186,8 +176,7 @@ static void test_pool_pool__captures_and_trims_do_not_pile_up(void **state) {
     free_world(&w);
 }
 
-static void test_pool_pool__misuse_is_refused(void **state) {
-    (void)state;
+TEST(test_pool_pool__misuse_is_refused) {
     world w = make_world(NULL);
     void *block = take(&w, w.a, 10);
     int local;
@@ -204,8 +193,7 @@ static void test_pool_pool__misuse_is_refused(void **state) {
     free_world(&w);
 }
 
-static void test_pool_pool__blocks_outlive_the_pool(void **state) {
-    (void)state;
+TEST(test_pool_pool__blocks_outlive_the_pool) {
     world w = make_world(NULL);
     char *block = take(&w, w.a, 4096);
     rondo_pool *pool = w.pool;
@@ -216,8 +204,7 @@ static void test_pool_pool__blocks_outlive_the_pool(void **state) {
     free_world(&w);
 }
 
-static void test_pool_pool__regions_of_destroyed_streams_serve_others(void **state) {
-    (void)state;
+TEST(test_pool_pool__regions_of_destroyed_streams_serve_others) {
     world w = make_world(NULL);
     for (int i = 0; i < 200; ++i) {
         rondo_stream *stream;
@@ -257,8 +244,7 @@ static void *churn(void *argument) {
     return NULL;
 }
 
-static void test_pool_pool__sixteen_threads(void **state) {
-    (void)state;
+TEST(test_pool_pool__sixteen_threads) {
     world w = make_world(NULL);
     pthread_t threads[16];
     for (int i = 0; i < 16; ++i) {

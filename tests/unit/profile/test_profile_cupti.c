@@ -1,14 +1,8 @@
 // CUPTI as the source of a profile, over the fake driver and the fake CUPTI: each kernel, copy and
 // fill with its span and the label of its node, and what happens where there is no CUPTI.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/log/hook.h"
 #include "base/memory.h"
@@ -18,6 +12,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_cupti.h"
 #include "support/models/add_program.h"
+#include "support/test.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
@@ -86,8 +81,7 @@ static void check_spans(const rondo_profile *profile, rondo__work_kind kind,
 
 // ---- an executor ------------------------------------------------------------------------------
 
-static void test_profile_cupti__knows_an_executors_kernels(void **state) {
-    (void)state;
+TEST(test_profile_cupti__knows_an_executors_kernels) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     add_program_prepare_fake();
@@ -115,8 +109,7 @@ static void test_profile_cupti__knows_an_executors_kernels(void **state) {
 
 // Each copy counts once, sync or async as its call was, also where CUPTI does not say which call
 // put it there.
-static void test_profile_cupti__copies_count_once(void **state) {
-    (void)state;
+TEST(test_profile_cupti__copies_count_once) {
     enum { COUNT = 20, BYTES = 64 };
     static char pageable[BYTES];
     void *pinned = NULL;
@@ -220,8 +213,7 @@ static void check_names(void) {
 }
 
 // With the number of the executable, and with a CUPTI that does not tell it.
-static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
-    (void)state;
+TEST(test_profile_cupti__names_nodes_inside_nodes) {
     check_names();
     fake_cupti_uninstall();
     fake_cupti_reset(&(fake_cupti_options){.missing_symbol = "cuptiGetGraphExecId"});
@@ -230,8 +222,7 @@ static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
 }
 
 // What a device had no room to time is lost, and counted.
-static void test_profile_cupti__counts_work_without_times(void **state) {
-    (void)state;
+TEST(test_profile_cupti__counts_work_without_times) {
     rondo_profile *profile = create(RONDO_PROFILE_SOURCE_CUPTI);
     OK(rondo_profile_start(profile));
     fake_cupti_add_kernel(fake_cupti_launch(), "untimed", 0, 0, 0);
@@ -244,8 +235,7 @@ static void test_profile_cupti__counts_work_without_times(void **state) {
 
 // ---- without CUPTI ----------------------------------------------------------------------------
 
-static void test_profile_cupti__gives_way_to_another_tool(void **state) {
-    (void)state;
+TEST(test_profile_cupti__gives_way_to_another_tool) {
     fake_cupti_uninstall();
     fake_cupti_reset(&(fake_cupti_options){.is_taken = true});
     fake_cupti_install();
@@ -270,8 +260,7 @@ static void test_profile_cupti__gives_way_to_another_tool(void **state) {
     rondo_graph_destroy(graph);
 }
 
-static void test_profile_cupti__wants_an_open_device(void **state) {
-    (void)state;
+TEST(test_profile_cupti__wants_an_open_device) {
     rondo_memory_free(g_device, g_memory);
     rondo_stream_destroy(g_stream);
     rondo_device_release(g_device);
@@ -289,8 +278,7 @@ static void test_profile_cupti__wants_an_open_device(void **state) {
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 256, (void **)&g_memory));
 }
 
-static void test_profile_cupti__counts_what_is_lost(void **state) {
-    (void)state;
+TEST(test_profile_cupti__counts_what_is_lost) {
     rondo_profile *profile = start();
     OK(rondo_stream_fill(g_stream, g_memory, 1, 4, 1));
     fake_cupti_drop(3);
@@ -310,8 +298,7 @@ static bool fail_now(void *countdown) {
     return (*left)-- == 0;
 }
 
-static void test_profile_cupti__survives_want_of_memory(void **state) {
-    (void)state;
+TEST(test_profile_cupti__survives_want_of_memory) {
     rondo_graph *graph = NULL;
     rondo_profile *holder = create(RONDO_PROFILE_SOURCE_NONE);
     OK(rondo_graph_create(g_device, NULL, &graph));
@@ -342,14 +329,15 @@ static void test_profile_cupti__survives_want_of_memory(void **state) {
     rondo_graph_destroy(graph);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_profile_cupti__##name, set_up, tear_down)
+#define PREPARED(name) \
+    cmocka_unit_test_setup_teardown(test_profile_cupti__##name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(knows_an_executors_kernels), TEST(names_nodes_inside_nodes),
-        TEST(counts_work_without_times),  TEST(gives_way_to_another_tool),
-        TEST(wants_an_open_device),       TEST(counts_what_is_lost),
-        TEST(survives_want_of_memory),    TEST(copies_count_once),
+        PREPARED(knows_an_executors_kernels), PREPARED(names_nodes_inside_nodes),
+        PREPARED(counts_work_without_times),  PREPARED(gives_way_to_another_tool),
+        PREPARED(wants_an_open_device),       PREPARED(counts_what_is_lost),
+        PREPARED(survives_want_of_memory),    PREPARED(copies_count_once),
     };
     rondo_log_set_level(RONDO_LOG_ERROR);
     return cmocka_run_group_tests(tests, NULL, NULL);

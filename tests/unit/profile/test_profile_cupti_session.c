@@ -1,14 +1,8 @@
 // Listening to CUPTI, over a fake one: what a record becomes, which span it belongs to, what is
 // lost, and what a failure of any call leaves behind.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -18,6 +12,7 @@
 #include "rondo/log.h"
 #include "rondo/status.h"
 #include "support/fake/fake_cupti.h"
+#include "support/test.h"
 
 enum { SEEN_MAX = 512 };
 
@@ -62,8 +57,7 @@ static void start(const fake_cupti_options *options) {
     assert_int_equal(rondo__cupti_session_start(install(options)), RONDO_STATUS_OK);
 }
 
-static void test_profile_cupti_session__joins_records_in_any_order(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__joins_records_in_any_order) {
     for (int is_reversed = 0; is_reversed < 2; ++is_reversed) {
         char name[] = "gemm";
         start(&(fake_cupti_options){.reverses_records = is_reversed != 0});
@@ -115,8 +109,7 @@ static void test_profile_cupti_session__joins_records_in_any_order(void **state)
 }
 
 // Buffers are full, come back and are used again; the names of gone modules stay.
-static void test_profile_cupti_session__takes_many_records(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__takes_many_records) {
     enum { COUNT = 20000 };
     static char names[7][8];
     start(NULL);
@@ -151,8 +144,7 @@ static uint64_t find_span_of_launch(void) {
     return g_seen.works[0].span;
 }
 
-static void test_profile_cupti_session__spans_end_in_any_order(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__spans_end_in_any_order) {
     start(NULL);
     uint64_t span = 1;
     pthread_t thread;
@@ -190,8 +182,7 @@ static void test_profile_cupti_session__spans_end_in_any_order(void **state) {
     check_closed();
 }
 
-static void test_profile_cupti_session__counts_what_is_lost(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__counts_what_is_lost) {
     start(NULL);
     fake_cupti_add_kernel(fake_cupti_launch(), "untimed", 0, 0, 0);
     fake_cupti_add_kernel(fake_cupti_launch(), "timed", 0, 5, 9);
@@ -208,8 +199,7 @@ static void test_profile_cupti_session__counts_what_is_lost(void **state) {
     check_closed();
 }
 
-static void test_profile_cupti_session__says_why_not(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__says_why_not) {
     assert_int_equal(rondo__cupti_session_start(install(&(fake_cupti_options){.is_taken = true})),
                      RONDO_STATUS_UNAVAILABLE);
     assert_non_null(strstr(rondo_error_get_last()->message, "another tool"));
@@ -228,8 +218,7 @@ static void test_profile_cupti_session__says_why_not(void **state) {
 }
 
 // A CUPTI that cannot choose calls tells of all of them.
-static void test_profile_cupti_session__works_without_a_choice_of_calls(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__works_without_a_choice_of_calls) {
     start(&(fake_cupti_options){.missing_symbol = "cuptiActivityEnableDriverApi"});
     rondo__cupti_session_push(4);
     assert_int_equal(find_span_of_launch(), 4);
@@ -249,8 +238,7 @@ static void run_once(const rondo__cupti_api *api, rondo_status *out_status) {
     }
 }
 
-static void test_profile_cupti_session__survives_each_failing_call(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__survives_each_failing_call) {
     size_t refused_count = 0;
     bool has_failed = true;
     for (long n = 0; has_failed; ++n) {
@@ -277,8 +265,7 @@ static bool fail_now(void *countdown) {
     return (*left)-- == 0;
 }
 
-static void test_profile_cupti_session__counts_what_has_no_room(void **state) {
-    (void)state;
+TEST(test_profile_cupti_session__counts_what_has_no_room) {
     for (long n = 0; n < 6; ++n) {
         const rondo__cupti_api *api = install(NULL);
         rondo_status status = RONDO_STATUS_OK;

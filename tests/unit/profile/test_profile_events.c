@@ -1,14 +1,8 @@
 // Timing events as the source of a profile's device times, over the fake driver, whose events have
 // the host's time: what a span becomes, on whose clock, and what failures leave.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <time.h>
@@ -22,6 +16,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
+#include "support/test.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
@@ -87,8 +82,7 @@ static void check_within(const rondo__profile_work *work, uint64_t begin_ns, uin
     assert_true(work->begin_ns <= work->end_ns);
 }
 
-static void test_profile_events__measures_ops_replays_and_copies(void **state) {
-    (void)state;
+TEST(test_profile_events__measures_ops_replays_and_copies) {
     static const rondo__span_category categories[] = {RONDO__SPAN_OP, RONDO__SPAN_REPLAY,
                                                       RONDO__SPAN_COPY};
     static const rondo__work_kind kinds[] = {RONDO__WORK_KERNEL, RONDO__WORK_GRAPH,
@@ -122,8 +116,7 @@ static void test_profile_events__measures_ops_replays_and_copies(void **state) {
     rondo_profile_destroy(profile);
 }
 
-static void test_profile_events__measures_a_replay(void **state) {
-    (void)state;
+TEST(test_profile_events__measures_a_replay) {
     rondo_graph *graph = NULL;
     void *memory = NULL;
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 64, &memory));
@@ -165,8 +158,7 @@ static rondo__hook_scope begin_next(const char *name) {
 
 // One event a span where spans follow each other on a stream, and where something came in between
 // two, as the time in between is nobody's.
-static void test_profile_events__begins_where_the_one_before_ended(void **state) {
-    (void)state;
+TEST(test_profile_events__begins_where_the_one_before_ended) {
     static const char *const names[] = {"a", "b", "c", "d"};
     enum { SPAN_NS = 2 * 1000 * 1000, GAP_NS = 20 * 1000 * 1000 };
     rondo_profile *profile = start();
@@ -203,8 +195,7 @@ static void test_profile_events__begins_where_the_one_before_ended(void **state)
 }
 
 // An executor's ops where it launches them, its graphs where it replays, and its copies.
-static void test_profile_events__measures_an_executor(void **state) {
-    (void)state;
+TEST(test_profile_events__measures_an_executor) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     add_program_prepare_fake();
@@ -223,8 +214,7 @@ static void test_profile_events__measures_an_executor(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_profile_events__knows_devices_that_are_opened_later(void **state) {
-    (void)state;
+TEST(test_profile_events__knows_devices_that_are_opened_later) {
     rondo_stream_destroy(g_stream);
     rondo_device_release(g_device);
     rondo_profile *profile = start();
@@ -245,8 +235,7 @@ static void *end_scope(void *scope) {
     return NULL;
 }
 
-static void test_profile_events__leaves_out_what_has_no_end(void **state) {
-    (void)state;
+TEST(test_profile_events__leaves_out_what_has_no_end) {
     pthread_t thread;
     rondo_profile *profile = start();
     rondo__hook_scope open = begin(RONDO__SPAN_OP, "open", g_stream);
@@ -284,8 +273,7 @@ static void see(void *user_data, const rondo__event_clock *clock, const rondo__e
 }
 
 // More pairs than there are: those that have happened are read in between, none is lost.
-static void test_profile_events__uses_pairs_again(void **state) {
-    (void)state;
+TEST(test_profile_events__uses_pairs_again) {
     enum { PAIRS = 16, COUNT = 500 };
     static seen all;
     static uint64_t now_ns[COUNT];
@@ -345,8 +333,7 @@ static void profile_once(size_t *out_known_count) {
     rondo_profile_destroy(profile);
 }
 
-static void test_profile_events__survives_each_failing_call(void **state) {
-    (void)state;
+TEST(test_profile_events__survives_each_failing_call) {
     const size_t object_count = fake_cuda_count_objects();
     bool has_failed = true;
     for (long n = 0; has_failed; n += n < 40 || n > 500 ? 1 : 7) {
@@ -365,8 +352,7 @@ static bool fail_now(void *countdown) {
     return (*left)-- == 0;
 }
 
-static void test_profile_events__survives_want_of_memory(void **state) {
-    (void)state;
+TEST(test_profile_events__survives_want_of_memory) {
     const size_t object_count = fake_cuda_count_objects();
     long left = 0;
     for (long n = 0; n == 0 || left < 0; n += n < 40 || n > 700 ? 1 : 9) {
@@ -381,19 +367,20 @@ static void test_profile_events__survives_want_of_memory(void **state) {
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_profile_events__##name, set_up, tear_down)
+#define PREPARED(name) \
+    cmocka_unit_test_setup_teardown(test_profile_events__##name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(measures_ops_replays_and_copies),
-        TEST(measures_a_replay),
-        TEST(begins_where_the_one_before_ended),
-        TEST(measures_an_executor),
-        TEST(knows_devices_that_are_opened_later),
-        TEST(leaves_out_what_has_no_end),
-        TEST(uses_pairs_again),
-        TEST(survives_each_failing_call),
-        TEST(survives_want_of_memory),
+        PREPARED(measures_ops_replays_and_copies),
+        PREPARED(measures_a_replay),
+        PREPARED(begins_where_the_one_before_ended),
+        PREPARED(measures_an_executor),
+        PREPARED(knows_devices_that_are_opened_later),
+        PREPARED(leaves_out_what_has_no_end),
+        PREPARED(uses_pairs_again),
+        PREPARED(survives_each_failing_call),
+        PREPARED(survives_want_of_memory),
     };
     rondo_log_set_level(RONDO_LOG_ERROR);  // failing clean-up is told as a warning
     return cmocka_run_group_tests(tests, NULL, NULL);

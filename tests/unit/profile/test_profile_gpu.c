@@ -2,21 +2,16 @@
 // a kernel of 50 ms shows as 50 ms from either source. Skipped without a GPU; RONDO_REQUIRE=cuda
 // makes that a failure, as well as a CUPTI that does not start.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "device/device.h"
 #include "profile/profile.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 
 enum { SKIP = 77, LAYERS = 4, ROWS = 4096, COLUMNS = 4096, RUNS = 5 };
 
@@ -181,8 +176,7 @@ static void profile_model(rondo_program *program, float *x, bool is_replayed) {
     rondo_executor_destroy(executor);
 }
 
-static void test_profile_gpu__nodes_explain_a_models_time(void **state) {
-    (void)state;
+TEST(test_profile_gpu__nodes_explain_a_models_time) {
     rondo_program *program = build();
     float *x = calloc((size_t)ROWS * COLUMNS, sizeof *x);
     assert_non_null(x);
@@ -224,8 +218,7 @@ static void check_duration(const rondo__profile_work *work, uint64_t wanted_ns) 
     assert_true(took_ns >= 0.98 * (double)wanted_ns && took_ns <= 1.02 * (double)wanted_ns);
 }
 
-static void test_profile_gpu__a_planted_kernel_shows(void **state) {
-    (void)state;
+TEST(test_profile_gpu__a_planted_kernel_shows) {
     static const rondo_profile_source sources[] = {RONDO_PROFILE_SOURCE_CUPTI,
                                                    RONDO_PROFILE_SOURCE_EVENTS};
     const uint64_t planted_ns = 50 * 1000 * 1000;
@@ -268,8 +261,7 @@ static void test_profile_gpu__a_planted_kernel_shows(void **state) {
 
 // Labels of nodes inside a recorded graph and inside bodies of conditions, one of which is not
 // taken.
-static void test_profile_gpu__names_nodes_inside_nodes(void **state) {
-    (void)state;
+TEST(test_profile_gpu__names_nodes_inside_nodes) {
     rondo_graph *inner = NULL;
     rondo_graph *graph = NULL;
     rondo_stream *stream = NULL;

@@ -1,27 +1,21 @@
 // Profiles by their numbers: what adds up, what nests, what was planted. On the host, where the
 // worker's clock tells of work, and on the fake driver, for copies.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"
+#include "support/test.h"
 
 enum { ROWS_MAX = 512, PLANTED_MS = 50 };
 
@@ -254,8 +248,7 @@ static int close_host(void **state) {
 
 // ---- planted ----------------------------------------------------------------------------------
 
-static void test_profile__a_planted_op_shows_eager_and_replayed(void **state) {
-    (void)state;
+TEST(test_profile__a_planted_op_shows_eager_and_replayed) {
     static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_OFF, RONDO_GRAPHS_ON};
     for (size_t m = 0; m < 2; ++m) {
         rondo_program *program = NULL;
@@ -322,8 +315,7 @@ static bool do_nodes_explain(rondo_executor *executor) {
            inner_ns * 100 >= (uint64_t)elapsed_ns * 95;
 }
 
-static void test_profile__nodes_explain_a_replay(void **state) {
-    (void)state;
+TEST(test_profile__nodes_explain_a_replay) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     const rondo_executor_options options = {.struct_size = sizeof options,
@@ -371,8 +363,7 @@ static void capture_labels(rondo_graph *graph, rondo_stream *side) {
     rondo_event_destroy(event);
 }
 
-static void test_profile__graphs_by_themselves(void **state) {
-    (void)state;
+TEST(test_profile__graphs_by_themselves) {
     rondo_graph *graph = NULL;
     rondo_graph *around = NULL;
     rondo_stream *side = NULL;
@@ -419,8 +410,7 @@ static void count_down(void *arguments) {
     --turns;
 }
 
-static void test_profile__bodies_tell_in_each_turn(void **state) {
-    (void)state;
+TEST(test_profile__bodies_tell_in_each_turn) {
     rondo_graph *graph = NULL;
     rondo_scope scope;
     rondo_stream *body = NULL;
@@ -447,8 +437,7 @@ static void test_profile__bodies_tell_in_each_turn(void **state) {
 }
 
 // A graph that is older than every profile is told of as a whole.
-static void test_profile__graphs_without_names(void **state) {
-    (void)state;
+TEST(test_profile__graphs_without_names) {
     rondo_graph *graph = NULL;
     rondo_profile_destroy(profile);
     OK(rondo_graph_create(device, NULL, &graph));
@@ -469,8 +458,7 @@ static void test_profile__graphs_without_names(void **state) {
 
 // ---- copies -----------------------------------------------------------------------------------
 
-static void test_profile__copies_by_kind(void **state) {
-    (void)state;
+TEST(test_profile__copies_by_kind) {
     enum { BYTES = 64 << 10 };
     static char pageable[BYTES];
     void *pinned = NULL;
@@ -519,8 +507,7 @@ static void see_transfer(void *user_data, const rondo_log_record *record) {
 
 // An op whose shapes depend on data, behind one of a GPU: the copy that it needs is an event by the
 // variable's name, in the order of the stream, and the log names the op.
-static void test_profile__copies_under_their_op(void **state) {
-    (void)state;
+TEST(test_profile__copies_under_their_op) {
     rondo_device *gpu = NULL;
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
@@ -608,8 +595,7 @@ static void *work_along(void *argument) {
     return NULL;
 }
 
-static void test_profile__threads_come_and_go(void **state) {
-    (void)state;
+TEST(test_profile__threads_come_and_go) {
     enum { COUNT = 4 };
     for (int round = 0; round < 20; ++round) {
         pthread_t threads[COUNT];
@@ -646,8 +632,7 @@ static void test_profile__threads_come_and_go(void **state) {
 // ---- events of the program's ------------------------------------------------------------------
 
 // A capture that begins inside of an event and ends behind it: the inner one ends with the outer.
-static void test_profile__halves_are_cut(void **state) {
-    (void)state;
+TEST(test_profile__halves_are_cut) {
     rondo_graph *graph = NULL;
     OK(rondo_graph_create(device, NULL, &graph));
     OK(rondo_profile_start(profile));
@@ -665,8 +650,7 @@ static void test_profile__halves_are_cut(void **state) {
     rondo_graph_destroy(graph);
 }
 
-static void test_profile__dropped_records_are_counted(void **state) {
-    (void)state;
+TEST(test_profile__dropped_records_are_counted) {
     enum { LIMIT = 10, EVENTS = 25 };
     const rondo_profile_options options = {.struct_size = sizeof options, .record_limit = LIMIT};
     rondo_profile_destroy(profile);
@@ -691,8 +675,7 @@ static bool ignore_text(void *user_data, const char *text, size_t bytes) {
     return true;
 }
 
-static void test_profile__calls_out_of_turn(void **state) {
-    (void)state;
+TEST(test_profile__calls_out_of_turn) {
     rondo_profile *second = NULL;
     rondo_graph *graph = NULL;
     rondo_profile_summary summary = {.struct_size = sizeof summary};
@@ -746,8 +729,7 @@ static void test_profile__calls_out_of_turn(void **state) {
 }
 
 // What a parent profiles is not its child's.
-static void test_profile__forks(void **state) {
-    (void)state;
+TEST(test_profile__forks) {
     OK(rondo_profile_start(profile));
     fflush(NULL);
     const pid_t child = fork();
@@ -768,22 +750,22 @@ static void test_profile__forks(void **state) {
     OK(rondo_profile_stop(profile));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
+#define PREPARED(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_profile__a_planted_op_shows_eager_and_replayed),
-        TEST(test_profile__nodes_explain_a_replay),
-        TEST(test_profile__graphs_by_themselves),
-        TEST(test_profile__bodies_tell_in_each_turn),
-        TEST(test_profile__graphs_without_names),
-        TEST(test_profile__copies_by_kind),
-        TEST(test_profile__copies_under_their_op),
-        TEST(test_profile__threads_come_and_go),
-        TEST(test_profile__halves_are_cut),
-        TEST(test_profile__dropped_records_are_counted),
-        TEST(test_profile__calls_out_of_turn),
-        TEST(test_profile__forks),
+        PREPARED(test_profile__a_planted_op_shows_eager_and_replayed),
+        PREPARED(test_profile__nodes_explain_a_replay),
+        PREPARED(test_profile__graphs_by_themselves),
+        PREPARED(test_profile__bodies_tell_in_each_turn),
+        PREPARED(test_profile__graphs_without_names),
+        PREPARED(test_profile__copies_by_kind),
+        PREPARED(test_profile__copies_under_their_op),
+        PREPARED(test_profile__threads_come_and_go),
+        PREPARED(test_profile__halves_are_cut),
+        PREPARED(test_profile__dropped_records_are_counted),
+        PREPARED(test_profile__calls_out_of_turn),
+        PREPARED(test_profile__forks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 // What the library itself does is in profiles by name: updates, patches, kernels prepared, runs
 // that are not waited for, on the host and on the fake driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { ROWS_MAX = 200, COUNT = 4, RUNS = 3 };
 
@@ -94,8 +89,7 @@ static void use_graphs(rondo_device *device, void *memory) {
     rondo_stream_destroy(stream);
 }
 
-static void test_profile_spans__updates_and_patches(void **state) {
-    (void)state;
+TEST(test_profile_spans__updates_and_patches) {
     for (size_t d = 0; d < 2; ++d) {
         rondo_device *device;
         rondo_profile *profile;
@@ -132,8 +126,7 @@ static void build(rondo_program **out_program) {
     rondo_builder_destroy(builder);
 }
 
-static void test_profile_spans__runs_that_are_not_waited_for(void **state) {
-    (void)state;
+TEST(test_profile_spans__runs_that_are_not_waited_for) {
     for (size_t d = 0; d < 2; ++d) {
         rondo_device *device;
         rondo_program *program;

@@ -1,16 +1,11 @@
 // Building, naming, pruning and cloning of programs; ports and symbols.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "program/program.h"
+#include "support/test.h"
 
 static rondo_program *create(void) {
     rondo_program *program = NULL;
@@ -31,8 +26,7 @@ static int32_t add_relu(rondo_program *program, int32_t from, const char *to_nam
     return to;
 }
 
-static void test_program_build__makes_names_unique(void **state) {
-    (void)state;
+TEST(test_program_build__makes_names_unique) {
     rondo_program *program = create();
     int32_t first = add_value(program, "x");
     int32_t second = add_value(program, "x");
@@ -49,8 +43,7 @@ static void test_program_build__makes_names_unique(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_build__refuses_unknown_ops(void **state) {
-    (void)state;
+TEST(test_program_build__refuses_unknown_ops) {
     rondo_program *program = create();
     assert_int_equal(rondo__program_add_simple(program, "", "NoSuchOp", NULL, NULL, 0, NULL, 0),
                      RONDO_STATUS_UNSUPPORTED);
@@ -59,8 +52,7 @@ static void test_program_build__refuses_unknown_ops(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_build__names_nodes(void **state) {
-    (void)state;
+TEST(test_program_build__names_nodes) {
     rondo_program *program = create();
     int32_t x = add_value(program, "x");
     int32_t y = add_value(program, "y");
@@ -86,8 +78,7 @@ static rondo_program *make_with_dead_ends(void) {
     return program;
 }
 
-static void test_program_build__removes_what_is_dead(void **state) {
-    (void)state;
+TEST(test_program_build__removes_what_is_dead) {
     rondo_program *program = make_with_dead_ends();
     assert_int_equal(rondo__program_remove_dead(program), RONDO_STATUS_OK);
     assert_int_equal(program->node_count, 2);
@@ -103,8 +94,7 @@ static void test_program_build__removes_what_is_dead(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_build__counts_uses(void **state) {
-    (void)state;
+TEST(test_program_build__counts_uses) {
     rondo_program *program = make_with_dead_ends();
     uint32_t counts[8];
     assert_true(program->value_count <= 8);
@@ -115,8 +105,7 @@ static void test_program_build__counts_uses(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_build__clones_share_constants(void **state) {
-    (void)state;
+TEST(test_program_build__clones_share_constants) {
     rondo_program *program = create();
     rondo_shape shape = {.rank = 1, .extent = {4}};
     rondo_tensor tensor;
@@ -143,8 +132,7 @@ static void test_program_build__clones_share_constants(void **state) {
     rondo_program_destroy(copy);
 }
 
-static void test_program_build__describes_ports(void **state) {
-    (void)state;
+TEST(test_program_build__describes_ports) {
     rondo_program *program = create();
     int32_t symbol = -1;
     int32_t same = -1;
@@ -177,8 +165,7 @@ static void test_program_build__describes_ports(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_build__lists_symbols_when_one_is_unknown(void **state) {
-    (void)state;
+TEST(test_program_build__lists_symbols_when_one_is_unknown) {
     rondo_program *program = create();
     int32_t symbol = -1;
     assert_int_equal(rondo_program_set_dimension(program, "batch", 1), RONDO_STATUS_INVALID);
@@ -191,8 +178,7 @@ static void test_program_build__lists_symbols_when_one_is_unknown(void **state) 
     rondo_program_destroy(program);
 }
 
-static void test_program_build__expressions_do_not_crowd_out_symbols(void **state) {
-    (void)state;
+TEST(test_program_build__expressions_do_not_crowd_out_symbols) {
     rondo_program *program = create();
     char expression[400];
     int32_t symbol = -1;

@@ -361,8 +361,7 @@ static void test_program_builder__parameters_are_copied_or_shared(void **state) 
 
 // ---- reading back
 
-static void test_program_builder__programs_are_read_back(void **state) {
-    (void)state;
+TEST(test_program_builder__programs_are_read_back) {
     rondo_program *program = NULL;
     OK(code_program_build(&code_programs[1], &program));
     rondo_program_node node = {.struct_size = sizeof node};
@@ -398,8 +397,7 @@ static void test_program_builder__programs_are_read_back(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_builder__programs_are_printed(void **state) {
-    (void)state;
+TEST(test_program_builder__programs_are_printed) {
     static text_sink text;
     rondo_program *program = NULL;
     OK(code_program_build(&code_programs[0], &program));

@@ -1,14 +1,9 @@
 // Products of 8-bit integers take in what scales their sums, and their images have channels last:
 // small programs computed op by op before and after, bit for bit, and the ops that are left.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/cases/program_lines.h"
+#include "support/test.h"
 
 // In single precision on a GPU.
 static const rondo__pass_options single = {.fuse_convolution = true,
@@ -32,8 +27,7 @@ static void check_rows(const row *rows, size_t count) {
         "DynamicQuantizeLinear x > q xs xz", "Mul xs ws > s", "MatMulInteger q w xz wz > i", \
         "Cast to=1 i > c"
 
-static void test_program_byte_product__matrices(void **state) {
-    (void)state;
+TEST(test_program_byte_product__matrices) {
     static const row rows[] = {
         {{QUANTISED, "Mul c s > y", "output y"}, "DynamicQuantizeLinear rondo.MatMulInteger"},
         {{QUANTISED, "Mul s c > p", "Add b p > a", "Relu a > y", "output y"},
@@ -52,8 +46,7 @@ static void test_program_byte_product__matrices(void **state) {
     check_rows(rows, COUNT(rows));
 }
 
-static void test_program_byte_product__factors(void **state) {
-    (void)state;
+TEST(test_program_byte_product__factors) {
     static const row rows[] = {
         // a scale for each column, one that nobody makes, and one that is not of columns
         {{"input x f32 3,8", "const w u8 8,5", "const ws f32 5", "const wz u8 5",
@@ -89,8 +82,7 @@ static void test_program_byte_product__factors(void **state) {
     check_rows(rows, COUNT(rows));
 }
 
-static void test_program_byte_product__silu(void **state) {
-    (void)state;
+TEST(test_program_byte_product__silu) {
     static const row rows[] = {
         {{QUANTISED, "Mul c s > p", "Sigmoid p > g", "Mul p g > y", "output y"},
          "~DynamicQuantizeLinear rondo.MatMulInteger"},
@@ -111,8 +103,7 @@ static void test_program_byte_product__silu(void **state) {
         "Div b bs > t", "Floor t > f", "Cast to=6 f > fi", "Reshape fi extents > rb",              \
         "ConvInteger " window " q w xz wz > i"
 
-static void test_program_byte_product__convolutions(void **state) {
-    (void)state;
+TEST(test_program_byte_product__convolutions) {
     static const row rows[] = {
         {{CONVOLVED("2,16,5,6", "pads=1,1,1,1"), "Add i rb > a", "Cast to=1 a > c", "Mul ws xs > s",
           "Mul c s > p", "Sigmoid p > g", "Mul p g > y", "output y"},
@@ -137,8 +128,7 @@ static void test_program_byte_product__convolutions(void **state) {
     check_rows(rows, COUNT(rows));
 }
 
-static void test_program_byte_product__steps_between_images(void **state) {
-    (void)state;
+TEST(test_program_byte_product__steps_between_images) {
     static const row rows[] = {
         {{"input x f32 1,3,8,8", "const xs f32", "const xz u8", "const w i8 8,3,3,3",
           "const ws f32 8", "const wz i8 8", "const ys f32 8", "const yz u8 8",
@@ -153,8 +143,7 @@ static void test_program_byte_product__steps_between_images(void **state) {
 }
 
 // Convolutions of reals keep their layout where only bytes want another.
-static void test_program_byte_product__reals_beside_bytes(void **state) {
-    (void)state;
+TEST(test_program_byte_product__reals_beside_bytes) {
     static const row rows[] = {
         {{"input x f32 1,4,6,6", "const f f32 16,4,1,1", "const w i8 8,16,1,1",
           "const g f32 3,8,1,1", "Conv x f > r", "DynamicQuantizeLinear r > q xs xz",

@@ -1,20 +1,15 @@
 // A Concat of images in NHWC reads what a DepthToSpace would make where it lies: when it does, what
 // is left, and that the results stay.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -97,8 +92,7 @@ static const struct {
     {"something in between", MADE "Sigmoid d > e;Concat e s > c;Conv c seven > y", 0, 4},
 };
 
-static void test_program_concat__forms(void **state) {
-    (void)state;
+TEST(test_program_concat__forms) {
     static const rondo__pass_options all = {.channels_last = true,
                                             .fuse_convolution = true,
                                             .fuse_concat = true,

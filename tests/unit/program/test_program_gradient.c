@@ -2,15 +2,9 @@
 // gradient, and of the gradients themselves where they are smooth.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "op/op.h"
@@ -20,6 +14,7 @@
 #include "program/gradient/gradient_parts.h"
 #include "support/cases/interpret.h"
 #include "support/cases/op_cases.h"
+#include "support/test.h"
 #include "tensor/elements.h"
 
 #define OK(call) assert_int_equal((call), RONDO_STATUS_OK)

@@ -1,20 +1,15 @@
 // Normalisations by groups become one op with what stands behind them: which do, with how many
 // groups, what is left beside them, and that the results stay.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { IMAGES = 2, CHANNELS = 6, GROUPS = 3, HEIGHT = 5, WIDTH = 7 };
 
@@ -257,16 +252,14 @@ static void check_row(const row *r, rondo_dtype dtype, double tolerance) {
     }
 }
 
-static void test_program_group_norm__forms(void **state) {
-    (void)state;
+TEST(test_program_group_norm__forms) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         check_row(&rows[i], RONDO_DTYPE_F32, 1e-5);
         check_row(&rows[i], RONDO_DTYPE_F16, 1e-2);
     }
 }
 
-static void test_program_group_norm__double_precision_stays(void **state) {
-    (void)state;
+TEST(test_program_group_norm__double_precision_stays) {
     const row r = {"f64", "Instance x scale shift > a;Sigmoid a > s;Mul a s > y", 0, NULL, 3};
     model m = {.source = build(r.lines, RONDO_DTYPE_F32)};
     for (size_t v = 0; v < m.source->value_count; ++v) {
@@ -281,8 +274,7 @@ static void test_program_group_norm__double_precision_stays(void **state) {
 }
 
 // Between convolutions nothing turns the image any more: once in front, once behind.
-static void test_program_group_norm__follows_nhwc(void **state) {
-    (void)state;
+TEST(test_program_group_norm__follows_nhwc) {
     static const rondo__pass_options all = {.channels_last = true,
                                             .fuse_convolution = true,
                                             .fuse_group_norm = true,

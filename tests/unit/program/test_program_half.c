@@ -2,21 +2,16 @@
 // patterns and constants.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/half/half_pass.h"
 #include "program/node_pattern.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { WIDTH = 512 };
 
@@ -264,8 +259,7 @@ static const rule_row rule_rows[] = {
      "t u p"},
 };
 
-static void test_program_half__rules(void **state) {
-    (void)state;
+TEST(test_program_half__rules) {
     for (size_t r = 0; r < sizeof rule_rows / sizeof rule_rows[0]; ++r) {
         const rule_row *row = &rule_rows[r];
         rondo_program *program = make_program(row->lines);
@@ -291,8 +285,7 @@ static void test_program_half__rules(void **state) {
 // ---- the pass ---------------------------------------------------------------------------------
 
 // Each value is cast at most once each way, ports keep their types, results stay close.
-static void test_program_half__casts_and_borders(void **state) {
-    (void)state;
+TEST(test_program_half__casts_and_borders) {
     rondo_program *program = make_program(
         "MatMul m x w > a;Pow p a two > b;Pow q a half > c;Add s b c > d;Tanh t d > e;"
         "Add u e a > f;Mul v f e > y");
@@ -334,8 +327,7 @@ static void test_program_half__casts_and_borders(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_half__f16_models_stay(void **state) {
-    (void)state;
+TEST(test_program_half__f16_models_stay) {
     rondo_program *program =
         make_program("Cast:10 c x > a;Relu r a > b;Cast:1 d b > e;Neg n e > y");
     rondo__half_report report;
@@ -348,8 +340,7 @@ static void test_program_half__f16_models_stay(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_half__patterns(void **state) {
-    (void)state;
+TEST(test_program_half__patterns) {
     static const struct {
         const char *pattern;
         size_t count;
@@ -379,8 +370,7 @@ static void test_program_half__patterns(void **state) {
 }
 
 // Rounded once for all plans; what is finite stays finite.
-static void test_program_half__constants(void **state) {
-    (void)state;
+TEST(test_program_half__constants) {
     rondo_program *program = make_program("MatMul m x w > a;Add b a lowest > y");
     rondo__half_cache *cache;
     rondo_tensor first = {0};
@@ -406,8 +396,7 @@ static void test_program_half__constants(void **state) {
 }
 
 // What a constant's values say, wherever among the others they stand.
-static void test_program_half__traits_of_constants(void **state) {
-    (void)state;
+TEST(test_program_half__traits_of_constants) {
     enum { COUNT = 21 };
     static const struct {
         float others, one;

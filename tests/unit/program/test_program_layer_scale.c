@@ -2,20 +2,15 @@
 // stay.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { SIZE = 4 };  // of every axis, so that no shape gives a wrong axis away
 
@@ -131,8 +126,7 @@ static const struct {
     {"weights out of range", "MatMul x matrix > p;Mul p vast > s;Add s x > y", false},
 };
 
-static void test_program_layer_scale__forms(void **state) {
-    (void)state;
+TEST(test_program_layer_scale__forms) {
     const rondo_shape image = {4, {SIZE, SIZE, SIZE, SIZE}}, matrix = {2, {SIZE, SIZE}};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         rondo_program *source, *program;

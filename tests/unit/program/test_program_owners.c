@@ -1,15 +1,9 @@
 // What an executor says that it holds, of each kind, is what was taken for it, to the byte: on the
 // host as an allocator of the program's and the mappings count it, on a GPU as the driver does.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 
@@ -25,6 +19,7 @@
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 // ---- counting ---------------------------------------------------------------------------------
 
@@ -68,6 +63,13 @@ void *__wrap_rondo__memory_map(size_t bytes) {
     return __real_rondo__memory_map(bytes);
 }
 
+void *__real_rondo__memory_map_again(size_t bytes);
+void *__wrap_rondo__memory_map_again(size_t bytes);
+void *__wrap_rondo__memory_map_again(size_t bytes) {
+    given_bytes += is_in_block ? bytes : 0;
+    return __real_rondo__memory_map_again(bytes);
+}
+
 static note *find_note(const void *block) {
     for (size_t i = 0; i < NOTES_MAX; ++i) {
         if (notes[i].block == block) {
@@ -77,12 +79,12 @@ static note *find_note(const void *block) {
     return NULL;
 }
 
-void *__real_rondo__block_allocate(size_t bytes, size_t alignment);
-void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment);
-void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
+typedef void *(*block_allocator)(size_t bytes, size_t alignment);
+
+static void *note_block(block_allocator make, size_t bytes, size_t alignment) {
     is_in_block = true;
     given_bytes = 0;
-    void *block = __real_rondo__block_allocate(bytes, alignment);
+    void *block = make(bytes, alignment);
     is_in_block = false;
     if (block != NULL) {
         (void)pthread_mutex_lock(&notes_lock);
@@ -94,6 +96,18 @@ void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
         (void)pthread_mutex_unlock(&notes_lock);
     }
     return block;
+}
+
+void *__real_rondo__block_allocate(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate(size_t bytes, size_t alignment) {
+    return note_block(__real_rondo__block_allocate, bytes, alignment);
+}
+
+void *__real_rondo__block_allocate_result(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate_result(size_t bytes, size_t alignment);
+void *__wrap_rondo__block_allocate_result(size_t bytes, size_t alignment) {
+    return note_block(__real_rondo__block_allocate_result, bytes, alignment);
 }
 
 void __real_rondo__block_free(void *block);
@@ -223,8 +237,7 @@ static void expect_counted(const world *w, const char *model) {
     assert_true(count_taken(NULL, RONDO__OWNER_COUNT) >= forms);
 }
 
-static void test_program_owners__host_memory_is_counted_to_the_byte(void **state) {
-    (void)state;
+TEST(test_program_owners__host_memory_is_counted_to_the_byte) {
     for (size_t m = 0; m < sizeof models / sizeof models[0]; ++m) {
         world w;
         open_world(&w, models[m]);
@@ -243,8 +256,7 @@ static void test_program_owners__host_memory_is_counted_to_the_byte(void **state
 }
 
 // A state, its spare room, a run that does not wait, and a self-check.
-static void test_program_owners__each_kind_is_told_apart(void **state) {
-    (void)state;
+TEST(test_program_owners__each_kind_is_told_apart) {
     world w;
     open_world(&w, "gpt_mini");
     open_executor(&w);
@@ -300,8 +312,7 @@ rondo_status __wrap_rondo__cudnn_get_api(const rondo__dnn_api **out_api) {
 }
 
 // Kernels do nothing there, so these are models whose control flow no data decides.
-static void test_program_owners__a_gpus_memory_is_counted_to_the_byte(void **state) {
-    (void)state;
+TEST(test_program_owners__a_gpus_memory_is_counted_to_the_byte) {
     static const char *const plain[] = {"bert_mini",     "convnext_mini", "gpt2_mini", "gpt_mini",
                                         "shortcut_mini", "unet_mini",     "vit_mini"};
     fake_cuda_install_compiler();

@@ -1,18 +1,13 @@
 // Which products of one value become one, and that the results stay the same.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/half/half_pass.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { PRODUCTS_MAX = 4, ROWS = 5, K = 6 };
 
@@ -143,8 +138,7 @@ static rondo_program *make_program(const row *r) {
     return program;
 }
 
-static void test_program_pass_join__where_products_are_alike(void **state) {
-    (void)state;
+TEST(test_program_pass_join__where_products_are_alike) {
     const rondo_shape shape = {2, {ROWS, K}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const row *r = &rows[i];

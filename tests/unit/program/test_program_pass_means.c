@@ -1,18 +1,13 @@
 // A mean over the height and width of an image in NHWC becomes a global average; other means stay.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { CHANNELS = 8 };
 
@@ -78,8 +73,7 @@ static rondo_program *build(const mean_row *row) {
     return program;
 }
 
-static void test_program_pass_means__of_images_are_averages(void **state) {
-    (void)state;
+TEST(test_program_pass_means__of_images_are_averages) {
     static const mean_row rows[] = {
         {{2, 3}, 2, 1, false, true},     {{-1, -2}, 2, 1, false, true},
         {{3, 2}, 2, 1, true, true},      {{2, 3}, 2, 0, false, true},

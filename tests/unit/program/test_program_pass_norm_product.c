@@ -1,19 +1,14 @@
 // Which products take the LayerNormalization before them in, and that the results stay the same.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { ROWS = 6, HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
 
@@ -246,8 +241,7 @@ static void check_row(const row *r) {
     rondo_program_destroy(program);
 }
 
-static void test_program_pass_norm_product__what_is_folded(void **state) {
-    (void)state;
+TEST(test_program_pass_norm_product__what_is_folded) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         check_row(&rows[i]);
     }

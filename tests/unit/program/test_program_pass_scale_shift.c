@@ -1,16 +1,11 @@
 // A BatchNormalization that becomes element-wise keeps its digits, however far from 0 its means.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { CHANNELS = 2, SPAN = 9 };
 
@@ -54,8 +49,7 @@ static rondo_program *make_program(const rondo_shape *shape, float mean, float v
     return program;
 }
 
-static void test_program_pass_scale_shift__means_far_from_zero(void **state) {
-    (void)state;
+TEST(test_program_pass_scale_shift__means_far_from_zero) {
     static const struct {
         float mean, variance;
         size_t operands;  // the mean is one where beside it, scaled, digits would be lost

@@ -1,19 +1,14 @@
 // Which convolutions on shortcuts go into the one they are added to, which products leave moments,
 // and that the results stay the same.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -197,8 +192,7 @@ static rondo_program *make_program(const row *r) {
     return program;
 }
 
-static void test_program_pass_shortcut__what_is_joined(void **state) {
-    (void)state;
+TEST(test_program_pass_shortcut__what_is_joined) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const row *r = &rows[i];
         rondo_program *program =
@@ -261,8 +255,7 @@ static rondo_program *make_norm(const moment_row *r) {
     return program;
 }
 
-static void test_program_pass_moments__what_has_them(void **state) {
-    (void)state;
+TEST(test_program_pass_moments__what_has_them) {
     for (size_t i = 0; i < sizeof moment_rows / sizeof moment_rows[0]; ++i) {
         const moment_row *r = &moment_rows[i];
         rondo_program *program = specialise(make_norm(r));

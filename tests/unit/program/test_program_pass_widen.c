@@ -1,18 +1,13 @@
 // Which casts go into the product before them, and what that product then makes.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { FLOAT = 1, HALF = 10, DOUBLE = 11, SIDE = 8 };
 
@@ -142,8 +137,7 @@ static void check_row(const row *r) {
     rondo_program_destroy(program);
 }
 
-static void test_program_pass_widen__what_is_widened(void **state) {
-    (void)state;
+TEST(test_program_pass_widen__what_is_widened) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         check_row(&rows[i]);
     }

@@ -2,15 +2,9 @@
 // pass must do.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
@@ -19,6 +13,7 @@
 #include "rondo/onnx.h"
 #include "support/cases/interpret.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -85,8 +80,7 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_concat = true,
                                         .fuse_elementwise = true};
 
-static void test_program_passes__squeezenet_in_nhwc(void **state) {
-    (void)state;
+TEST(test_program_passes__squeezenet_in_nhwc) {
     model m;
     load_model("examples/models/squeezenet1_1", &m);
     check(rondo__program_simplify(m.program));
@@ -100,8 +94,7 @@ static void test_program_passes__squeezenet_in_nhwc(void **state) {
     free_model(&m);
 }
 
-static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
-    (void)state;
+TEST(test_program_passes__bert_fuses_products_and_gelu) {
     model m;
     load_model("tests/models/bert_mini", &m);
     check(rondo__program_simplify(m.program));
@@ -116,8 +109,7 @@ static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
 }
 
 // Layers as PyTorch writes them: what moves q, k and v between products and attention is gone.
-static void test_program_passes__transformer_layers(void **state) {
-    (void)state;
+TEST(test_program_passes__transformer_layers) {
     static const struct {
         const char *directory;
         size_t attentions, products, splits, gathers, transposes, adds;
@@ -145,8 +137,7 @@ static void test_program_passes__transformer_layers(void **state) {
     }
 }
 
-static void test_program_passes__gpt_stays_the_same(void **state) {
-    (void)state;
+TEST(test_program_passes__gpt_stays_the_same) {
     model m;
     load_model("tests/models/gpt_mini", &m);
     check(rondo__program_simplify(m.program));
@@ -156,8 +147,7 @@ static void test_program_passes__gpt_stays_the_same(void **state) {
     free_model(&m);
 }
 
-static void test_program_passes__strings_leave_classifiers(void **state) {
-    (void)state;
+TEST(test_program_passes__strings_leave_classifiers) {
     model m;
     load_model("tests/models/flower_trees", &m);
     assert_int_equal(interpret_count(m.program, RONDO__ML_LabelEncoder), 0);
@@ -177,8 +167,7 @@ static void test_program_passes__strings_leave_classifiers(void **state) {
     free_model(&m);
 }
 
-static void test_program_passes__known_shapes_fold_to_constants(void **state) {
-    (void)state;
+TEST(test_program_passes__known_shapes_fold_to_constants) {
     model m;
     load_model("tests/models/bert_mini", &m);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Shape), 0);
@@ -192,8 +181,7 @@ static void test_program_passes__known_shapes_fold_to_constants(void **state) {
 
 // Between x (f32) and y stand a Cast and a CastLike to f32, which go, and one to f64 and back,
 // which stay.
-static void test_program_passes__casts_to_the_same_type_go(void **state) {
-    (void)state;
+TEST(test_program_passes__casts_to_the_same_type_go) {
     rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
     x.symbol[0] = "n";
     static const struct {
@@ -330,8 +318,7 @@ static rondo_program *build_tanh_gelu(bool is_power, float share, const char *la
     return program;
 }
 
-static void test_program_passes__tanh_gelu_where_it_is_one(void **state) {
-    (void)state;
+TEST(test_program_passes__tanh_gelu_where_it_is_one) {
     static const struct {
         bool is_power;
         float share;
@@ -360,8 +347,7 @@ static void test_program_passes__tanh_gelu_where_it_is_one(void **state) {
     }
 }
 
-static void test_program_passes__norms_before_convolutions_are_element_wise(void **state) {
-    (void)state;
+TEST(test_program_passes__norms_before_convolutions_are_element_wise) {
     // What is not finite stays as it is: (x - mean) * inf is not x * inf - mean * inf.
     static const struct {
         rondo_dtype dtype;
@@ -397,8 +383,7 @@ static void test_program_passes__norms_before_convolutions_are_element_wise(void
 }
 
 // y = reshape(x w) + z; `also` is an output, too.
-static void test_program_passes__products_take_residuals_through_reshapes(void **state) {
-    (void)state;
+TEST(test_program_passes__products_take_residuals_through_reshapes) {
     static const struct {
         const char *op;
         const char *inputs[2];
@@ -503,8 +488,7 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
     return program;
 }
 
-static void test_program_passes__attention_where_it_is_one(void **state) {
-    (void)state;
+TEST(test_program_passes__attention_where_it_is_one) {
     static const struct {
         rondo_shape mask;
         int64_t axis;
@@ -538,8 +522,7 @@ static void test_program_passes__attention_where_it_is_one(void **state) {
 }
 
 // y = conv(concat(resize(a), resize(b))), a and b the halves of conv(x): all in NHWC.
-static void test_program_passes__splits_and_resizes_keep_nhwc(void **state) {
-    (void)state;
+TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
     const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
     static const struct {
         const char *op;
@@ -602,8 +585,7 @@ static void test_program_passes__splits_and_resizes_keep_nhwc(void **state) {
 }
 
 // A block as in ConvNeXt, whose middle the model itself has in NHWC: its Transposes go.
-static void test_program_passes__transposes_of_the_models_own_keep_nhwc(void **state) {
-    (void)state;
+TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
     int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
     const rondo_attribute perms[2] = {
         {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_nhwc, .count = 4},
@@ -655,8 +637,7 @@ static void test_program_passes__transposes_of_the_models_own_keep_nhwc(void **s
 }
 
 // Blocks of ConvNeXt: convolution, normalisation, two products, the second with the sum.
-static void test_program_passes__convnext_is_four_ops_a_block(void **state) {
-    (void)state;
+TEST(test_program_passes__convnext_is_four_ops_a_block) {
     enum { BLOCKS = 4 };
     model m;
     load_model("tests/models/convnext_mini", &m);
@@ -728,8 +709,7 @@ static rondo_program *build_transposed(const transposed_case *of) {
     return program;
 }
 
-static void test_program_passes__transposed_convolutions_split(void **state) {
-    (void)state;
+TEST(test_program_passes__transposed_convolutions_split) {
     static const transposed_case rows[] = {
         {{2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}, {1, 1}, 1, true},
         {{4, 4}, {2, 2}, {1, 1, 1, 1}, {0, 0}, {1, 1}, 1, true},

@@ -1,14 +1,9 @@
 // Patterns that exporters write out in small ops become one op each, and what only looks like one
 // does not.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "support/cases/program_lines.h"
+#include "support/test.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 
@@ -16,8 +11,7 @@
 
 #define MASKED "input x f32 2,3,5 empty", "value zero f32 0", "Softmax axis=-1 x > s", "IsNaN s > n"
 
-static void test_program_patterns__masked_softmax(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_softmax) {
     static const program_row rows[] = {
         // as torch 2.15 writes attention with a mask
         {{MASKED, "Where n zero s > y", "output y"}, "rondo.Softmax"},
@@ -42,8 +36,7 @@ static void test_program_patterns__masked_softmax(void **state) {
 }
 
 // On a GPU the products around it are taken in, too.
-static void test_program_patterns__masked_attention(void **state) {
-    (void)state;
+TEST(test_program_patterns__masked_attention) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
 #define SCORED                                                                                  \
@@ -63,8 +56,7 @@ static void test_program_patterns__masked_attention(void **state) {
 }
 
 // Keys and values that several heads share are read where they lie.
-static void test_program_patterns__shared_keys(void **state) {
-    (void)state;
+TEST(test_program_patterns__shared_keys) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
 #define SHARED(batch, rows)                                                                        \
@@ -105,8 +97,7 @@ static void test_program_patterns__shared_keys(void **state) {
         "value e f32 0.00001", "list last -1,", "Pow x two > p", "ReduceMean p last > m", \
         "Add m e > a"
 
-static void test_program_patterns__rms_norm(void **state) {
-    (void)state;
+TEST(test_program_patterns__rms_norm) {
     static const program_row rows[] = {
         // as torch, keras and others write it
         {{MEAN, "Sqrt a > s", "Reciprocal s > r", "Mul x r > n", "Mul w n > y", "output y"},
@@ -169,8 +160,7 @@ static void test_program_patterns__rms_norm(void **state) {
         "DequantizeLinear w ws wz > wf", "DequantizeLinear b bs bz > bf"
 #define OF_CONV BYTES, "Conv pads=1,1,1,1 xf wf bf > c"
 
-static void test_program_patterns__quantised_convolutions(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_convolutions) {
     static const program_row rows[] = {
         {{OF_CONV, "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
         {{BYTES, "Conv xf wf > c", "QuantizeLinear c ys yz > y", "output y"}, "QLinearConv"},
@@ -213,8 +203,7 @@ static void test_program_patterns__quantised_convolutions(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_products(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_products) {
 #define PRODUCT                                                                              \
     "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
         "value xz u8 117", "value ws f32 0.01", "value wz i8 3", "value ys f32 0.2",         \
@@ -238,8 +227,7 @@ static void test_program_patterns__quantised_products(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
-static void test_program_patterns__quantised_moves(void **state) {
-    (void)state;
+TEST(test_program_patterns__quantised_moves) {
 #define MOVED                                                                      \
     "input x u8 2,6", "input z u8 2,6", "value s f32 0.02", "value t f32 0.02 1",  \
         "value zero u8 117", "value other u8 9", "DequantizeLinear x s zero > xf", \
@@ -268,8 +256,7 @@ static void test_program_patterns__quantised_moves(void **state) {
 #define FOUR_BITS "input x f32 2,5,64", "const w i4 64,7", "const s f32 2,7", "const z i4 2,7"
 #define TURNED "input x f32 3,40", "const w u4 7,40", "const s f32 7,3", "const z u4 7,3"
 
-static void test_program_patterns__products_of_few_bits(void **state) {
-    (void)state;
+TEST(test_program_patterns__products_of_few_bits) {
     static const program_row rows[] = {
         {{FOUR_BITS, "DequantizeLinear axis=0 block_size=32 w s > f", "MatMul x f > y", "output y"},
          "~com.microsoft.MatMulNBits"},
@@ -322,13 +309,69 @@ static void test_program_patterns__products_of_few_bits(void **state) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+// ---- rotary positions -------------------------------------------------------------------------
+
+#define ANGLES(shape)                                                                           \
+    "input x f32 2,3,5,8", "input a f32 " shape, "list zero 0,", "list half 4,", "list end 8,", \
+        "list last 3,", "Concat axis=-1 a a > t", "Cos t > c", "Sin t > s"
+#define HALVES "Slice x zero half last > first", "Slice x half end last > second"
+#define TURN "Neg second > n", "Concat axis=3 n first > r"
+#define SUM "Mul x c > xc", "Mul r s > rs", "Add xc rs > y", "output y"
+
+// Computed halves are cut out of the tables; the angles of one batch serve all.
+static void test_program_patterns__rotary(void **state) {
+    (void)state;
+    static const rondo__pass_options plain = {0};
+    static const program_row rows[] = {
+        {{ANGLES("2,1,5,4"), HALVES, TURN, SUM},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{ANGLES("1,1,5,4"), HALVES, TURN, "Mul c x > xc", "Mul s r > rs", "Add rs xc > y",
+          "output y"},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{ANGLES("1,5,4"), "Split axis=-1 x > first second", TURN, SUM},
+         "~Concat Cos Sin Slice Reshape Slice Reshape RotaryEmbedding"},
+        {{"input x f32 2,3,5,8", "value c f32 0.5 5,8", "value s f32 0.7 5,8", "list zero 0,",
+          "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},
+         "~RotaryEmbedding"},
+        // halves that differ, or the same ones twice; no sign; tables for each head
+        {{"input x f32 2,3,5,8", "const c f32 5,8", "const s f32 5,8", "list zero 0,",
+          "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},
+         "Slice Slice Neg Concat Mul Mul Add"},
+        {{ANGLES("2,1,5,4"), "Slice x half end last > second", "Neg second > n",
+          "Concat axis=3 n second > r", SUM},
+         "Concat Cos Sin Slice Neg Concat Mul Mul Add"},
+        {{ANGLES("2,1,5,4"), HALVES, "Concat axis=3 second first > r", SUM},
+         "Concat Cos Sin Slice Slice Concat Mul Mul Add"},
+        {{ANGLES("2,3,5,4"), HALVES, TURN, SUM},
+         "Concat Cos Sin Slice Slice Neg Concat Mul Mul Add"},
+    };
+    program_rows_check(rows, COUNT(rows), &plain);
+}
+
+// ---- gates ------------------------------------------------------------------------------------
+
+// SwiGLU in small ops: the gate's product ends with the activation.
+static void test_program_patterns__gates(void **state) {
+    (void)state;
+    static const rondo__pass_options all = {.fuse_matmul = true, .fuse_elementwise = true};
+#define GATE                                                                       \
+    "input x f32 2,5,8", "const g f32 8,12", "const u f32 8,12", "MatMul x g > a", \
+        "MatMul x u > b", "Sigmoid a > s"
+    static const program_row rows[] = {
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul s a > w", "Mul b w > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATE, "Mul a s > w", "Mul w b > y", "output y", "output s"},
+         "~rondo.MatMul rondo.MatMul Sigmoid rondo.Elementwise"},
+    };
+    program_rows_check(rows, COUNT(rows), &all);
+}
+
 // ---- Einsum -----------------------------------------------------------------------------------
 
 #define EINSUM(a, b, equation) \
     { "input a f32 " a, "input b f32 " b, "Einsum equation=" equation " a b > y", "output y" }
 
-static void test_program_patterns__einsum(void **state) {
-    (void)state;
+TEST(test_program_patterns__einsum) {
     static const rondo__pass_options products = {.fuse_matmul = true};
     static const program_row rows[] = {
         {EINSUM("2,3,4", "2,4,5", "bij,bjk->bik"), "~rondo.MatMul"},
@@ -370,6 +413,8 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__quantised_products),
         cmocka_unit_test(test_program_patterns__quantised_moves),
         cmocka_unit_test(test_program_patterns__products_of_few_bits),
+        cmocka_unit_test(test_program_patterns__rotary),
+        cmocka_unit_test(test_program_patterns__gates),
         cmocka_unit_test(test_program_patterns__einsum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,15 +2,9 @@
 // results stay, over fixed and over random windows.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "op/image/window.h"
 #include "program/edit.h"
@@ -20,6 +14,7 @@
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -294,8 +289,7 @@ static void expect_ints(const rondo__op *op, const char *name, const int64_t *ex
 // ---- the tests --------------------------------------------------------------------------------
 
 // Windows of known networks, and what they become.
-static void test_program_space_to_depth__forms(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__forms) {
     static const struct {
         int64_t channels, image, kernel, stride, pad_begin, pad_end;
         int64_t block, before, extent, deep, taps, conv_stride;
@@ -350,8 +344,7 @@ static void test_program_space_to_depth__forms(void **state) {
 
 // What may stand around it. `blocks`: how many, `casts` and `moves`: element-wise ops and
 // Transposes fewer than without the pass.
-static void test_program_space_to_depth__neighbours(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__neighbours) {
     static const struct {
         uint32_t around;
         size_t blocks, casts, moves;
@@ -407,8 +400,7 @@ static void test_program_space_to_depth__neighbours(void **state) {
 }
 
 // What has enough channels, groups or f32 is left alone.
-static void test_program_space_to_depth__others(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__others) {
     static const int64_t channels[] = {8, 16, 17, 20, 24};
     stem of = {.batch = 1,
                .image = {9, 8},
@@ -446,8 +438,7 @@ static void test_program_space_to_depth__others(void **state) {
 }
 
 // Where neither a cast nor a move of data goes, there must be enough to do.
-static void test_program_space_to_depth__one_launch_more(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__one_launch_more) {
     static const struct {
         int64_t filters;
         size_t count;
@@ -477,8 +468,7 @@ static void test_program_space_to_depth__one_launch_more(void **state) {
 }
 
 // The marks of the convolution hold for both ops; one with a place of its own stays as it is.
-static void test_program_space_to_depth__places(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__places) {
     static const struct {
         const char *place;
         uint8_t mark;
@@ -543,8 +533,7 @@ static stem draw_stem(void) {
     return of;
 }
 
-static void test_program_space_to_depth__random_windows(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__random_windows) {
     enum { ROUND_COUNT = 400 };
     size_t block_count = 0, aligned_count = 0;
     for (size_t round = 0; round < ROUND_COUNT; ++round) {
@@ -572,8 +561,7 @@ static void test_program_space_to_depth__random_windows(void **state) {
 
 // A NaN reaches all that it reached before; beyond, at most what one tap more would see. Numbers,
 // however large, reach nothing else.
-static void test_program_space_to_depth__not_finite(void **state) {
-    (void)state;
+TEST(test_program_space_to_depth__not_finite) {
     enum { SIZE = 16, OUT = 8 };
     static const float values[] = {NAN, INFINITY, 3e38f};
     const stem of = {.batch = 1,

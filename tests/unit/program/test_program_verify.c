@@ -1,17 +1,12 @@
 // Ordering and checking of programs.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/memory.h"
 #include "program/program.h"
+#include "support/test.h"
 
 static rondo_program *create(void) {
     rondo_program *program = NULL;
@@ -37,8 +32,7 @@ static void assert_message_has(const char *part) {
     }
 }
 
-static void test_program_verify__keeps_a_right_order(void **state) {
-    (void)state;
+TEST(test_program_verify__keeps_a_right_order) {
     rondo_program *program = create();
     int32_t x = add_value(program, "x");
     int32_t a = add_value(program, "a");
@@ -56,8 +50,7 @@ static void test_program_verify__keeps_a_right_order(void **state) {
 }
 
 // A chain of 100 000 nodes in reversed order: neither recursion nor quadratic work.
-static void test_program_verify__sorts_a_long_reversed_chain(void **state) {
-    (void)state;
+TEST(test_program_verify__sorts_a_long_reversed_chain) {
     enum { COUNT = 100000 };
     rondo_program *program = create();
     int32_t *values = calloc(COUNT + 1, sizeof(*values));
@@ -79,8 +72,7 @@ static void test_program_verify__sorts_a_long_reversed_chain(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__names_a_node_on_a_cycle(void **state) {
-    (void)state;
+TEST(test_program_verify__names_a_node_on_a_cycle) {
     rondo_program *program = create();
     int32_t x = add_value(program, "x");
     int32_t a = add_value(program, "a");
@@ -96,8 +88,7 @@ static void test_program_verify__names_a_node_on_a_cycle(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__refuses_two_makers(void **state) {
-    (void)state;
+TEST(test_program_verify__refuses_two_makers) {
     rondo_program *program = create();
     int32_t x = add_value(program, "x");
     int32_t a = add_value(program, "a");
@@ -110,8 +101,7 @@ static void test_program_verify__refuses_two_makers(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__refuses_an_input_made_by_a_node(void **state) {
-    (void)state;
+TEST(test_program_verify__refuses_an_input_made_by_a_node) {
     rondo_program *program = create();
     int32_t x = add_value(program, "x");
     assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
@@ -120,8 +110,7 @@ static void test_program_verify__refuses_an_input_made_by_a_node(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__names_what_nobody_makes(void **state) {
-    (void)state;
+TEST(test_program_verify__names_what_nobody_makes) {
     rondo_program *program = create();
     int32_t x = add_value(program, "orphan");
     int32_t a = add_value(program, "a");
@@ -180,8 +169,7 @@ static rondo_program *wrap_in_if(rondo_program *body, rondo_dtype other) {
     return program;
 }
 
-static void test_program_verify__branches_fit_each_other(void **state) {
-    (void)state;
+TEST(test_program_verify__branches_fit_each_other) {
     rondo_program *program = wrap_in_if(make_leaf(RONDO_DTYPE_F32), RONDO_DTYPE_F32);
     assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
     rondo_program_destroy(program);
@@ -204,8 +192,7 @@ static void test_program_verify__branches_fit_each_other(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__limits_nesting(void **state) {
-    (void)state;
+TEST(test_program_verify__limits_nesting) {
     rondo_program *program = make_leaf(RONDO_DTYPE_F32);
     for (int i = 0; i < RONDO__BODY_DEPTH_MAX; ++i) {
         program = wrap_in_if(program, RONDO_DTYPE_F32);
@@ -217,8 +204,7 @@ static void test_program_verify__limits_nesting(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_verify__checks_captured_counts(void **state) {
-    (void)state;
+TEST(test_program_verify__checks_captured_counts) {
     rondo_program *body = make_leaf(RONDO_DTYPE_F32);
     int32_t captured = add_value(body, "outside");
     assert_int_equal(rondo__program_add_captured(body, captured), RONDO_STATUS_OK);

@@ -1,17 +1,12 @@
 // What strides can tell of chains of moves: each row's view must show, element for element, what
 // the moves compute.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "program/shapes/specialise.h"
 #include "program/view.h"
 #include "support/cases/interpret.h"
+#include "support/test.h"
 
 enum { MOVES_MAX = 6, LIST_MAX = 6 };
 
@@ -183,8 +178,7 @@ static float find_element(const rondo__view *view, const float *base, int64_t e)
     return base[at] * view->factor;
 }
 
-static void test_program_view__shows_what_moves_compute(void **state) {
-    (void)state;
+TEST(test_program_view__shows_what_moves_compute) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const row *r = &rows[i];
         int32_t moves = 0;
@@ -218,8 +212,7 @@ static void test_program_view__shows_what_moves_compute(void **state) {
     }
 }
 
-static void test_program_view__factors_only_where_asked(void **state) {
-    (void)state;
+TEST(test_program_view__factors_only_where_asked) {
     const row scaled = {"", {2, {4, 6}}, {{"Mul", 2, {3, 0}}, {"Transpose", 2, {1, 0}}}, 1};
     rondo_program *program = make_program(&scaled);
     const rondo__node *last = &program->nodes[program->values[program->outputs[0]].producer];
@@ -230,8 +223,7 @@ static void test_program_view__factors_only_where_asked(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_program_view__whole_or_not(void **state) {
-    (void)state;
+TEST(test_program_view__whole_or_not) {
     static const struct {
         row moves;
         bool is_whole;

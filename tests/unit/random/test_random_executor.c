@@ -1,20 +1,15 @@
 // Programs that draw random numbers, on the host device and, where there is one, on a GPU: each run
 // draws anew, eager and replayed runs draw the same, and kernels agree with the references.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
-#include <math.h>
 
 #include "program/edit.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };
 
@@ -153,8 +148,7 @@ static rondo_executor *make_executor(rondo_program *program, rondo_device *devic
 
 // ---- cases ------------------------------------------------------------------------------------
 
-static void test_random_executor__replays_draw_what_eager_runs_draw(void **state) {
-    (void)state;
+TEST(test_random_executor__replays_draw_what_eager_runs_draw) {
     rondo_device *device = open_device();
     rondo_program *program = make_program();
     rondo_executor *eager = make_executor(program, device, RONDO_GRAPHS_OFF, true);
@@ -192,8 +186,7 @@ static void test_random_executor__replays_draw_what_eager_runs_draw(void **state
     rondo_device_release(device);
 }
 
-static void test_random_executor__results_are_what_the_ops_mean(void **state) {
-    (void)state;
+TEST(test_random_executor__results_are_what_the_ops_mean) {
     rondo_device *device = open_device();
     rondo_program *program = make_program();
     rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
@@ -255,8 +248,7 @@ static void test_random_executor__results_are_what_the_ops_mean(void **state) {
 
 // Every random op of one input alone, run by run: the references, started where the executor's
 // generator stands, draw the same.
-static void test_random_executor__kernels_agree_with_the_references(void **state) {
-    (void)state;
+TEST(test_random_executor__kernels_agree_with_the_references) {
     static const char *const ops[] = {"RandomNormalLike", "RandomUniformLike", "Bernoulli"};
     rondo_device *device = open_device();
     static float x[COUNT];
@@ -311,8 +303,7 @@ static void test_random_executor__kernels_agree_with_the_references(void **state
 }
 
 // Training as an input: a plan for each value of it, and numbers that go on from plan to plan.
-static void test_random_executor__training_can_be_an_input(void **state) {
-    (void)state;
+TEST(test_random_executor__training_can_be_an_input) {
     rondo_device *device = open_device();
     rondo_program *program;
     const float ratio_value = 0.5f;

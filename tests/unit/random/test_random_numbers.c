@@ -1,14 +1,9 @@
 // Random numbers apart from generators: the words against the paper's known answers, the numbers
 // against the C library, and every instruction set against the others.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <math.h>
 
 #include "random/cu/philox.cuh"
@@ -16,6 +11,7 @@
 #include "random/random_loops.h"
 #include "rondo/random.h"
 #include "rondo/tensor.h"
+#include "support/test.h"
 
 // Random123's kat_vectors, philox4x32 10: counter, key, result.
 static const uint32_t known_answers[][10] = {
@@ -26,8 +22,7 @@ static const uint32_t known_answers[][10] = {
      0x5001e420, 0x24126ea1},
 };
 
-static void test_random_numbers__words_are_the_known_answers(void **state) {
-    (void)state;
+TEST(test_random_numbers__words_are_the_known_answers) {
     for (size_t i = 0; i < sizeof known_answers / sizeof *known_answers; ++i) {
         const uint32_t *known = known_answers[i];
         uint32_t words[4];
@@ -70,8 +65,7 @@ static size_t list_loops(loops_entry *out) {
     return count;
 }
 
-static void test_random_numbers__all_instruction_sets_agree(void **state) {
-    (void)state;
+TEST(test_random_numbers__all_instruction_sets_agree) {
     loops_entry entries[3];
     const size_t count = list_loops(entries);
     // The offset carries into the counter's high word within the run.
@@ -130,8 +124,7 @@ static void test_random_numbers__all_instruction_sets_agree(void **state) {
 
 // ---- accuracy ---------------------------------------------------------------------------------
 
-static void test_random_numbers__normals_are_those_of_the_formula(void **state) {
-    (void)state;
+TEST(test_random_numbers__normals_are_those_of_the_formula) {
     double worst_f32 = 0;
     double worst_f64 = 0;
     for (uint64_t i = 0; i < 200000; ++i) {
@@ -165,8 +158,7 @@ static void test_random_numbers__normals_are_those_of_the_formula(void **state) 
     assert_true(worst_f64 < 1e-14);
 }
 
-static void test_random_numbers__halves_round_as_the_tensors_do(void **state) {
-    (void)state;
+TEST(test_random_numbers__halves_round_as_the_tensors_do) {
     for (uint32_t bits = 0; bits < 0x10000; ++bits) {
         const bool is_nan = (bits & 0x7fff) > 0x7c00;
         const float value = rondo_f16_value((uint16_t)bits);
@@ -193,8 +185,7 @@ static void test_random_numbers__halves_round_as_the_tensors_do(void **state) {
     assert_int_equal(rondo_bf16_bits(rondo_bits_to_f32(0x7fc00001)), 0x7fff);
 }
 
-static void test_random_numbers__thresholds_are_exact(void **state) {
-    (void)state;
+TEST(test_random_numbers__thresholds_are_exact) {
     assert_int_equal(rondo_threshold_f64(0.0), 0);
     assert_int_equal(rondo_threshold_f64(1.0), UINT64_C(1) << 32);
     assert_int_equal(rondo_threshold_f64(0.5), UINT64_C(1) << 31);

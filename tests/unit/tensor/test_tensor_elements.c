@@ -1,16 +1,11 @@
 // Tensors of strings, sequences and optionals: who owns what, copies, and what is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rondo/dlpack.h"
 #include "support/expect_ok.h"
+#include "support/test.h"
 #include "tensor/elements.h"
 
 static const rondo_shape pair = {.rank = 1, .extent = {2}};
@@ -19,8 +14,7 @@ static const rondo_string *get_strings(const rondo_tensor *tensor) {
     return tensor->data;
 }
 
-static void test_tensor_elements__strings_are_copied(void **state) {
-    (void)state;
+TEST(test_tensor_elements__strings_are_copied) {
     char text[] = "good";
     const rondo_string words[] = {{text, 4}, {"a\0b", 3}};
     rondo_tensor tensor;
@@ -46,8 +40,7 @@ static void test_tensor_elements__strings_are_copied(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_tensor_elements__strings_may_be_borrowed(void **state) {
-    (void)state;
+TEST(test_tensor_elements__strings_may_be_borrowed) {
     rondo_string words[] = {{"one", 3}, {NULL, 0}};
     const rondo_tensor borrowed = {.dtype = RONDO_DTYPE_STRING, .shape = pair, .data = words};
     rondo_tensor kept;
@@ -66,8 +59,7 @@ static void test_tensor_elements__strings_may_be_borrowed(void **state) {
     rondo_tensor_deinit(&kept);
 }
 
-static void test_tensor_elements__sequences_share_their_items(void **state) {
-    (void)state;
+TEST(test_tensor_elements__sequences_share_their_items) {
     rondo_tensor items[2];
     rondo_tensor sequence;
     rondo_tensor optional;
@@ -106,8 +98,7 @@ static void expect_invalid(rondo_status status, const char *part) {
     }
 }
 
-static void test_tensor_elements__nonsense_is_refused(void **state) {
-    (void)state;
+TEST(test_tensor_elements__nonsense_is_refused) {
     const rondo_string nowhere[] = {{"a", 1}, {NULL, 3}};
     const rondo_shape negative = {.rank = 1, .extent = {-1}};
     rondo_tensor tensor;
@@ -144,8 +135,7 @@ static bool fail_now(void *user_data) {
     return (*left)-- == 0;
 }
 
-static void test_tensor_elements__copies_fail_cleanly(void **state) {
-    (void)state;
+TEST(test_tensor_elements__copies_fail_cleanly) {
     const rondo_string words[] = {{"a", 1}, {"b", 1}};
     rondo_tensor items[2];
     rondo_tensor sequence;

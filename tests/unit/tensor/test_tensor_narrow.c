@@ -4,15 +4,10 @@
 // to_float8e8m0 where the rules are ONNX's), as one hash for each list.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "tensor/narrow.h"
 
 static const uint64_t hash_seed = UINT64_C(0xcbf29ce484222325);
@@ -39,8 +34,7 @@ static float get_half(rondo_dtype dtype, uint32_t i) {
     return dtype == RONDO_DTYPE_F16 ? rondo_f16_to_float((uint16_t)i) : value;
 }
 
-static void test_tensor_narrow__codes_to_floats(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__codes_to_floats) {
     static const struct {
         rondo_dtype dtype;
         uint32_t count;
@@ -77,8 +71,7 @@ static void test_tensor_narrow__codes_to_floats(void **state) {
     }
 }
 
-static void test_tensor_narrow__floats_to_codes(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__floats_to_codes) {
     static const struct {
         rondo_dtype dtype, from;
         uint64_t saturated, unbounded;
@@ -124,8 +117,7 @@ static void test_tensor_narrow__floats_to_codes(void **state) {
     }
 }
 
-static void test_tensor_narrow__nan(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__nan) {
     static const struct {
         rondo_dtype dtype;
         uint8_t positive, negative;
@@ -151,8 +143,7 @@ static void test_tensor_narrow__nan(void **state) {
 }
 
 // Of all normal numbers; what lies below them the reference rounds too high.
-static void test_tensor_narrow__powers_of_two(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__powers_of_two) {
     static const struct {
         rondo__narrow_rounding rounding;
         rondo_dtype from;
@@ -199,8 +190,7 @@ static void test_tensor_narrow__powers_of_two(void **state) {
     assert_int_equal(rondo__narrow_encode(RONDO_DTYPE_F8E8M0, ldexpf(1.5f, -127), &nearest), 1);
 }
 
-static void test_tensor_narrow__integers_wrap(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__integers_wrap) {
     static const struct {
         rondo_dtype dtype;
         uint64_t hash;
@@ -222,8 +212,7 @@ static void test_tensor_narrow__integers_wrap(void **state) {
     }
 }
 
-static void test_tensor_narrow__packing(void **state) {
-    (void)state;
+TEST(test_tensor_narrow__packing) {
     static const uint8_t elements[5] = {0x1, 0xf2, 0x3, 0x4, 0x5};
     static const uint8_t fours[3] = {0x21, 0x43, 0x05}, twos[2] = {0x39, 0x01};
     uint8_t packed[3], unpacked[5];

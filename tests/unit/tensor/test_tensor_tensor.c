@@ -1,22 +1,16 @@
 // Element types, shapes, half precision, tensors and the storages behind them.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "base/memory.h"
+#include "support/test.h"
 #include "tensor/storage.h"
 
-static void test_tensor_tensor__dtype_table(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__dtype_table) {
     assert_int_equal(rondo_dtype_get_bytes(RONDO_DTYPE_F32), 4);
     assert_int_equal(rondo_dtype_get_bytes(RONDO_DTYPE_BOOL), 1);
     assert_int_equal(rondo_dtype_get_bytes(RONDO_DTYPE_NONE), 0);
@@ -25,8 +19,7 @@ static void test_tensor_tensor__dtype_table(void **state) {
     assert_string_equal(rondo_dtype_get_name((rondo_dtype)-3), "none");
 }
 
-static void test_tensor_tensor__counts_and_overflow(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__counts_and_overflow) {
     rondo_shape scalar = {0};
     rondo_shape plain = {.rank = 3, .extent = {2, 3, 4}};
     rondo_shape empty = {.rank = 2, .extent = {0, 5}};
@@ -52,8 +45,7 @@ static void test_tensor_tensor__counts_and_overflow(void **state) {
     assert_int_equal(rondo_tensor_get_bytes(&broken), 0);
 }
 
-static void test_tensor_tensor__shape_text(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__shape_text) {
     char buffer[32];
     char small[6];
     rondo_shape plain = {.rank = 3, .extent = {2, -1, 40}};
@@ -67,8 +59,7 @@ static void test_tensor_tensor__shape_text(void **state) {
     assert_false(rondo_shape_is_equal(&plain, &scalar));
 }
 
-static void test_tensor_tensor__bytes_live_as_long_as_the_last_share(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__bytes_live_as_long_as_the_last_share) {
     rondo_tensor first = {.shape = {.rank = 2, .extent = {3, 5, 99}}};
     // The shape may lie in the tensor that is filled; extents beyond the rank are cleared.
     assert_int_equal(rondo_tensor_init(RONDO_DTYPE_I64, &first.shape, &first), RONDO_STATUS_OK);
@@ -99,8 +90,7 @@ static bool fail_always(void *user_data) {
     return true;
 }
 
-static void test_tensor_tensor__foreign_bytes_are_given_back_once(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__foreign_bytes_are_given_back_once) {
     float numbers[6] = {1, 2, 3, 4, 5, 6};
     int released = 0;
     rondo_storage *storage;
@@ -127,8 +117,7 @@ static void test_tensor_tensor__foreign_bytes_are_given_back_once(void **state) 
     assert_null(a.storage);
 }
 
-static void test_tensor_tensor__every_half_survives_the_round_trip(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__every_half_survives_the_round_trip) {
     for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
         float value = rondo_f16_to_float((uint16_t)bits);
         uint16_t back = rondo_f16_from_float(value);
@@ -142,8 +131,7 @@ static void test_tensor_tensor__every_half_survives_the_round_trip(void **state)
     }
 }
 
-static void test_tensor_tensor__half_rounds_to_nearest_even(void **state) {
-    (void)state;
+TEST(test_tensor_tensor__half_rounds_to_nearest_even) {
     assert_int_equal(rondo_f16_from_float(1.0f), 0x3c00);
     assert_int_equal(rondo_f16_from_float(-2.0f), 0xc000);
     assert_int_equal(rondo_f16_from_float(65504.0f), 0x7bff);

@@ -2,17 +2,12 @@
 // was dropped, at kinks, computed once more, and of programs that are read back.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { COUNT = 6 };
 
@@ -112,8 +107,7 @@ static void check_both_signs(rondo_builder *b, const rondo_gradient_options *opt
 
 // ---- control flow -------------------------------------------------------------------------------
 
-static void branches(void **state) {
-    (void)state;
+TEST(branches) {
     const double zero = 0.0;
     const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
     const rondo_builder_node_options scalar = {
@@ -150,8 +144,7 @@ static void branches(void **state) {
 }
 
 // x = sin(x) * w + x, five times; y: that, and all the sines.
-static void turns(void **state) {
-    (void)state;
+TEST(turns) {
     const int64_t count = 5;
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     rondo_builder *body;
@@ -187,8 +180,7 @@ static void turns(void **state) {
 }
 
 // A running product over the elements of x.
-static void scans(void **state) {
-    (void)state;
+TEST(scans) {
     const double one = 1.0;
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     rondo_builder *body;
@@ -218,8 +210,7 @@ static void scans(void **state) {
 // ---- what is special ----------------------------------------------------------------------------
 
 // y is x where x was kept, doubled; dx says the same of the same draw.
-static void drops_what_it_dropped(void **state) {
-    (void)state;
+TEST(drops_what_it_dropped) {
     for (int trains = 0; trains < 2; ++trains) {
         world w;
         double x[COUNT] = {1, 2, 3, 4, 5, 6};
@@ -280,8 +271,7 @@ static rondo_status cube_gradient(void *data, const rondo_gradient_node *node,
     return RONDO_STATUS_OK;
 }
 
-static void ops_of_users(void **state) {
-    (void)state;
+TEST(ops_of_users) {
     static bool is_registered;
     static double three = 3.0;
     const rondo_op_definition cube = {.struct_size = sizeof cube,
@@ -315,8 +305,7 @@ static void ops_of_users(void **state) {
     check_both_signs(b, NULL);
 }
 
-static void computed_once_more(void **state) {
-    (void)state;
+TEST(computed_once_more) {
     const rondo_gradient_options options = {.struct_size = sizeof options,
                                             .recompute = (const char *const[]){"Sin", "Exp*"},
                                             .recompute_count = 2};
@@ -329,8 +318,7 @@ static void computed_once_more(void **state) {
 }
 
 // d/dx at points where there is more than one answer: PyTorch 2.15's.
-static void kinks(void **state) {
-    (void)state;
+TEST(kinks) {
     static const struct {
         const char *op;
         double x[COUNT], dx[COUNT];
@@ -364,8 +352,7 @@ static void kinks(void **state) {
 }
 
 // A finished program goes on as a builder; the second gradient is of the first.
-static void of_what_is_read_back(void **state) {
-    (void)state;
+TEST(of_what_is_read_back) {
     double x[COUNT] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.6};
     double ddx[COUNT];
     rondo_program *first;

@@ -1,17 +1,13 @@
 // Training in half precision: weights, states and scales of a program that an executor computes in
-// f16 are those of f32.
+// f16 are those of f32. And what becomes of many variables in one op.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { COUNT = 32, STEPS = 24 };
 
@@ -82,8 +78,7 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, float *w
 }
 
 // Each step is far below what f16 resolves beside the weight, and the scale is beyond its range.
-static void small_steps_add_up(void **state) {
-    (void)state;
+TEST(small_steps_add_up) {
     const rondo_minimize_options cases[] = {
         {.struct_size = sizeof *cases, .learning_rate = 1e-5},
         {.struct_size = sizeof *cases, .learning_rate = 1e-6, .momentum = 0.9},
@@ -104,9 +99,134 @@ static void small_steps_add_up(void **state) {
     }
 }
 
+// ---- one op for many variables ---------------------------------------------------------------
+
+enum { WEIGHTS = 9, LONGEST = 2050 };
+static const int64_t lengths[WEIGHTS] = {2, 3, 4, 5, 64, 1023, 1024, 1025, LONGEST};
+
+static const char *name_weight(int i) {
+    static const char *const names[WEIGHTS] = {"w0", "w1", "w2", "w3", "w4",
+                                               "w5", "w6", "w7", "w8"};
+    return names[i];
+}
+
+static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
+                     const char *out) {
+    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
+                              (const char *[]){out}, 1, NULL));
+}
+
+// loss = factor * the sum of the means of exp(w)
+static rondo_builder *begin_many(void) {
+    static float values[LONGEST];
+    static char names[WEIGHTS][3][8];
+    rondo_builder *b;
+    const char *sum = "factor";
+    const rondo_port factor = {
+        .struct_size = sizeof factor, .name = "factor", .dtype = RONDO_DTYPE_F32};
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &factor));
+    for (int i = 0; i < WEIGHTS; ++i) {
+        for (int64_t k = 0; k < lengths[i]; ++k) {
+            values[k] = 0.5f - (float)((k * 37 + i) % 101) / 101.0f;
+        }
+        const rondo_shape own = {1, {lengths[i]}};
+        OK(rondo_builder_add_constant(b, name_weight(i), RONDO_DTYPE_F32, &own, values));
+        for (int k = 0; k < 3; ++k) {
+            (void)snprintf(names[i][k], sizeof names[i][k], "%c%d", "ems"[k], i);
+        }
+        add_node(b, "Exp", name_weight(i), NULL, names[i][0]);
+        OK(rondo_builder_add_mean(b, names[i][0], names[i][1]));
+        add_node(b, i == 0 ? "Mul" : "Add", sum, names[i][1], names[i][2]);
+        sum = names[i][2];
+    }
+    add_node(b, "Mul", sum, "factor", "loss");
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    return b;
+}
+
+typedef struct found {
+    bool update, finite;
+} found;
+
+static bool look(void *data, const char *text, size_t bytes) {
+    found *f = data;
+    f->update = f->update || memmem(text, bytes, "rondo.Update", 12) != NULL;
+    f->finite = f->finite || memmem(text, bytes, "rondo.Finite", 12) != NULL;
+    return true;
+}
+
+static void train_many(const rondo_minimize_options *how, bool op_by_op, float *values,
+                       found *out_found) {
+    const rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = op_by_op};
+    const float factors[] = {1.0f, 0.5f, INFINITY, 2.0f, 0.25f, 1.0f};
+    rondo_builder *b = begin_many();
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    OK(rondo_builder_minimize(b, "loss", how));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(program, device, &options, &executor));
+    for (size_t step = 0; step < sizeof factors / sizeof *factors; ++step) {
+        float factor = factors[step];
+        const rondo_binding feed = {.name = "factor",
+                                    .tensor = {.dtype = RONDO_DTYPE_F32, .data = &factor}};
+        if (isfinite(factor) || how->scale_loss) {
+            OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
+        }
+    }
+    for (int i = 0; i < WEIGHTS; ++i) {
+        read_variable(executor, name_weight(i), values + (size_t)i * LONGEST);
+    }
+    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, look, out_found));
+    rondo_executor_destroy(executor);
+    rondo_device_release(device);
+    rondo_program_destroy(program);
+}
+
+// Many variables change in one op as by its ops one by one; a spoilt step changes none.
+static void updates_do_as_their_ops(void **state) {
+    (void)state;
+    static float values[2][WEIGHTS][LONGEST];
+    const rondo_minimize_options cases[] = {
+        {.struct_size = sizeof *cases, .learning_rate = 0.1, .scale_loss = true},
+        {.struct_size = sizeof *cases, .learning_rate = 0.1, .momentum = 0.9, .nesterov = true},
+        {.struct_size = sizeof *cases,
+         .optimizer = RONDO_OPTIMIZER_ADAM,
+         .learning_rate = 0.01,
+         .weight_decay = 0.1,
+         .clip_value = 0.5},
+        {.struct_size = sizeof *cases,
+         .optimizer = RONDO_OPTIMIZER_ADAMW,
+         .learning_rate = 0.01,
+         .weight_decay = 0.1,
+         .scale_loss = true,
+         .clip_norm = 0.5},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        found fused = {false, false};
+        found plain = {false, false};
+        memset(values, 0, sizeof values);
+        train_many(&cases[c], false, values[0][0], &fused);
+        train_many(&cases[c], true, values[1][0], &plain);
+        assert_true(fused.update && !plain.update);
+        assert_true(fused.finite == cases[c].scale_loss && !plain.finite);
+        for (int i = 0; i < WEIGHTS; ++i) {
+            for (int64_t k = 0; k < lengths[i]; ++k) {
+                const float have = values[0][i][k];
+                const float want = values[1][i][k];
+                assert_true(fabsf(have - want) <= 1e-6f * fabsf(want));
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_steps_add_up),
+        cmocka_unit_test(updates_do_as_their_ops),
     };
     return ON_DEVICES(tests);
 }

@@ -2,18 +2,13 @@
 // gradients against PyTorch's, replays against eager runs, what is skipped, and what is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "training/training_golden.h"
 
 enum { COUNT = 64, STEPS = 12 };
@@ -142,8 +137,7 @@ static int64_t count_steps(float have, unsigned want) {
     return left > right ? left - right : right - left;
 }
 
-static void optimizers_are_pytorchs(void **state) {
-    (void)state;
+TEST(optimizers_are_pytorchs) {
     for (size_t c = 0; c < sizeof optimizer_cases / sizeof *optimizer_cases; ++c) {
         world w;
         float values[COUNT];
@@ -170,8 +164,7 @@ static void optimizers_are_pytorchs(void **state) {
 
 // ---- the loss scale -----------------------------------------------------------------------------
 
-static void scale_is_gradscalers(void **state) {
-    (void)state;
+TEST(scale_is_gradscalers) {
     world w;
     float x[COUNT] = {0};
     float before[COUNT];
@@ -196,8 +189,7 @@ static void scale_is_gradscalers(void **state) {
     close_world(&w);
 }
 
-static void scale_has_patience_and_floor(void **state) {
-    (void)state;
+TEST(scale_has_patience_and_floor) {
     static const float wanted[] = {64, 64, 32, 16, 16, 16, 32, 32, 32, 16, 16, 16};
     static const bool is_bad[] = {true,  true, true, true, true, false,
                                   false, true, true, true, true, true};
@@ -224,8 +216,7 @@ static void scale_has_patience_and_floor(void **state) {
 
 // ---- micro-batches ------------------------------------------------------------------------------
 
-static void micro_batches_are_averaged(void **state) {
-    (void)state;
+TEST(micro_batches_are_averaged) {
     world w;
     float start[COUNT];
     float x[COUNT];
@@ -391,15 +382,13 @@ static void test_network(int64_t batch, const char *recompute) {
     close_world(&w);
 }
 
-static void network_is_pytorchs(void **state) {
-    (void)state;
+TEST(network_is_pytorchs) {
     test_network(3, NULL);
     test_network(-1, NULL);
     test_network(3, "*");
 }
 
-static void replays_are_eager_runs(void **state) {
-    (void)state;
+TEST(replays_are_eager_runs) {
     world worlds[2];
     float x[5 * 2 * 8 * 8];
     float values[2][256];
@@ -446,8 +435,7 @@ static void replays_are_eager_runs(void **state) {
 enum { ROWS = 50, COLUMNS = 3, LOOKED_UP = 5 };
 
 // loss = sum of the rows times 1, 2, 3: each time that a row is looked up it loses rate * those.
-static void rows_change_alone(void **state) {
-    (void)state;
+TEST(rows_change_alone) {
     for (int is_scaled = 0; is_scaled < 2; ++is_scaled) {
         static const rondo_shape shape = {2, {ROWS, COLUMNS}};
         static const rondo_shape looked_up = {1, {LOOKED_UP}};
@@ -497,8 +485,7 @@ static void rows_change_alone(void **state) {
 }
 
 // w + a b: the trained model has the sum.
-static void adapters_end_in_weights(void **state) {
-    (void)state;
+TEST(adapters_end_in_weights) {
     rondo_program *model;
     rondo_program *trained;
     world w;
@@ -582,8 +569,7 @@ static void step_dropped(const world *w, uint32_t step) {
     run_sum(w, x);
 }
 
-static void resumes_to_the_same_bits(void **state) {
-    (void)state;
+TEST(resumes_to_the_same_bits) {
     for (int half = 0; half < 2; ++half) {
         world whole;
         world part;
@@ -612,8 +598,7 @@ static void resumes_to_the_same_bits(void **state) {
     }
 }
 
-static void bad_checkpoints_change_nothing(void **state) {
-    (void)state;
+TEST(bad_checkpoints_change_nothing) {
     world w;
     world other;
     float values[2][COUNT];
@@ -641,8 +626,7 @@ static void bad_checkpoints_change_nothing(void **state) {
 }
 
 // The trained model, saved and loaded, infers as the trainer's values say.
-static void trained_models_are_models(void **state) {
-    (void)state;
+TEST(trained_models_are_models) {
     static const char path[] = "test_training_minimize.onnx";
     world w;
     float x[3 * 2 * 8 * 8];
@@ -691,8 +675,7 @@ static void trained_models_are_models(void **state) {
 
 // ---- what is refused ----------------------------------------------------------------------------
 
-static void refusals_name_what_is_wrong(void **state) {
-    (void)state;
+TEST(refusals_name_what_is_wrong) {
     rondo_builder *b = begin_sum();
     const rondo_minimize_options bad[] = {
         {BASE(RONDO_OPTIMIZER_SGD, (double)NAN)},
@@ -715,8 +698,7 @@ static void refusals_name_what_is_wrong(void **state) {
     rondo_builder_destroy(b);
 }
 
-static void no_gradient_names_op_and_way(void **state) {
-    (void)state;
+TEST(no_gradient_names_op_and_way) {
     static const rondo_shape square = {2, {4, 4}};
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
@@ -739,8 +721,7 @@ static bool fail_once(void *user_data) {
 }
 
 // Each of many allocations fails once; nothing is lost, and the builder is as it was.
-static void allocations_may_fail(void **state) {
-    (void)state;
+TEST(allocations_may_fail) {
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAMW, 0.01),
                                             .clip_norm = 1.0,
                                             .scale_loss = true,

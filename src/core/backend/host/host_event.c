@@ -5,7 +5,7 @@
 #include "backend/host/host_device.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 static rondo__host_event *event_of(rondo_event *event) {
     return (rondo__host_event *)event;

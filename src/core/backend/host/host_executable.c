@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/float_scope.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_template *recorded);
 

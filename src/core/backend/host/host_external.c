@@ -24,7 +24,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 // ---- what nodes run ---------------------------------------------------------------------------
 

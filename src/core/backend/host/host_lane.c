@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/memory.h"
-#include "base/reference.h"
 #include "base/thread_count.h"
+#include "base/use_count.h"
 
 enum {
     // A sleep and a wake cost a few microseconds, so waiting that long awake is never much worse

@@ -39,7 +39,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 
 enum { NO_SEGMENT = UINT32_MAX, ARGUMENT_ALIGNMENT = 16 };
 // Their serials travel in one command of a stream's ring.

@@ -11,7 +11,9 @@ bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan 
     bool may = unit->executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
                unit->executor->options.graphs != RONDO_GRAPHS_OFF &&
                unit->part == RONDO__PART_NONE && unit->executor->caller.states == NULL &&
-               plan->peer_count == 0 && plan->spill == NULL;
+               plan->peer_count == 0 && plan->spill == NULL &&
+               // A trial would run without the other ranks.
+               unit->executor->options.communicator == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // A body or an op of the program's may have other effects than its outputs; they are not
         // known here.

@@ -22,9 +22,10 @@
 #include "tensor/elements.h"
 
 // What the kernel room sees of one node. The two arrays have room for the largest node.
-static void fill_request(const rondo_executor *executor, rondo__plan *plan, size_t n,
+static void fill_request(const rondo__unit *unit, rondo__plan *plan, size_t n,
                          rondo__tensor_info *inputs, rondo__tensor_info *outputs,
                          const uint32_t *uses, rondo__kernel_request *out_request) {
+    const rondo_executor *executor = unit->executor;
     const rondo__node *node = &plan->program->nodes[n];
     for (size_t i = 0; i < node->input_count; ++i) {
         rondo__program_get_info(plan->program, node->inputs[i], &inputs[i]);
@@ -34,19 +35,21 @@ static void fill_request(const rondo_executor *executor, rondo__plan *plan, size
         rondo__program_get_info(plan->program, is_wanted ? node->outputs[i] : -1, &outputs[i]);
     }
     rondo__plan_peer *peer = rondo__plan_get_peer(plan, rondo__peers_get_side(plan, n));
-    *out_request =
-        (rondo__kernel_request){.device = peer != NULL ? peer->peer->device : executor->device,
-                                .op = &node->op,
-                                .watch = &executor->resources.watch,
-                                .input_count = node->input_count,
-                                .inputs = inputs,
-                                .output_count = node->output_count,
-                                .outputs = outputs,
-                                .weights = peer != NULL ? &peer->weights : &plan->weights,
-                                .tuning = executor->options.tuning,
-                                .constant_bytes = plan->constant_bytes,
-                                .choices = executor->resources.choices,
-                                .use_reference = executor->options.reference};
+    *out_request = (rondo__kernel_request){
+        .device = peer != NULL ? peer->peer->device : executor->device,
+        .op = &node->op,
+        .watch = &executor->resources.watch,
+        .input_count = node->input_count,
+        .inputs = inputs,
+        .output_count = node->output_count,
+        .outputs = outputs,
+        .weights = peer != NULL ? &peer->weights : &plan->weights,
+        .tuning = executor->options.tuning,
+        .constant_bytes = plan->constant_bytes,
+        .choices = executor->resources.choices,
+        .communicator = unit->depth == 0 ? executor->options.communicator : NULL,
+        .is_in_body = unit->depth > 0,
+        .use_reference = executor->options.reference};
     rondo__spill_fill_request(plan, n, out_request);
 }
 
@@ -259,12 +262,12 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
 }
 
 // Names the kernels that will be prepared, so that threads compile some of them meanwhile.
-static void survey_nodes(rondo_executor *executor, rondo__plan *plan, rondo__tensor_info *inputs,
+static void survey_nodes(const rondo__unit *unit, rondo__plan *plan, rondo__tensor_info *inputs,
                          rondo__tensor_info *outputs, const uint32_t *uses) {
-    const bool is_host = rondo_device_is_host(executor->device);
+    const bool is_host = rondo_device_is_host(unit->executor->device);
     for (size_t n = 0; n < plan->program->node_count && !is_host; ++n) {
         rondo__kernel_request request;
-        fill_request(executor, plan, n, inputs, outputs, uses, &request);
+        fill_request(unit, plan, n, inputs, outputs, uses, &request);
         if (!has_objects(&request)) {
             rondo__kernel_survey(&request);
         }
@@ -306,10 +309,10 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     for (size_t v = 0; v < program->value_count; ++v) {
         plan->constant_bytes += rondo_tensor_get_bytes(&program->values[v].constant);
     }
-    survey_nodes(unit->executor, plan, infos, infos + widest, uses);
+    survey_nodes(unit, plan, infos, infos + widest, uses);
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
-        fill_request(unit->executor, plan, n, infos, infos + widest, uses, &request);
+        fill_request(unit, plan, n, infos, infos + widest, uses, &request);
         status = rondo__executor_check_cancelled(unit->executor);
         if (status == RONDO_STATUS_OK) {
             status = classify(p, n, &request);

@@ -12,6 +12,7 @@
 #include "executor/compile/value_slots.h"
 #include "executor/devices/op_device.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/devices/transfers.h"
 #include "executor/state/capture_verdict.h"
@@ -182,6 +183,10 @@ static rondo_status link_other_gpus(rondo__planning *p) {
     return rondo__peers_link(p->unit, p->plan);
 }
 
+static rondo_status list_collectives(rondo__planning *p) {
+    return rondo__ranks_plan(p->unit, p->plan);
+}
+
 typedef struct phase {
     const char *name;
     rondo_status (*run)(rondo__planning *p);
@@ -203,6 +208,7 @@ static const phase phases[] = {
     {"resolve addresses", rondo__planning_resolve_addresses},
     {"plan streamed weights", plan_streaming},
     {"link other GPUs", link_other_gpus},
+    {"list collectives", list_collectives},
 };
 
 // All forms are made.

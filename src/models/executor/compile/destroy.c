@@ -4,10 +4,12 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
+#include "collective/communicator.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
@@ -45,6 +47,7 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     rondo__free(plan->slots);
     rondo__peers_drop(unit, plan);
     rondo__spill_drop(unit, plan);
+    rondo__ranks_drop(plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
     if (plan->host_weights.account != NULL) {
@@ -180,8 +183,10 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__hosted_free(executor);
     rondo__peers_free(executor);
     rondo__spill_free(executor);
+    rondo__ranks_free(executor);
     rondo__unit_deinit(&executor->main);
     rondo_workers_release(executor->options.workers);
+    rondo_communicator_destroy(executor->options.communicator);
     free_ports(&executor->ports);
     for (size_t i = 0; i < executor->caller.pattern_count; ++i) {
         rondo__free(executor->caller.patterns[i]);

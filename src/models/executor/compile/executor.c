@@ -11,6 +11,7 @@
 #include "base/read_options.h"
 #include "base/thread_count.h"
 #include "base/workers.h"
+#include "collective/communicator.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/unit.h"
 #include "executor/state/limits.h"
@@ -235,6 +236,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->device = device;
     executor->options = *options;
     rondo_workers_retain(options->workers);
+    rondo__communicator_retain(options->communicator);
     executor->graphs = options->graphs;
     executor->variants.active = &executor->main;
     executor->variants.is_training = options->training;
@@ -273,6 +275,25 @@ static rondo_status check_stream(rondo_stream *stream, rondo_device *device) {
                                          "capture or after its end");
 }
 
+// Ranks meet in runs: what runs twice on one rank must not on another.
+static rondo_status check_communicator(const rondo_executor_options *options,
+                                       const rondo_device *device) {
+    if (options->communicator == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_device *own = rondo__communicator_get_device(options->communicator);
+    if (own != device) {
+        return RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                             "options.communicator is of %s, the executor is to run on %s",
+                             rondo_device_get_name(own), rondo_device_get_name(device));
+    }
+    return options->self_check_every == 0
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_create", UNSUPPORTED,
+                               "a checked run computes twice, and other ranks would not; leave out "
+                               "self_check_every or the communicator");
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -290,5 +311,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                           rondo_device_get_name(device));
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
+    RETURN_IF_ERROR(check_communicator(&merged, device));
     return create(program, device, &merged, out_executor);
 }

@@ -7,7 +7,7 @@
 #ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
 #define RONDO_EXECUTOR_COMPILE_RETIRE_H
 
-#include "base/reference.h"
+#include "base/use_count.h"
 #include "capture/capture.h"
 #include "executor/state/plan.h"
 

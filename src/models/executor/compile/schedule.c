@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/state/counted.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
@@ -155,9 +156,17 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node,
     return add_step(plan, capacity, &step);
 }
 
-// Free; with a kernel of the device; with one of the processor; with one of another GPU, a kind for
-// each; bypassed.
-enum { FREE, WITH_KERNEL, HOSTED, ON_PEER, BYPASSED = ON_PEER + RONDO__PLACE_GPU_MAX, KINDS };
+// Free; a collective, which goes first, so that others compute while it is under way; with a kernel
+// of the device; with one of the processor; with one of another GPU, a kind for each; bypassed.
+enum {
+    FREE,
+    COLLECTIVE,
+    WITH_KERNEL,
+    HOSTED,
+    ON_PEER,
+    BYPASSED = ON_PEER + RONDO__PLACE_GPU_MAX,
+    KINDS
+};
 
 typedef struct ready_lists {
     heap heaps[KINDS];
@@ -169,11 +178,12 @@ static int get_kind(const rondo__plan *plan, size_t n, rondo__node_class class_o
     const bool is_hosted =
         is_item && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
     const uint8_t side = is_item ? rondo__peers_get_side(plan, n) : RONDO__SIDE_DEVICE;
-    return class_of == RONDO__CLASS_IDLE ? FREE
-           : !is_item                    ? BYPASSED
-           : is_hosted                   ? HOSTED
-           : side >= RONDO__SIDE_PEER    ? ON_PEER + side - RONDO__SIDE_PEER
-                                         : WITH_KERNEL;
+    return class_of == RONDO__CLASS_IDLE                         ? FREE
+           : !is_item                                            ? BYPASSED
+           : is_hosted                                           ? HOSTED
+           : side >= RONDO__SIDE_PEER                            ? ON_PEER + side - RONDO__SIDE_PEER
+           : rondo__node_is_collective(&plan->program->nodes[n]) ? COLLECTIVE
+                                                                 : WITH_KERNEL;
 }
 
 // Nodes of the processor one behind the other are one host function, those of another GPU one
@@ -182,6 +192,9 @@ static int get_kind(const rondo__plan *plan, size_t n, rondo__node_class class_o
 static int choose_kind(const ready_lists *ready) {
     if (ready->heaps[FREE].count > 0) {
         return FREE;
+    }
+    if (ready->heaps[COLLECTIVE].count > 0) {
+        return COLLECTIVE;
     }
     if (ready->last >= HOSTED && ready->last < BYPASSED && ready->heaps[ready->last].count > 0) {
         return ready->last;

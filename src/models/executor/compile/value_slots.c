@@ -12,6 +12,7 @@
 #include "executor/compile/place_states.h"
 #include "executor/compile/skipped_moves.h"
 #include "executor/devices/host_ops.h"
+#include "executor/devices/ranks.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/counted.h"
 #include "executor/state/run_memory.h"
@@ -117,6 +118,16 @@ static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
     }
 }
 
+// What a collective reads on its lane keeps its bytes (ranks.h).
+static void touch_laned(lifetimes *l, const rondo__plan *plan) {
+    for (size_t i = 0; i < plan->item_count && plan->order != NULL; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        for (size_t k = 0; k < node->input_count && rondo__node_is_collective(node); ++k) {
+            touch(l, plan, node->inputs[k], l->end);
+        }
+    }
+}
+
 // By the order of the ops or, where `levels` is given, by those.
 static void measure_lifetimes(lifetimes *l, const rondo__plan *plan,
                               const rondo__node_class *class_of, const size_t *levels) {
@@ -165,6 +176,7 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan,
         }
     }
     touch_all_far(l, plan);
+    touch_laned(l, plan);
 }
 
 // The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/bypass.h"
@@ -68,9 +69,11 @@ static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t
 // The same, with the weights that are brought for it.
 static rondo_status launch_ready(const rondo__unit *unit, rondo__plan *plan,
                                  const rondo__step *step, size_t i, size_t *out_count) {
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     RETURN_IF_ERROR(rondo__spill_enter(unit, plan, i));
-    RETURN_IF_ERROR(launch_group(rondo__step_get_stream(unit, plan, step), plan, i,
-                                 step->first_item + step->item_count, out_count));
+    RETURN_IF_ERROR(rondo__ranks_enter(unit, plan, i, &stream));
+    RETURN_IF_ERROR(launch_group(stream, plan, i, step->first_item + step->item_count, out_count));
+    RETURN_IF_ERROR(rondo__ranks_leave(unit, plan, i));
     return rondo__spill_leave(unit, plan, step, i);
 }
 
@@ -79,6 +82,7 @@ static rondo_status launch_items(rondo__unit *unit, rondo__plan *plan, const ron
     const size_t end = step->first_item + step->item_count;
     size_t count;
     RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
+    rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope = rondo__op_span_enter(
             &plan->program->nodes[plan->items[i].node].op, stream, i != step->first_item);
@@ -86,7 +90,7 @@ static rondo_status launch_items(rondo__unit *unit, rondo__plan *plan, const ron
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
     }
-    return RONDO_STATUS_OK;
+    return rondo__ranks_join(unit, plan);
 }
 
 // Ops of the processor, by this thread and before anything is on a stream: a host function there
@@ -131,6 +135,7 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
     RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
+    rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
         rondo_status status = open_label(stream, plan, i);
         if (status == RONDO_STATUS_OK) {
@@ -152,7 +157,7 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
             }
         }
     }
-    return RONDO_STATUS_OK;
+    return rondo__ranks_join(unit, plan);
 }
 
 // Keeps in a few words why a capture failed: what broke it, or what the op said.
@@ -436,6 +441,7 @@ static void wait_for_others(const rondo_executor *executor, const rondo__plan *p
     rondo__error_save(&saved);
     (void)!rondo__peers_synchronize(plan);
     rondo__spill_drain(executor);
+    rondo__ranks_drain(executor);
     rondo__error_restore(&saved);
 }
 
@@ -449,6 +455,7 @@ rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
     if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }
+    RETURN_IF_ERROR(rondo__ranks_begin(unit, plan));
     if (mode.use_graphs) {
         RETURN_IF_ERROR(capture_plan(unit, plan));
     }

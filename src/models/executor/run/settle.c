@@ -8,6 +8,7 @@
 #include "device/stream.h"
 #include "executor/compile/device_control.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/run/input_lanes.h"
 #include "executor/run/put_states.h"
 #include "executor/state/limits.h"
@@ -59,6 +60,7 @@ static rondo_status wait_for_runs(rondo_executor *executor, const rondo__async *
                                   const char *call) {
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
     RETURN_IF_ERROR(rondo__peers_synchronize_all(executor));
+    RETURN_IF_ERROR(rondo__ranks_check(executor));
     // A later call that failed may have dropped the plan.
     RETURN_IF_ERROR(rondo__device_control_check(executor, async->active->current));
     return check_told(&executor->main, async, call);
@@ -74,6 +76,7 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     async->is_under_way = false;
     const rondo_status status = wait_for_runs(executor, async, call);
     if (status != RONDO_STATUS_OK) {
+        rondo__ranks_break(executor);
         rondo__states_lose(&executor->main);
         return status;
     }

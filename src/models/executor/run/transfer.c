@@ -11,6 +11,7 @@
 #include "executor/compile/device_control.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/devices/other_gpus.h"
+#include "executor/devices/ranks.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/branch_trial.h"
 #include "executor/run/fetch.h"
@@ -136,6 +137,7 @@ static rondo_status check_dynamic(rondo__unit *unit, const rondo__plan *plan) {
 
 static void count_run(rondo__unit *unit, rondo__plan *plan, bool was_replayed) {
     plan->run.count += 1;
+    rondo__ranks_end(plan);
     unit->runs.eager_count += was_replayed ? 0 : 1;
     unit->runs.replay_count += was_replayed ? 1 : 0;
     unit->runs.has_run = true;
@@ -149,6 +151,9 @@ static void count_run(rondo__unit *unit, rondo__plan *plan, bool was_replayed) {
 // Work on the stream still uses the plan's memory; the first failure stays the one reported.
 static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_status status) {
     rondo_error saved;
+    if (rondo__ranks_has_begun(fetch->plan)) {
+        rondo__ranks_break(unit->executor);
+    }
     rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(unit->stream);
     rondo__states_end(unit, true);
@@ -210,6 +215,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
 static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
     RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    RETURN_IF_ERROR(rondo__ranks_check(unit->executor));
     return rondo__device_control_check(unit->executor, plan);
 }
 
@@ -312,11 +318,17 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (waited == RONDO_STATUS_OK) {
         waited = rondo__peers_synchronize(plan);
     }
+    if (waited == RONDO_STATUS_OK) {
+        waited = rondo__ranks_check(active->executor);
+    }
     const rondo_status stopped = rondo__device_control_check(active->executor, plan);
     if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
     }
     status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    if (status != RONDO_STATUS_OK && rondo__ranks_has_begun(plan)) {
+        rondo__ranks_break(active->executor);
+    }
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);

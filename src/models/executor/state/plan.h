@@ -302,6 +302,8 @@ typedef struct rondo__plan_run {
     size_t told_count;         // bypassed steps that were told of (verbose.h)
 } rondo__plan_run;
 
+typedef struct rondo__plan_ranks rondo__plan_ranks;  // devices/ranks.h
+
 // What is compiled; what runs change is in `run`, and in that of each step. A step that cannot be
 // captured says so from then on, and may be cut (probe.h).
 struct rondo__plan {
@@ -328,6 +330,8 @@ struct rondo__plan {
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
 
     rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
+
+    rondo__plan_ranks *ranks;  // what it does with other ranks; NULL: there are none
 
     // Where ops are placed on other GPUs, too.
     size_t peer_count;
@@ -467,6 +471,7 @@ typedef struct rondo__resources {
     rondo__weight_account host_weights;        // what they read of constants
     rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
     rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo_stream *ranks_stream;                // of collectives (ranks.h); NULL: none yet
     rondo__weight_account spill_weights;       // in pinned memory
     rondo__crossing_log crossings;
     rondo__tuning_choices *choices;

@@ -12,6 +12,8 @@
 #define RONDO_CUDA_FAMILY_MAP(X) \
     X(elementwise)               \
     X(fused_elementwise)         \
+    X(update)                    \
+    X(finite)                    \
     X(batch_normalization)       \
     X(view)                      \
     X(transpose)                 \

@@ -97,6 +97,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Where, elementwise),
     ROW(OP, Xor, elementwise),
     ROW(FUSED, Elementwise, fused_elementwise),
+    ROW(FUSED, Update, update),
+    ROW(FUSED, Finite, finite),
     ROW(OP, BatchNormalization, batch_normalization),
     // rearranging
     ROW(OP, Dropout, dropout),

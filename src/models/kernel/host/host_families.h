@@ -13,6 +13,14 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_update(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_choice(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *request,
+                                                rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_plain(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
@@ -70,6 +78,8 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
 rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
                                       rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_deform(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,
                                                 rondo__kernel **out_kernel);

@@ -152,6 +152,53 @@ static rondo_status infer_gather_elements(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &infer->inputs[1].shape);
 }
 
+// A row of indices along the last axis: element i is read `step` * i + index * `stride` behind.
+typedef struct gathered_row {
+    const rondo_tensor *indices;
+    int64_t extent, count, stride, step;
+} gathered_row;
+
+// Returns the index that is out of range, or -1.
+#define DEFINE_GATHER_ROW(name, bytes)                                                       \
+    static int64_t name(const gathered_row *row, int64_t first, const uint8_t *from,         \
+                        uint8_t *to) {                                                       \
+        for (int64_t i = 0; i < row->count; ++i) {                                           \
+            const int64_t index = read_index(row->indices, first + i, row->extent);          \
+            if (index < 0) {                                                                 \
+                return first + i;                                                            \
+            }                                                                                \
+            memcpy(to + i * (bytes), from + (row->step * i + index * row->stride) * (bytes), \
+                   (size_t)(bytes));                                                         \
+        }                                                                                    \
+        return -1;                                                                           \
+    }
+DEFINE_GATHER_ROW(gather_row_1, 1)
+DEFINE_GATHER_ROW(gather_row_2, 2)
+DEFINE_GATHER_ROW(gather_row_4, 4)
+DEFINE_GATHER_ROW(gather_row_8, 8)
+DEFINE_GATHER_ROW(gather_row_16, 16)
+
+static int64_t gather_row(const gathered_row *row, int64_t first, size_t bytes, const void *from,
+                          void *to) {
+    return bytes == 1   ? gather_row_1(row, first, from, to)
+           : bytes == 2 ? gather_row_2(row, first, from, to)
+           : bytes == 4 ? gather_row_4(row, first, from, to)
+           : bytes == 8 ? gather_row_8(row, first, from, to)
+                        : gather_row_16(row, first, from, to);
+}
+
+// Where, in the data, the row of indices begins whose first one is `at`.
+static int64_t find_row(const rondo_shape *data, const rondo_shape *indices, int32_t axis,
+                        int64_t at) {
+    int64_t offset = 0, stride = 1;
+    for (int32_t d = indices->rank - 1; d >= 0; --d) {
+        offset += d == axis ? 0 : at % indices->extent[d] * stride;
+        at /= indices->extent[d];
+        stride *= data->extent[d];
+    }
+    return offset;
+}
+
 static rondo_status compute_gather_elements(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_tensor *indices = compute->inputs[1];
@@ -163,17 +210,22 @@ static rondo_status compute_gather_elements(rondo__compute *compute) {
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
     int64_t count = rondo_shape_get_count(&indices->shape);
     int64_t extent = input->shape.extent[axis];
-    element_walk walk;
-    walk_init(&walk, &input->shape, &indices->shape, axis);
-    for (int64_t i = 0; i < count; ++i) {
-        int64_t index = read_index(indices, i, extent);
-        if (index < 0) {
-            return fail_index(compute->op, indices, i, extent);
+    const int32_t last = indices->shape.rank - 1;
+    const gathered_row row = {
+        .indices = indices,
+        .extent = extent,
+        .count = indices->shape.extent[last],
+        .stride = rondo__shape_multiply(&input->shape, axis + 1, input->shape.rank),
+        .step = axis == last ? 0 : 1,
+    };
+    for (int64_t at = 0; at < count; at += row.count) {
+        const int64_t begin = find_row(&input->shape, &indices->shape, axis, at);
+        const void *from = (const uint8_t *)input->data + (size_t)begin * bytes;
+        const int64_t failed =
+            gather_row(&row, at, bytes, from, (uint8_t *)output + (size_t)at * bytes);
+        if (failed >= 0) {
+            return fail_index(compute->op, indices, failed, extent);
         }
-        int64_t from = walk.offset + index * walk.strides[axis];
-        memcpy((uint8_t *)output + (size_t)i * bytes,
-               (const uint8_t *)input->data + (size_t)from * bytes, bytes);
-        walk_advance(&walk);
     }
     return RONDO_STATUS_OK;
 }

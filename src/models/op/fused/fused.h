@@ -57,6 +57,10 @@
 //                    betas (floats, one for each op), to (ONNX's number of y's dtype, f32 or f16;
 //                    without it x0's)
 //
+// rondo.Update       what a training step makes of many variables (see op/fused/update.h)
+// rondo.Finite       inputs x0 ... xn, f32 or f16
+//   output           bool []: none holds an infinity or NaN
+//
 // rondo.Attention    inputs q, k, v, mask?
 //   output           y = softmax(scale * q k^T + mask) v by head
 //   attributes       scale; extents, q, k, v, y and shape (their layouts, if they are not rows of
@@ -81,10 +85,11 @@
 //             "tanh", "gelu" (erf form), "silu", "hard_swish", "gelu_tanh" (0.5 x (1 + tanh(
 //             sqrt(2 / pi) (x + 0.044715 x^3))))
 //
-// Elementwise op names: two operands: Add Sub Mul Div Max Min Pow; one: Relu Sigmoid Tanh Erf Exp
-// Log Sqrt Neg Abs Reciprocal Floor Ceil Softplus Gelu GeluTanh Silu HardSwish; one, with
-// constants: Clip (alpha, beta), LeakyRelu (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine
-// (alpha * x + beta), Saturate (finite numbers are kept within the range of f16)
+// Elementwise op names: two operands: Add Sub Mul Div Max Min Pow Gate (0 where the first is at
+// most 0, otherwise the second); one: Relu Sigmoid Tanh Erf Exp Log Sqrt Neg Abs Reciprocal Floor
+// Ceil Softplus Gelu GeluTanh Silu HardSwish; one, with constants: Clip (alpha, beta), LeakyRelu
+// (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta), Saturate (finite
+// numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_FUSED_H
 #define RONDO_OP_FUSED_FUSED_H
@@ -125,6 +130,7 @@ typedef enum rondo__activation {
     X(Max, 2, RONDO__OP_Max)                 \
     X(Min, 2, RONDO__OP_Min)                 \
     X(Pow, 2, RONDO__OP_Pow)                 \
+    X(Gate, 2, RONDO__OP_NONE)               \
     X(Relu, 1, RONDO__OP_Relu)               \
     X(Sigmoid, 1, RONDO__OP_Sigmoid)         \
     X(Tanh, 1, RONDO__OP_Tanh)               \

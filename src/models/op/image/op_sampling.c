@@ -536,6 +536,103 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// ---- CropAndResize ----------------------------------------------------------------------------
+
+// Boxes (y1, x1, y2, x2) count the image's sides as 1.
+static rondo_status infer_crop(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const rondo_shape *x = &inputs[0].shape, *rois = &inputs[1].shape;
+    const char *mode = rondo__op_get_string(infer->op, "mode", "bilinear");
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 2));
+    if (strcmp(mode, "bilinear") != 0 && strcmp(mode, "nearest") != 0) {
+        return rondo__op_fail_unsupported(infer->op, "attribute mode is not known");
+    }
+    if (x->rank != 4 || rois->rank != 2 || rois->extent[1] != 4 || inputs[2].shape.rank != 1 ||
+        inputs[2].shape.extent[0] != rois->extent[0] || inputs[2].dtype != RONDO_DTYPE_I32 ||
+        inputs[3].dtype != RONDO_DTYPE_I32 || rondo_shape_get_count(&inputs[3].shape) != 2) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA,
+                             "X must be [N, C, H, W], rois [n, 4], batch_indices i32 [n] and "
+                             "crop_size i32 [2]");
+    }
+    rondo_shape shape = {.rank = 4, .extent = {rois->extent[0], x->extent[1], -1, -1}};
+    infer->outputs[0].dtype = inputs[0].dtype;
+    if (inputs[3].constant == NULL) {
+        (void)rondo__infer_needs_value(infer, 3);
+        return rondo__infer_set_partial(infer, 0, &shape);
+    }
+    for (int i = 0; i < 2; i++) {
+        shape.extent[2 + i] = rondo__tensor_get_int(inputs[3].constant, i);
+        if (shape.extent[2 + i] < 1) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "crop_size holds %lld",
+                                 (long long)shape.extent[2 + i]);
+        }
+    }
+    return rondo__infer_set_output(infer, 0, inputs[0].dtype, &shape);
+}
+
+// Where row or column `index` of `count` of a crop lies in the image. In f32, as ONNX Runtime has
+// it: that decides about the nearest pixel.
+static double place_crop(const double *box, int side, int64_t extent, int64_t index,
+                         int64_t count) {
+    const float first = (float)box[side], last = (float)box[2 + side];
+    const float scale = (float)(extent - 1);
+    if (count == 1) {
+        return (double)(0.5f * (first + last) * scale);
+    }
+    const float step = (last - first) * scale / (float)(count - 1);
+    return (double)(index == count - 1 ? last * scale : first * scale + (float)index * step);
+}
+
+static double take_crop(const double *plane, int64_t width, double y, double x, bool is_nearest) {
+    if (is_nearest) {
+        return plane[(int64_t)round(y) * width + (int64_t)round(x)];
+    }
+    const double *top = plane + (int64_t)floor(y) * width;
+    const double *bottom = plane + (int64_t)ceil(y) * width;
+    const int64_t left = (int64_t)floor(x), right = (int64_t)ceil(x);
+    const double down = y - floor(y), across = x - floor(x);
+    const double above = top[left] + (top[right] - top[left]) * across;
+    const double below = bottom[left] + (bottom[right] - bottom[left]) * across;
+    return above + (below - above) * down;
+}
+
+static rondo_status compute_crop(rondo__compute *compute) {
+    const rondo__op *op = compute->op;
+    const rondo_shape *image = &compute->inputs[0]->shape;
+    const rondo_shape *shape = &compute->inferred[0].shape;
+    const int64_t height = image->extent[2], width = image->extent[3];
+    const int64_t rows = shape->extent[2], columns = shape->extent[3];
+    const int32_t *batches = compute->inputs[2]->data;
+    const double outside = (double)rondo__op_get_float(op, "extrapolation_value", 0.0f);
+    const bool is_nearest = strcmp(rondo__op_get_string(op, "mode", "bilinear"), "nearest") == 0;
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *rois = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(shape));
+    for (int64_t r = 0; r < shape->extent[0] && scratch.status == RONDO_STATUS_OK; r++) {
+        if (batches[r] < 0 || batches[r] >= image->extent[0]) {
+            scratch.status = RONDO_OP_FAIL(op, BAD_DATA, "batch_indices[%lld] is %d of %lld",
+                                           (long long)r, batches[r], (long long)image->extent[0]);
+        }
+    }
+    for (int64_t i = 0; scratch.status == RONDO_STATUS_OK && i < rondo_shape_get_count(shape);
+         i++) {
+        const int64_t r = i / (columns * rows * shape->extent[1]);
+        const int64_t c = i / (columns * rows) % shape->extent[1];
+        const double at = place_crop(rois + 4 * r, 0, height, i / columns % rows, rows);
+        const double across = place_crop(rois + 4 * r, 1, width, i % columns, columns);
+        const bool is_inside = at >= 0.0 && at <= (double)(height - 1) && across >= 0.0 &&
+                               across <= (double)(width - 1);
+        y[i] = is_inside ? take_crop(x + (batches[r] * image->extent[1] + c) * height * width,
+                                     width, at, across, is_nearest)
+                         : outside;
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 // ---- MaxRoiPool -------------------------------------------------------------------------------
 
 static rondo_status infer_max_roi_pool(rondo__infer *infer) {
@@ -633,7 +730,12 @@ static const char *const align_attributes[] = {"coordinate_transformation_mode",
                                                NULL};
 static const char *const max_roi_attributes[] = {"pooled_shape", "spatial_scale", NULL};
 
+static const char *const crop_attributes[] = {"extrapolation_value", "mode", NULL};
+
 const rondo__op_def rondo__op_table_sampling[] = {
+    RONDO_OP_ROW(MS, CropAndResize, 1, 1, 4, 4, 1, 1, .capture = RONDO__CAPTURE_YES,
+                 .attributes = crop_attributes, .infer = infer_crop, .compute = compute_crop,
+                 .is_fallible = true),
     RONDO_OP_ENTRY(GridSample, 16, 28, 2, 2, 1, 1, grid_attributes, infer_grid_sample,
                    compute_grid_sample, .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED}),
     RONDO_OP_ENTRY(AffineGrid, 20, 28, 2, 2, 1, 1, affine_attributes, infer_affine_grid,

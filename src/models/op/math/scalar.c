@@ -127,6 +127,8 @@ float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float
             return minimum(a, b);
         case RONDO__SCALAR_Pow:
             return powf(a, b);
+        case RONDO__SCALAR_Gate:
+            return a <= 0.0f ? 0.0f : b;
         case RONDO__SCALAR_Relu:
             return a < 0.0f ? 0.0f : a;
         case RONDO__SCALAR_Sigmoid:

@@ -1,7 +1,8 @@
 // program/gradient/rules_image.c — gradients of convolutions, pools and Resize.
 //
 //   y = Conv(x, w):   dx = ConvTranspose(dy, w), with as much room at the end as x may have;
-//                     dw = Conv(x', dy'), images and channels exchanged, steps and gaps, too.
+//                     dw = the sum over images of dy times what each tap of a window saw; or
+//                          Conv(x', dy'), images and channels exchanged, steps and gaps, too.
 //
 // A pool that averages is a convolution with ones; one of maxima says where they are. Resize is a
 // product with a matrix for each axis, which is what it makes of the unit matrix.
@@ -218,9 +219,88 @@ static int32_t turn_images(rondo__gradient *g, int32_t value, int64_t group, int
     return E("Reshape", turned, join);
 }
 
+enum { TAPS_MAX = 64 };
+
+// The pixels that tap `tap` of each window saw, of an image with its pads.
+static int32_t take_tap(rondo__gradient *g, const geometry *geo, int32_t padded, int32_t change,
+                        int64_t tap) {
+    int64_t starts[RONDO__SPATIAL_MAX];
+    int64_t ends[RONDO__SPATIAL_MAX];
+    int64_t axes[RONDO__SPATIAL_MAX];
+    const size_t rank = (size_t)geo->rank;
+    for (int32_t d = geo->rank - 1; d >= 0; --d) {
+        starts[d] = tap % geo->kernel[d] * geo->dilation[d];
+        tap /= geo->kernel[d];
+        ends[d] = starts[d] + (rondo__gradient_extent(g, change, 2 + d) - 1) * geo->stride[d] + 1;
+        axes[d] = 2 + d;
+    }
+    return E("Slice", padded, rondo__gradient_ints(g, starts, rank),
+             rondo__gradient_ints(g, ends, rank), rondo__gradient_ints(g, axes, rank),
+             rondo__gradient_ints(g, geo->stride, rank));
+}
+
+// [n, taps * c, pixels]: what all taps saw.
+static int32_t take_taps(rondo__gradient *g, const geometry *geo, int32_t image, int32_t change,
+                         int64_t taps, const int64_t *flat) {
+    int64_t pads[2 * RONDO_RANK_MAX] = {0};
+    int32_t seen[TAPS_MAX];
+    bool has_pads = false;
+    for (int32_t d = 0; d < geo->rank; ++d) {
+        pads[2 + d] = geo->pads[d];
+        pads[4 + geo->rank + d] = geo->pads[d + geo->rank];
+        has_pads = has_pads || geo->pads[d] != 0 || geo->pads[d + geo->rank] != 0;
+    }
+    const int32_t padded =
+        has_pads ? E("Pad", image, rondo__gradient_ints(g, pads, 2 * (size_t)geo->rank + 4),
+                     rondo__gradient_number(g, 0.0, image))
+                 : image;
+    for (int64_t t = 0; t < taps; ++t) {
+        seen[t] = take_tap(g, geo, padded, change, t);
+    }
+    const int32_t all =
+        taps == 1 ? seen[0]
+                  : rondo__gradient_set_int(
+                        g, rondo__gradient_emit(g, "Concat", seen, (size_t)taps), "axis", 1);
+    return rondo__gradient_reshape(g, all, flat, 3);
+}
+
+// The change of the weights as products, one for each image; NONE where extents are not known.
+static int32_t multiply_taps(rondo__gradient *g, const geometry *geo, int32_t image, int32_t change,
+                             int32_t weights) {
+    static const int64_t first = 0;
+    int64_t flat[3] = {0, 0, 1};  // images and channels as they are, pixels in one axis
+    const int64_t channels = rondo__gradient_extent(g, weights, 1);
+    int64_t taps = 1;
+    int64_t extents[RONDO_RANK_MAX] = {-1};
+    int64_t order[RONDO_RANK_MAX] = {0, geo->rank + 1};
+    bool is_known = geo->group == 1 && channels > 0;
+    for (int32_t d = 0; d < geo->rank && is_known; ++d) {
+        taps *= geo->kernel[d];
+        extents[1 + d] = geo->kernel[d];
+        order[2 + d] = 1 + d;
+        flat[2] *= rondo__gradient_extent(g, change, 2 + d);
+        is_known = rondo__gradient_extent(g, change, 2 + d) > 0 && taps <= TAPS_MAX &&
+                   geo->pads[d] >= 0 && geo->pads[d + geo->rank] >= 0;
+    }
+    if (!is_known) {
+        return RONDO__VALUE_NONE;
+    }
+    extents[1 + geo->rank] = channels;
+    const int32_t seen = take_taps(g, geo, image, change, taps, flat);
+    const int32_t rows = rondo__gradient_reshape(g, change, flat, 3);
+    const int32_t product = E("MatMul", rows, rondo__gradient_swap(g, seen, 3));
+    const int32_t sum = rondo__gradient_reduce(g, "ReduceSum", product, &first, 1);
+    const int32_t split = rondo__gradient_reshape(g, sum, extents, (size_t)geo->rank + 2);
+    return rondo__gradient_transpose(g, split, order, geo->rank + 2);
+}
+
 // How it changes with its weights [m, c / group, ...].
 static int32_t change_of_weights(rondo__gradient *g, const geometry *geo, int32_t image,
                                  int32_t change, int32_t weights) {
+    const int32_t multiplied = multiply_taps(g, geo, image, change, weights);
+    if (multiplied >= 0) {
+        return multiplied;
+    }
     geometry turned = *geo;
     memcpy(turned.stride, geo->dilation, sizeof turned.stride);
     memcpy(turned.dilation, geo->stride, sizeof turned.dilation);
@@ -270,6 +350,29 @@ RULE(rule_conv_transpose) {
 
 // ---- pools --------------------------------------------------------------------------------------
 
+enum { CLASSES_MAX = 8 };
+
+// Every steps[d]-th window along each axis, from `which` on, with their places.
+static int32_t scatter_class(rondo__gradient *g, const rondo__gradient_call *call, int32_t places,
+                             const geometry *geo, const int64_t *steps, int64_t which) {
+    int64_t starts[RONDO__SPATIAL_MAX];
+    int64_t ends[RONDO__SPATIAL_MAX];
+    int64_t axes[RONDO__SPATIAL_MAX];
+    const size_t rank = (size_t)geo->rank;
+    for (int32_t d = 0; d < geo->rank; ++d) {
+        starts[d] = which % steps[d];
+        which /= steps[d];
+        ends[d] = INT64_MAX;
+        axes[d] = 2 + d;
+    }
+    const int32_t list[4] = {
+        rondo__gradient_ints(g, starts, rank), rondo__gradient_ints(g, ends, rank),
+        rondo__gradient_ints(g, axes, rank), rondo__gradient_ints(g, steps, rank)};
+    const int32_t chosen = E("Slice", places, list[0], list[1], list[2], list[3]);
+    const int32_t change = E("Slice", DY, list[0], list[1], list[2], list[3]);
+    return rondo__gradient_scatter_flat(g, chosen, change, FIRST, true);
+}
+
 RULE(rule_max_pool) {
     const int32_t places = rondo__gradient_take_output(g, call, 1, RONDO_DTYPE_I64);
     if (rondo__op_get_int(&call->op, "storage_order", 0) != 0) {
@@ -282,8 +385,24 @@ RULE(rule_max_pool) {
     geometry geo = {.rank = count <= RONDO__SPATIAL_MAX ? (int32_t)count : 0};
     fill_from_attributes(call, &geo);
     bool is_apart = geo.rank > 0;
+    int64_t classes = 1;
+    int64_t steps[RONDO__SPATIAL_MAX];
     for (int32_t d = 0; d < geo.rank; ++d) {
-        is_apart = is_apart && (kernel[d] - 1) * geo.dilation[d] < geo.stride[d];
+        const int64_t span = (kernel[d] - 1) * geo.dilation[d] + 1;
+        steps[d] = (span - 1) / geo.stride[d] + 1;
+        classes = classes <= CLASSES_MAX && steps[d] <= CLASSES_MAX ? classes * steps[d]
+                                                                    : CLASSES_MAX + 1;
+        is_apart = is_apart && steps[d] == 1;
+    }
+    if (geo.rank > 0 && !is_apart && classes <= CLASSES_MAX) {
+        // Windows that overlap, in classes of those that do not.
+        int32_t sum = RONDO__VALUE_NONE;
+        for (int64_t c = 0; c < classes; ++c) {
+            const int32_t part = scatter_class(g, call, places, &geo, steps, c);
+            sum = rondo__gradient_join(g, sum, part);
+        }
+        rondo__gradient_give(g, call, 0, sum);
+        return;
     }
     rondo__gradient_give(g, call, 0, rondo__gradient_scatter_flat(g, places, DY, FIRST, is_apart));
 }

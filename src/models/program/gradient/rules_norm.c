@@ -102,6 +102,37 @@ static void give_inference(rondo__gradient *g, const rondo__gradient_call *call,
     rondo__gradient_expand(g, begin, &y, call->changes, 1);
 }
 
+// How many elements of x share a channel, a number of its type.
+static int32_t count_shared(rondo__gradient *g, int32_t x, int32_t channels) {
+    const int32_t all = rondo__gradient_cast_like(g, E("Size", x), x);
+    return E("Div", all, rondo__gradient_cast_like(g, E("Size", channels), x));
+}
+
+// The sums of dy, and of dy times the normalised value, are the changes of shift and scale; divided
+// by the count they are the means that the change of x needs.
+static void give_training(rondo__gradient *g, const rondo__gradient_call *call, int32_t rank,
+                          const axes *a) {
+    const int32_t x = widen(g, FIRST);
+    const int32_t dy = rondo__gradient_cast_like(g, DY, x);
+    const moments m = find_moments(g, x, a, get_epsilon(call));
+    const int32_t along = sum_channels(g, E("Mul", dy, m.normal), rank);
+    const int32_t sum = sum_channels(g, dy, rank);
+    if (rondo__gradient_wants(g, call, 0)) {
+        const int32_t count = count_shared(g, x, SECOND);
+        const int32_t scale = as_channels(g, rondo__gradient_cast_like(g, SECOND, x), rank);
+        const int32_t part = E("Mul", m.normal, as_channels(g, E("Div", along, count), rank));
+        const int32_t middle = as_channels(g, E("Div", sum, count), rank);
+        const int32_t rest = E("Sub", E("Sub", dy, middle), part);
+        rondo__gradient_give(g, call, 0, E("Mul", rest, E("Mul", m.inverse, scale)));
+    }
+    if (rondo__gradient_wants(g, call, 1)) {
+        rondo__gradient_give(g, call, 1, along);
+    }
+    if (rondo__gradient_wants(g, call, 2)) {
+        rondo__gradient_give(g, call, 2, sum);
+    }
+}
+
 RULE(rule_batch) {
     const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
     const bool trains =
@@ -116,20 +147,7 @@ RULE(rule_batch) {
     refuse_statistics(g, call);
     axes a = axes_from(1, rank);
     a.list[0] = 0;
-    const int32_t x = widen(g, FIRST);
-    const int32_t dy = rondo__gradient_cast_like(g, DY, x);
-    const moments m = find_moments(g, x, &a, get_epsilon(call));
-    if (rondo__gradient_wants(g, call, 0)) {
-        const int32_t scale = as_channels(g, rondo__gradient_cast_like(g, SECOND, x), rank);
-        const int32_t change = change_through(g, &m, dy, &a);
-        rondo__gradient_give(g, call, 0, E("Mul", change, scale));
-    }
-    if (rondo__gradient_wants(g, call, 1)) {
-        rondo__gradient_give(g, call, 1, sum_channels(g, E("Mul", dy, m.normal), rank));
-    }
-    if (rondo__gradient_wants(g, call, 2)) {
-        rondo__gradient_give(g, call, 2, sum_channels(g, dy, rank));
-    }
+    give_training(g, call, rank, &a);
 }
 
 // ---- rows ---------------------------------------------------------------------------------------

@@ -53,10 +53,12 @@ RONDO_MUST_USE rondo_status rondo__half_round(rondo__half_cache *cache, const ro
 // The precision that the program asks for a node, before the rules decide: rondo__node.precision.
 enum {
     RONDO__PRECISION_BY_RULE = 0,
-    RONDO__PRECISION_SINGLE = 1,  // the caller asked for f32
-    RONDO__PRECISION_HALF = 2,    // the caller asked for f16
-    RONDO__PRECISION_TRAINED = 3,  // f32, and its results may leave the range of f16: scales of
-                                   // the loss, and what becomes of a variable
+    RONDO__PRECISION_SINGLE = 1,    // the caller asked for f32
+    RONDO__PRECISION_HALF = 2,      // the caller asked for f16
+    RONDO__PRECISION_TRAINED = 3,   // f32, and its results may leave the range of f16: scales of
+                                    // the loss, and what becomes of a variable
+    RONDO__PRECISION_GRADIENT = 4,  // products in f16 whatever comes in, as the loss is scaled for
+                                    // that; infinities stay. The rest is f32 behind the scale
 };
 
 typedef struct rondo__half_decision {

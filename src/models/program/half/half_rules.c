@@ -636,6 +636,11 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
         return;
     }
     const bool is_possible = accepts_half(program, node, infos);
+    if (node->precision == RONDO__PRECISION_GRADIENT && is_possible &&
+        (find_rule(node)->kind & HALF_PRODUCT) != 0) {
+        set_results(a, node, HALF_WIDE);
+        return;
+    }
     if (node->precision == RONDO__PRECISION_HALF) {
         decision->reason = is_possible ? NULL : refused_reason;
         return;
@@ -702,7 +707,8 @@ static rondo_status keep_moves(analysis *a) {
         const rondo__node *node = &program->nodes[n];
         rondo__half_decision *decision = &a->decisions[n];
         bool is_free = decision->is_touched && decision->reason == NULL && is_move(node) &&
-                       node->precision == RONDO__PRECISION_BY_RULE;
+                       (node->precision == RONDO__PRECISION_BY_RULE ||
+                        node->precision == RONDO__PRECISION_GRADIENT);
         for (size_t i = 0; i < node->output_count; ++i) {
             const int32_t value = node->outputs[i];
             is_free = is_free && (value < 0 || !is_single(program, value) ||

@@ -9,7 +9,8 @@
 // inputs and outputs cannot change. Each value is cast at most once in each direction.
 //
 // A cast is a rondo.Elementwise of one op, Saturate, so that what was finite stays finite, and so
-// that the element-wise pass takes it into its neighbours, where it costs nothing.
+// that the element-wise pass takes it into its neighbours, where it costs nothing. Gradients of a
+// scaled loss are cast as they are.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -50,6 +51,18 @@ static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, i
     return rondo__op_set_int(op, "to", type);
 }
 
+// What overflows becomes infinite: a scaled gradient is to be seen as spoilt.
+static rondo_status add_open_cast(rondo_program *program, int32_t from, int32_t to) {
+    RETURN_IF_ERROR(
+        rondo__program_add_simple(program, "", "Cast", program->values[to].name, &from, 1, &to, 1));
+    return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", ONNX_FLOAT16);
+}
+
+static bool is_gradient(const rondo_program *program, int32_t value) {
+    const int32_t maker = program->values[value].producer;
+    return maker >= 0 && program->nodes[maker].precision >= RONDO__PRECISION_TRAINED;
+}
+
 // A new f16 value with the shape of `value`.
 static rondo_status add_half(halving *h, int32_t value, int32_t *out_half) {
     rondo_shape shape;
@@ -73,7 +86,9 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
             }
         } else {
             RETURN_IF_ERROR(add_half(h, value, &half));
-            RETURN_IF_ERROR(add_cast(h->program, value, half, ONNX_FLOAT16));
+            RETURN_IF_ERROR(is_gradient(h->program, value)
+                                ? add_open_cast(h->program, value, half)
+                                : add_cast(h->program, value, half, ONNX_FLOAT16));
         }
         h->half_of[value] = half;
     }

@@ -61,6 +61,16 @@ static bool match_single_elementwise(const rondo__node *node, rondo__scalar_op *
            parsed == RONDO__SCALAR_Silu || parsed == RONDO__SCALAR_Saturate;
 }
 
+// The same of two inputs: Gate.
+static bool match_gate(const rondo__node *node) {
+    if (!rondo__node_is(node, RONDO__FUSED_Elementwise) || node->input_count != 2) {
+        return false;
+    }
+    const rondo__attribute *ops = rondo__op_find(&node->op, "ops");
+    return ops != NULL && ops->kind == RONDO__ATTRIBUTE_STRINGS && ops->count == 1 &&
+           rondo__scalar_op_parse(ops->strings[0]) == RONDO__SCALAR_Gate;
+}
+
 // Those, and ONNX's Gelu, which is one of two.
 static bool match_named(const rondo__node *node, rondo__scalar_op *out_op) {
     if (rondo__node_is(node, RONDO__OP_Gelu)) {
@@ -154,6 +164,11 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     *out_alpha = 0.0f;
     *out_beta = 0.0f;
     if (match_named(node, out_op)) {
+        return true;
+    }
+    if (match_gate(node)) {
+        *out_op = RONDO__SCALAR_Gate;
+        *out_second = 1;
         return true;
     }
     const rondo__op_id id = node->op.def->id;

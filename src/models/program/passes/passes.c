@@ -17,13 +17,18 @@ static rondo_status simplify(rondo_program *program) {
 }
 
 static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    if (options->fuse_elementwise) {  // before layouts, which leave what it makes alone
+        RETURN_IF_ERROR(rondo__pass_update(program));
+    }
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_einsum(program));
     }
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
+    RETURN_IF_ERROR(rondo__pass_rotary(program));
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_silu(program));
+        RETURN_IF_ERROR(rondo__pass_gate(program));
     }
     // Products and convolutions first: they take element-wise neighbours that would otherwise form
     // chains.

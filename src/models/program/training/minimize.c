@@ -178,11 +178,11 @@ static void accumulate(rondo__step *step) {
     }
 }
 
-// Numbers of a step keep f32 also where the program computes in half precision.
-static void keep_precision(rondo__step *step, size_t first) {
+// What is done with nodes from `first` on where the program computes in half precision.
+static void set_precision(rondo__step *step, size_t first, uint8_t precision) {
     rondo__gradient_settle(&step->g);
     for (size_t n = first; n < step->program->node_count; ++n) {
-        step->program->nodes[n].precision = RONDO__PRECISION_TRAINED;
+        step->program->nodes[n].precision = precision;
     }
 }
 
@@ -194,9 +194,13 @@ static void append_step(rondo__step *step) {
     rondo__step_find_rate(step);
     rondo__step_start_scale(step);
     const int32_t seed = make_seed(step);
-    keep_precision(step, first);
+    set_precision(step, first, RONDO__PRECISION_TRAINED);
+    first = step->program->node_count;
     if (g->status == RONDO_STATUS_OK) {
         g->status = differentiate(step, seed);
+    }
+    if (step->options.scale_loss) {
+        set_precision(step, first, RONDO__PRECISION_GRADIENT);
     }
     first = step->program->node_count;
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
@@ -204,12 +208,13 @@ static void append_step(rondo__step *step) {
         t->change = rondo__gradient_cast_like(g, t->change, t->weight);
     }
     accumulate(step);
+    rondo__step_average(step);
     rondo__step_check(step);
     rondo__step_clip(step);
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
         rondo__step_apply(step, &step->trained[i]);
     }
-    keep_precision(step, first);
+    set_precision(step, first, RONDO__PRECISION_TRAINED);
 }
 
 static rondo_status minimize(rondo_builder *builder, const char *loss, rondo__step *step) {

@@ -136,8 +136,10 @@ static void apply_adam(rondo__step *step, const rondo__trained *t) {
     const int32_t mean = find_mean(step, mean_before, change, o->beta1);
     const int32_t square = find_square(step, square_before, change, o->beta2);
     const int32_t below =
-        E("Add", E("Div", E("Sqrt", square), rondo__step_narrow(step, step->root, t->weight)), num(step, o->epsilon, p));
-    const int32_t way = E("Div", E("Mul", mean, rondo__step_narrow(step, step->size, t->weight)), below);
+        E("Add", E("Div", E("Sqrt", square), rondo__step_narrow(step, step->root, t->weight)),
+          num(step, o->epsilon, p));
+    const int32_t way =
+        E("Div", E("Mul", mean, rondo__step_narrow(step, step->size, t->weight)), below);
     const int32_t next = E("Add", p, way);
     rondo__step_update_if(step, step->applies, mean_before, mean);
     rondo__step_update_if(step, step->applies, square_before, square);

@@ -244,10 +244,11 @@ static bool is_setting(const rondo__node *node, size_t input) {
     }
 }
 
-// Whether a step leaves rows alone that were not looked up, and the rest has no say in it.
+// Whether a step leaves rows alone that were not looked up, and the rest has no say in it. Other
+// ranks look up other rows.
 static bool may_be_sparse(const rondo_minimize_options *o) {
     return o->optimizer == RONDO_OPTIMIZER_SGD && o->momentum == 0.0 && o->weight_decay == 0.0 &&
-           o->clip_norm == 0.0 && o->clip_value == 0.0 && o->accumulate == 1;
+           o->clip_norm == 0.0 && o->clip_value == 0.0 && o->accumulate == 1 && !o->average_ranks;
 }
 
 // Finds the Gather that is the only one to read a table.

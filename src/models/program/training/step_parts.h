@@ -78,6 +78,11 @@ void rondo__step_start_scale(rondo__step *step);
 void rondo__step_check(rondo__step *step);
 void rondo__step_clip(rondo__step *step);
 
+// ---- all_reduce.c
+
+// Averages the changes over all ranks, where that is asked for.
+void rondo__step_average(rondo__step *step);
+
 // ---- optimizers.c
 
 // A factor of F64 in the type of a weight: one Cast for all weights of a type.

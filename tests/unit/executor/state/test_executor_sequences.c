@@ -3,18 +3,13 @@
 //
 //   test_executor_sequences [CALLS [SEED]]
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 
 enum { COUNT = 64 };
 static const rondo_shape row = {.rank = 1, .extent = {COUNT}};
@@ -328,8 +323,7 @@ static void close_world(world *w) {
     assert_string_equal(fake_cuda_get_violations(), "");
 }
 
-static void test_executor_sequences__calls_do_what_the_model_does(void **state) {
-    (void)state;
+TEST(test_executor_sequences__calls_do_what_the_model_does) {
     enum { CALLS_A_WORLD = 400 };
     for (unsigned long done = 0; done < g_calls; done += CALLS_A_WORLD) {
         world w;

@@ -1,18 +1,13 @@
 // What an executor keeps from run to run: states (outputs bound to inputs) and weights by name, on
 // the host, a real GPU where there is one, and the fake driver.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rondo/models.h"
 #include "support/models/add_program.h"
 #include "support/on_devices.h"
+#include "support/test.h"
 #include "support/variables_world.h"
 
 typedef struct world {
@@ -56,8 +51,7 @@ static float get_tenth(float first, int runs) {
     return first + 10 + 5.0f * (float)runs;
 }
 
-static void test_executor_states__an_output_is_the_next_input(void **state) {
-    (void)state;
+TEST(test_executor_states__an_output_is_the_next_input) {
     for (int waits = 0; waits < 2; ++waits) {
         world *w = open_world();
         OK(rondo_executor_bind(w->executor, "s", "x"));
@@ -105,8 +99,7 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
     }
 }
 
-static void test_executor_states__wrong_bindings_are_named(void **state) {
-    (void)state;
+TEST(test_executor_states__wrong_bindings_are_named) {
     world *w = open_world();
     EXPECT(INVALID, "executor", rondo_executor_bind(NULL, "s", "x"));
     EXPECT(INVALID, "no input without a default \"w\"", rondo_executor_bind(w->executor, "s", "w"));
@@ -122,8 +115,7 @@ static void test_executor_states__wrong_bindings_are_named(void **state) {
     close_world(w);
 }
 
-static void test_executor_states__weights_are_read_and_replaced(void **state) {
-    (void)state;
+TEST(test_executor_states__weights_are_read_and_replaced) {
     world *w = open_world();
     rondo_executor *other;  // of the same program: keeps its weights
     rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
@@ -168,8 +160,7 @@ static void test_executor_states__weights_are_read_and_replaced(void **state) {
     close_world(w);
 }
 
-static void test_executor_states__recorded_runs_keep_their_weights(void **state) {
-    (void)state;
+TEST(test_executor_states__recorded_runs_keep_their_weights) {
     world *w = open_world();
     rondo_stream *stream;
     rondo_graph *graph;
@@ -226,8 +217,7 @@ static void test_executor_states__recorded_runs_keep_their_weights(void **state)
 // ----------------------------------------------------------------------
 
 // sum' = sum + x, in one place; the reader of the old value stands behind in the program.
-static void test_executor_states__a_sum_grows_where_it_lies(void **state) {
-    (void)state;
+TEST(test_executor_states__a_sum_grows_where_it_lies) {
     rondo_builder *b;
     variables_world w;
     OK(rondo_builder_create(NULL, &b));
@@ -271,8 +261,7 @@ static void test_executor_states__a_sum_grows_where_it_lies(void **state) {
 }
 
 // An output that is the old value, by another name.
-static void test_executor_states__the_old_value_is_given_out(void **state) {
-    (void)state;
+TEST(test_executor_states__the_old_value_is_given_out) {
     rondo_builder *b;
     variables_world w;
     OK(rondo_builder_create(NULL, &b));
@@ -301,8 +290,7 @@ static void test_executor_states__the_old_value_is_given_out(void **state) {
 }
 
 // a' = b, b' = a, c' = a + c, where each old value is read late.
-static void test_executor_states__two_change_places(void **state) {
-    (void)state;
+TEST(test_executor_states__two_change_places) {
     rondo_builder *b;
     variables_world w;
     OK(rondo_builder_create(NULL, &b));
@@ -332,8 +320,7 @@ static void test_executor_states__two_change_places(void **state) {
 }
 
 // A variable without an update is a weight that a call replaces: by a copy, under all plans.
-static void test_executor_states__a_weight_is_replaced_by_a_copy(void **state) {
-    (void)state;
+TEST(test_executor_states__a_weight_is_replaced_by_a_copy) {
     rondo_builder *b;
     variables_world w;
     OK(rondo_builder_create(NULL, &b));
@@ -363,8 +350,7 @@ static void test_executor_states__a_weight_is_replaced_by_a_copy(void **state) {
     variables_close(&w);
 }
 
-static void test_executor_states__what_does_not_fit_is_told(void **state) {
-    (void)state;
+TEST(test_executor_states__what_does_not_fit_is_told) {
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
     const rondo_port port = {.struct_size = sizeof port,
@@ -411,8 +397,7 @@ static void test_executor_states__what_does_not_fit_is_told(void **state) {
 }
 
 // A run that fails leaves what its ops may have written without a value.
-static void test_executor_states__a_failure_is_remembered(void **state) {
-    (void)state;
+TEST(test_executor_states__a_failure_is_remembered) {
     rondo_builder *b;
     variables_world w;
     OK(rondo_builder_create(NULL, &b));
@@ -462,8 +447,7 @@ static void test_executor_states__a_failure_is_remembered(void **state) {
 enum { OUT_OF_MEMORY = 2 };  // CUDA_ERROR_OUT_OF_MEMORY
 
 // What is refused by the limit, or by the GPU, names who holds the most.
-static void test_executor_states__a_refusal_names_the_largest_owner(void **state) {
-    (void)state;
+TEST(test_executor_states__a_refusal_names_the_largest_owner) {
     rondo_device *device;
     rondo_program *program;
     rondo_executor *executor;
@@ -511,8 +495,7 @@ static void expect_counted(const counted *c) {
     assert_int_equal(stats.memory_bytes, fake_cuda_count_bytes(true) - c->pinned);
 }
 
-static void test_executor_states__memory_is_counted_to_the_byte(void **state) {
-    (void)state;
+TEST(test_executor_states__memory_is_counted_to_the_byte) {
     if (!on_devices_is_fake() || fake_cuda_count_calls(NULL) == 0) {
         return;  // nobody counts what other drivers give out
     }

@@ -3,15 +3,9 @@
 // the results are the same bit for bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <unistd.h>
 
@@ -19,6 +13,7 @@
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/source_dir.h"
+#include "support/test.h"
 #include "support/variables_world.h"
 
 // A table of rows, of which each run reads some and adds to some; ids may come twice.
@@ -138,8 +133,7 @@ static void test_table(const char *op, const char *reduction) {
     free(table);
 }
 
-static void test_executor_tables__rows_are_updated_where_they_lie(void **state) {
-    (void)state;
+TEST(test_executor_tables__rows_are_updated_where_they_lie) {
     static const char *const reductions[] = {"add", "mul", "max", "min", "none"};
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i) {
         test_table("ScatterND", reductions[i]);
@@ -148,8 +142,7 @@ static void test_executor_tables__rows_are_updated_where_they_lie(void **state) 
 }
 
 // Each kind of start: the numbers of rondo/random.h, and of a distribution as it says.
-static void test_executor_tables__starts_are_drawn(void **state) {
-    (void)state;
+TEST(test_executor_tables__starts_are_drawn) {
     enum { IN = 64, OUT = 48, ALL = IN * OUT };
     static const rondo_shape shape = {.rank = 2, .extent = {IN, OUT}};
     static const struct {
@@ -226,8 +219,7 @@ static void test_executor_tables__starts_are_drawn(void **state) {
 }
 
 // Saved after some runs, a program goes on from there; so does one that has not run yet.
-static void test_executor_tables__files_keep_them(void **state) {
-    (void)state;
+TEST(test_executor_tables__files_keep_them) {
     rondo_builder *b;
     variables_world w;
     rondo_program *programs[3];
@@ -348,8 +340,7 @@ static void step_decoder(decoder *d, int64_t step, bool is_kept) {
     }
 }
 
-static void test_executor_tables__a_cache_stays_in_its_place(void **state) {
-    (void)state;
+TEST(test_executor_tables__a_cache_stays_in_its_place) {
     rondo_program *program, *plain;
     rondo_device *device;
     decoder kept = {0}, copying = {0};
@@ -398,8 +389,7 @@ static void test_executor_tables__a_cache_stays_in_its_place(void **state) {
 }
 
 // Rows are appended to a log of a stated capacity: only those are written.
-static void test_executor_tables__a_log_is_appended_to(void **state) {
-    (void)state;
+TEST(test_executor_tables__a_log_is_appended_to) {
     enum { WIDTH = 256, ROUNDS = 8, BEGUN = 32 };
     rondo_builder *b;
     variables_world w;
@@ -465,8 +455,7 @@ static void test_executor_tables__a_log_is_appended_to(void **state) {
 }
 
 // y = x W + (x A) B: adapters A and B of low rank are swapped under the plan and its graph.
-static void test_executor_tables__adapters_are_swapped(void **state) {
-    (void)state;
+TEST(test_executor_tables__adapters_are_swapped) {
     enum { WIDTH = 16, RANK = 2, RUNS = 5 };
     rondo_builder *b;
     variables_world w;

@@ -49,6 +49,7 @@ static const known_library g_libraries[] = {
     {.short_name = "cupti",
      .names = {{"libcupti.so.13", 13}, {"libcupti.so.12", 12}},
      .wheel = "nvidia-cuda-cupti"},
+    {.short_name = "nccl", .names = {{"libnccl.so.2", 0}}, .wheel = "nvidia-nccl-cu13"},
 };
 
 // One search. Folders are offered to it until it has found the library.

@@ -192,6 +192,10 @@ template <typename T>
 __device__ __forceinline__ T op_Min(T a, T b) {
     return a != a ? a : (b != b ? b : (a < b ? a : b));
 }
+template <typename T>
+__device__ __forceinline__ T op_Gate(T a, T b) {
+    return a <= (T)0 ? (T)0 : b;
+}
 __device__ __forceinline__ float real_power(float a, float b) {
     return powf(a, b);
 }

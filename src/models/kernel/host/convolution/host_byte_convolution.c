@@ -91,8 +91,12 @@ static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uin
         end = end < kernel->phase_width ? end : kernel->phase_width;
         first = first < end ? first : end;
         memset(to, zero, (size_t)first);
-        for (int64_t i = first; i < end; ++i) {
-            to[i] = x[i * stride + shift];
+        if (stride == 2 && first < end) {
+            kernel->simd->take_every_second(x + first * 2 + shift, to + first, end - first);
+        } else {
+            for (int64_t i = first; i < end; ++i) {
+                to[i] = x[i * stride + shift];
+            }
         }
         memset(to + end, zero, (size_t)(kernel->phase_width - end));
     }
@@ -313,13 +317,8 @@ static void sum_row(const plane_run *run, const plane_taps *taps, const uint8_t 
                     int64_t count, int32_t *sums) {
     const byte_convolution_kernel *kernel = run->kernel;
     const int64_t whole = (count + PLACES_ALIGN - 1) / PLACES_ALIGN * PLACES_ALIGN;
-    for (int64_t i = 0; i < whole; ++i) {
-        sums[i] = taps->start;
-    }
-    for (int64_t tap = 0; tap < kernel->k; ++tap) {
-        kernel->simd->add_tap(padded + taps->places[tap], kernel->is_x_signed, taps->weights[tap],
-                              whole, sums);
-    }
+    kernel->simd->add_taps(padded, kernel->is_x_signed, taps->places, taps->weights, kernel->k,
+                           taps->start, whole, sums);
 }
 
 // Writes sums of positions from `first` on of one filter.

@@ -1,4 +1,4 @@
-// kernel/host/convolution/host_pool.c — MaxPool (without indices) and AveragePool on f32 in both
+// kernel/host/convolution/host_pool.c — MaxPool (without places) and AveragePool on f32 in both
 // layouts.
 //
 // A unit of work is one run of neighbouring outputs: all channels of a position where channels are
@@ -304,7 +304,8 @@ rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
     const bool wants_indices =
         request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
-    return wants_indices ? RONDO_STATUS_UNSUPPORTED : prepare_pool(request, false, out_kernel);
+    return wants_indices ? rondo__host_prepare_pool_places(request, out_kernel)
+                         : prepare_pool(request, false, out_kernel);
 }
 
 rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,

@@ -401,8 +401,11 @@ rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *reques
 rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request *request,
                                                      rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
+    if (request->op->opset >= 14 ? rondo__op_trains(request->op) : request->output_count > 1) {
+        return rondo__host_prepare_batch_training(request, out_kernel);
+    }
     if (!is_all_f32(request) || request->input_count != 5 || request->output_count != 1 ||
-        x->rank < 2 || rondo__op_trains(request->op)) {
+        x->rank < 2) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     row_kernel *kernel = NULL;

@@ -97,9 +97,12 @@ struct rondo__byte_simd {
     void (*requantize)(const int32_t *sums, int32_t bias, float row_scale,
                        const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y);
-    // sums += weight * x
-    void (*add_tap)(const void *x, bool is_signed, int32_t weight, int64_t count, int32_t *sums);
+    // sums[i] = start + the sum over taps of weight * x[place + i]; count is a multiple of 16.
+    void (*add_taps)(const void *x, bool is_signed, const int64_t *places, const int32_t *weights,
+                     int64_t tap_count, int32_t start, int64_t count, int32_t *sums);
     void (*widen_i32)(const int32_t *x, float *y, int64_t count);
+    // y[i] = x[2 i]; x has 2 count - 1 bytes.
+    void (*take_every_second)(const uint8_t *x, uint8_t *y, int64_t count);
 };
 
 // The best table for this processor that RONDO_MAX_CPU_ISA allows.  Threads: safe.

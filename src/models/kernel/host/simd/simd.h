@@ -92,19 +92,49 @@ typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float
 typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
 
 // Loops of one op over elements of any type, named by op and type.
-#define RONDO__PLAIN_COMPARISONS(X, type) \
-    X(Less_##type)                        \
-    X(LessOrEqual_##type) X(Greater_##type) X(GreaterOrEqual_##type) X(Equal_##type)
-#define RONDO__PLAIN_ARITHMETIC(X, type) X(Add_##type) X(Sub_##type) X(Mul_##type)
-#define RONDO__PLAIN_MAP(X)                                                                     \
-    X(Sin_f32)                                                                                  \
-    X(Cos_f32)                                                                                  \
-    X(Atan_f32) X(Mish_f32) X(Round_f32) X(Sign_f32) X(IsNaN_f32) X(IsInf_f32) X(Not_bool)      \
-        X(And_bool) X(Or_bool) X(Xor_bool) RONDO__PLAIN_COMPARISONS(X, f32)                     \
-            RONDO__PLAIN_COMPARISONS(X, i64) RONDO__PLAIN_COMPARISONS(X, i32)                   \
-                RONDO__PLAIN_ARITHMETIC(X, i64) RONDO__PLAIN_ARITHMETIC(X, i32) X(Cast_f32_i64) \
-                    X(Cast_f32_i32) X(Cast_i64_f32) X(Cast_i64_i32) X(Cast_i32_i64)             \
-                        X(Cast_bool_f32) X(Cast_bool_i64) X(Cast_f32_bool) X(Cast_i64_bool)
+#define RONDO__PLAIN_MAP(X) \
+    X(Sin_f32)              \
+    X(Cos_f32)              \
+    X(Atan_f32)             \
+    X(Mish_f32)             \
+    X(Round_f32)            \
+    X(Sign_f32)             \
+    X(IsNaN_f32)            \
+    X(IsInf_f32)            \
+    X(Not_bool)             \
+    X(And_bool)             \
+    X(Or_bool)              \
+    X(Xor_bool)             \
+    X(Less_f32)             \
+    X(LessOrEqual_f32)      \
+    X(Greater_f32)          \
+    X(GreaterOrEqual_f32)   \
+    X(Equal_f32)            \
+    X(Less_i64)             \
+    X(LessOrEqual_i64)      \
+    X(Greater_i64)          \
+    X(GreaterOrEqual_i64)   \
+    X(Equal_i64)            \
+    X(Less_i32)             \
+    X(LessOrEqual_i32)      \
+    X(Greater_i32)          \
+    X(GreaterOrEqual_i32)   \
+    X(Equal_i32)            \
+    X(Add_i64)              \
+    X(Sub_i64)              \
+    X(Mul_i64)              \
+    X(Add_i32)              \
+    X(Sub_i32)              \
+    X(Mul_i32)              \
+    X(Cast_f32_i64)         \
+    X(Cast_f32_i32)         \
+    X(Cast_i64_f32)         \
+    X(Cast_i64_i32)         \
+    X(Cast_i32_i64)         \
+    X(Cast_bool_f32)        \
+    X(Cast_bool_i64)        \
+    X(Cast_f32_bool)        \
+    X(Cast_i64_bool)
 
 #define RONDO__PLAIN_NAME(name) RONDO__PLAIN_##name,
 typedef enum rondo__plain { RONDO__PLAIN_MAP(RONDO__PLAIN_NAME) RONDO__PLAIN_COUNT } rondo__plain;

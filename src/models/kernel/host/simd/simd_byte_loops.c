@@ -3,6 +3,7 @@
 //
 // Every step is rounded as written: this file is compiled without fused multiply-adds.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -111,35 +112,47 @@ static void dequantize_words(const void *x, bool is_signed, const float *scale, 
     }
 }
 
-// The step of a sum; NaN becomes 0.
+// The step of a sum: limits are whole, so that keeping the value within them before it is rounded
+// does the same as afterwards.
 static inline int32_t find_step(float value, float zero, float low, float high) {
-    float step = value > -512.0f ? value : -512.0f;
-    step = step < 512.0f ? step : 512.0f;
-    step = ROUND(step) + zero;
-    step = step < low ? low : step;
-    step = step > high ? high : step;
-    return (int32_t)(value == value ? step : 0.0f);
+    float step = value > low - zero ? value : low - zero;
+    step = step < high - zero ? step : high - zero;
+    return (int32_t)(ROUND(step) + zero);
+}
+
+// NaN, which factors that are no numbers make, becomes 0.
+static inline int32_t find_step_of_any(float value, float zero, float low, float high) {
+    const int32_t step = find_step(value, zero, low, high);
+    return value == value ? step : 0;
 }
 
 // Sums are exact with their bias until they are rounded to f32.
-#define DEFINE_REQUANTIZE(name, type, low, high)                                                 \
-    static void requantize_##name(const int32_t *sums, double bias, float row_scale,             \
-                                  const float *column_scale, float y_scale, float y_zero,        \
-                                  int64_t count, type *y) {                                      \
-        if (column_scale == NULL) {                                                              \
-            const float factor = row_scale / y_scale;                                            \
-            RONDO_VECTORISE                                                                      \
-            for (int64_t i = 0; i < count; ++i) {                                                \
-                const float value = (float)((double)sums[i] + bias) * factor;                    \
-                y[i] = (type)find_step(value, y_zero, low, high);                                \
-            }                                                                                    \
-            return;                                                                              \
-        }                                                                                        \
-        RONDO_VECTORISE                                                                          \
-        for (int64_t i = 0; i < count; ++i) {                                                    \
-            const float factor = row_scale * column_scale[i] / y_scale;                          \
-            y[i] = (type)find_step((float)((double)sums[i] + bias) * factor, y_zero, low, high); \
-        }                                                                                        \
+#define DEFINE_REQUANTIZE(name, type, low, high)                                          \
+    static void requantize_##name(const int32_t *sums, double bias, float row_scale,      \
+                                  const float *column_scale, float y_scale, float y_zero, \
+                                  int64_t count, type *y) {                               \
+        if (column_scale == NULL) {                                                       \
+            const float factor = row_scale / y_scale;                                     \
+            if (!(fabsf(factor) < INFINITY)) {                                            \
+                for (int64_t i = 0; i < count; ++i) {                                     \
+                    const float value = (float)((double)sums[i] + bias) * factor;         \
+                    y[i] = (type)find_step_of_any(value, y_zero, low, high);              \
+                }                                                                         \
+                return;                                                                   \
+            }                                                                             \
+            RONDO_VECTORISE                                                               \
+            for (int64_t i = 0; i < count; ++i) {                                         \
+                const float value = (float)((double)sums[i] + bias) * factor;             \
+                y[i] = (type)find_step(value, y_zero, low, high);                         \
+            }                                                                             \
+            return;                                                                       \
+        }                                                                                 \
+        RONDO_VECTORISE                                                                   \
+        for (int64_t i = 0; i < count; ++i) {                                             \
+            const float factor = row_scale * column_scale[i] / y_scale;                   \
+            const float value = (float)((double)sums[i] + bias) * factor;                 \
+            y[i] = (type)find_step_of_any(value, y_zero, low, high);                      \
+        }                                                                                 \
     }
 DEFINE_REQUANTIZE(i8, int8_t, -128.0f, 127.0f)
 DEFINE_REQUANTIZE(u8, uint8_t, 0.0f, 255.0f)
@@ -156,19 +169,28 @@ static void requantize(const int32_t *sums, int32_t bias, float row_scale,
     }
 }
 
-static void add_tap(const void *x, bool is_signed, int32_t weight, int64_t count, int32_t *sums) {
-    const int8_t *signed_x = x;
-    const uint8_t *unsigned_x = x;
-    if (is_signed) {
-        RONDO_VECTORISE
-        for (int64_t i = 0; i < count; ++i) {
-            sums[i] += weight * signed_x[i];
-        }
-        return;
+// Sums of a part stay in registers while the taps go by. Signed numbers are read with their highest
+// bit turned over, as unsigned ones that are 128 larger.
+static void add_taps(const void *x, bool is_signed, const int64_t *places, const int32_t *weights,
+                     int64_t tap_count, int32_t start, int64_t count, int32_t *sums) {
+    enum { PART = 16, OFFSET = 128 };
+    const uint8_t flip = is_signed ? OFFSET : 0;
+    for (int64_t tap = 0; tap < tap_count; ++tap) {
+        start -= weights[tap] * flip;
     }
-    RONDO_VECTORISE
-    for (int64_t i = 0; i < count; ++i) {
-        sums[i] += weight * unsigned_x[i];
+    for (int64_t i = 0; i < count; i += PART) {
+        int32_t part[PART];
+        for (int64_t k = 0; k < PART; ++k) {
+            part[k] = start;
+        }
+        for (int64_t tap = 0; tap < tap_count; ++tap) {
+            const uint8_t *seen = (const uint8_t *)x + places[tap] + i;
+            const int32_t weight = weights[tap];
+            for (int64_t k = 0; k < PART; ++k) {
+                part[k] += weight * (uint8_t)(seen[k] ^ flip);
+            }
+        }
+        memcpy(sums + i, part, sizeof part);
     }
 }
 
@@ -176,6 +198,13 @@ static void widen_i32(const int32_t *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] = (float)x[i];
+    }
+}
+
+static void take_every_second(const uint8_t *x, uint8_t *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = x[2 * i];
     }
 }
 
@@ -216,6 +245,7 @@ const rondo__byte_simd RONDO_SIMD_NAME(rondo__byte_simd) = {
     .quantize_words = quantize_words,
     .dequantize_words = dequantize_words,
     .requantize = requantize,
-    .add_tap = add_tap,
+    .add_taps = add_taps,
     .widen_i32 = widen_i32,
+    .take_every_second = take_every_second,
 };

@@ -75,6 +75,7 @@ DEFINE_BINARY(Mul, a *b)
 DEFINE_BINARY(Div, a / b)
 DEFINE_BINARY(Max, math_maximum(a, b))
 DEFINE_BINARY(Min, math_minimum(a, b))
+DEFINE_BINARY(Gate, a <= 0.0f ? 0.0f : b)
 // Squares and cubes make up most powers of models; with one exponent for all, the compiler makes a
 // loop of each.
 DEFINE_BINARY_CALL(Pow, b == 2.0f ? a * a : b == 3.0f ? a * a * a : powf(a, b))
@@ -417,12 +418,12 @@ static void row_turn(const float *cosines, const float *sines, float *a, float *
 // ---- the table --------------------------------------------------------------------------------
 
 #define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
-#define BINARY_MAP(prefix)                                                    \
-    {                                                                         \
-        [RONDO__SCALAR_Add] = prefix##Add, [RONDO__SCALAR_Sub] = prefix##Sub, \
-        [RONDO__SCALAR_Mul] = prefix##Mul, [RONDO__SCALAR_Div] = prefix##Div, \
-        [RONDO__SCALAR_Max] = prefix##Max, [RONDO__SCALAR_Min] = prefix##Min, \
-        [RONDO__SCALAR_Pow] = prefix##Pow,                                    \
+#define BINARY_MAP(prefix)                                                      \
+    {                                                                           \
+        [RONDO__SCALAR_Add] = prefix##Add, [RONDO__SCALAR_Sub] = prefix##Sub,   \
+        [RONDO__SCALAR_Mul] = prefix##Mul, [RONDO__SCALAR_Div] = prefix##Div,   \
+        [RONDO__SCALAR_Max] = prefix##Max, [RONDO__SCALAR_Min] = prefix##Min,   \
+        [RONDO__SCALAR_Pow] = prefix##Pow, [RONDO__SCALAR_Gate] = prefix##Gate, \
     }
 
 const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {

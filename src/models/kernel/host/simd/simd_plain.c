@@ -158,15 +158,15 @@ DEFINE_ARITHMETIC(i32, uint32_t)
 // ---- conversions ------------------------------------------------------------------------------
 
 // Towards zero; what lies beyond is the nearest limit, NaN is 0.
-RONDO_INLINE int64_t get_whole(float u) {
+RONDO_INLINE int64_t cut_to_whole(float u) {
     const int is_low = u < -9223372036854775808.0f, is_high = u >= 9223372036854775808.0f;
     const float inside = math_select(is_low | is_high | (u != u), 0.0f, u);
     const int64_t whole = (int64_t)inside;
     return is_low ? INT64_MIN : is_high ? INT64_MAX : whole;
 }
 
-DEFINE_PLAIN_UNARY(Cast_f32_i64, float, int64_t, get_whole(u))
-DEFINE_PLAIN_UNARY(Cast_f32_i32, float, int32_t, (int32_t)(uint32_t)(uint64_t)get_whole(u))
+DEFINE_PLAIN_UNARY(Cast_f32_i64, float, int64_t, cut_to_whole(u))
+DEFINE_PLAIN_UNARY(Cast_f32_i32, float, int32_t, (int32_t)(uint32_t)(uint64_t)cut_to_whole(u))
 DEFINE_PLAIN_UNARY(Cast_i64_f32, int64_t, float, u)
 DEFINE_PLAIN_UNARY(Cast_i64_i32, int64_t, int32_t, (int32_t)(uint32_t)(uint64_t)u)
 DEFINE_PLAIN_UNARY(Cast_i32_i64, int32_t, int64_t, u)

@@ -1,0 +1,42 @@
+// op/fused/op_all_reduce.c — rondo.AllReduce: what all ranks have, added up or averaged. Each
+// output is that of the input at its place; kernels have a communicator, which the reference lacks.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "op/half.h"
+#include "op/op.h"
+
+static bool is_real(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || rondo__is_half(dtype);
+}
+
+static rondo_status infer_all_reduce(rondo__infer *infer) {
+    const bool is_average = rondo__op_get_int(infer->op, "average", 0) != 0;
+    if (infer->input_count != infer->output_count) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "it has %zu inputs and %zu outputs",
+                             infer->input_count, infer->output_count);
+    }
+    for (size_t i = 0; i < infer->input_count; ++i) {
+        const rondo_dtype dtype = infer->inputs[i].dtype;
+        const bool is_whole = dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64;
+        if (!is_real(dtype) && (is_average || !is_whole)) {
+            return rondo__op_fail_dtype(infer->op, i, dtype);
+        }
+        RETURN_IF_ERROR(rondo__infer_set_output(infer, i, dtype, &infer->inputs[i].shape));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_all_reduce(rondo__compute *compute) {
+    return RONDO_OP_FAIL(compute->op, UNSUPPORTED,
+                         "it needs the other ranks, and so an executor with options.communicator");
+}
+
+static const char *const attributes[] = {"average", NULL};
+
+const rondo__op_def rondo__op_table_all_reduce[] = {
+    RONDO_OP_ROW(FUSED, AllReduce, 1, RONDO_OP_OPSET_MAX, 1, 240, 1, 240,
+                 .flags = RONDO__OP_INTERNAL | RONDO__OP_IMPURE | RONDO__OP_NATIVE_HALF,
+                 .capture = RONDO__CAPTURE_YES, .attributes = attributes, .infer = infer_all_reduce,
+                 .compute = compute_all_reduce, .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED}),
+    {.name = NULL},
+};

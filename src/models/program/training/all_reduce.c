@@ -1,0 +1,170 @@
+// program/training/all_reduce.c — what a step does together with other ranks: gradients are
+// averaged, in buckets.
+//
+// A bucket is one node, made of gradients in the order in which they are there, so that the first
+// is on its way while the others are computed. All ranks must have the same buckets in the same
+// order: they depend on the program alone.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/builder/builder_parts.h"
+#include "program/edit.h"
+#include "program/training/step_parts.h"
+
+enum { TENSORS_MAX = 240, BUCKET_BYTES = 25 << 20 };
+
+// Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
+static rondo_status append_node(rondo_program *program, bool is_average, const int32_t *inputs,
+                                const int32_t *outputs, size_t count) {
+    rondo__op op = {.def = rondo__op_get_def(RONDO__FUSED_AllReduce), .opset = 1};
+    op.name = rondo__strformat("AllReduce_%zu", program->node_count);
+    rondo_status status = op.name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_int(&op, "average", is_average ? 1 : 0);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_add_node(program, &op, inputs, count, count, outputs, count);
+    }
+    rondo__op_deinit(&op);
+    return status;
+}
+
+// ---- a step -------------------------------------------------------------------------------------
+
+typedef struct ready {
+    int32_t producer;
+    size_t index;  // among the trained
+    size_t bytes;
+    rondo_dtype dtype;
+} ready;
+
+static int compare_ready(const void *a, const void *b) {
+    const ready *x = a;
+    const ready *y = b;
+    return x->producer != y->producer ? (x->producer > y->producer) - (x->producer < y->producer)
+                                      : (x->index > y->index) - (x->index < y->index);
+}
+
+static void average_bucket(rondo__step *step, const ready *list, size_t count) {
+    rondo__gradient *g = &step->g;
+    int32_t inputs[TENSORS_MAX];
+    int32_t outputs[TENSORS_MAX];
+    for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
+        rondo__trained *t = &step->trained[list[i].index];
+        rondo_shape shape = {0};
+        inputs[i] = t->change;
+        (void)rondo__value_get_shape(&step->program->values[t->weight], &shape);
+        char *name = rondo__strformat("d.%zu", step->program->value_count);
+        g->status = name == NULL ? RONDO_STATUS_NO_MEMORY
+                                 : rondo__program_add_shaped(step->program, name, list[i].dtype,
+                                                             &shape, &outputs[i]);
+        rondo__free(name);
+    }
+    if (g->status == RONDO_STATUS_OK) {
+        g->status = append_node(step->program, true, inputs, outputs, count);
+    }
+    for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
+        step->trained[list[i].index].change = outputs[i];
+    }
+}
+
+static void average_all(rondo__step *step, const ready *list) {
+    const size_t given = step->options.bucket_bytes;
+    const size_t most = given > 0 ? given : BUCKET_BYTES;
+    for (size_t first = 0; first < step->count;) {
+        size_t end = first;
+        size_t bytes = 0;
+        do {
+            bytes += list[end].bytes;
+            end += 1;
+        } while (end < step->count && end - first < TENSORS_MAX &&
+                 bytes + list[end].bytes <= most && list[end].dtype == list[first].dtype);
+        average_bucket(step, list + first, end - first);
+        first = end;
+    }
+}
+
+void rondo__step_average(rondo__step *step) {
+    rondo__gradient *g = &step->g;
+    if (!step->options.average_ranks || g->status != RONDO_STATUS_OK) {
+        return;
+    }
+    rondo__gradient_settle(g);
+    ready *list = rondo__calloc(step->count + 1, sizeof *list);
+    if (list == NULL) {
+        g->status = RONDO_STATUS_NO_MEMORY;
+        return;
+    }
+    for (size_t i = 0; i < step->count; ++i) {
+        const rondo__trained *t = &step->trained[i];
+        const rondo__value *weight = &step->program->values[t->weight];
+        rondo_shape shape = {0};
+        (void)rondo__value_get_shape(weight, &shape);
+        list[i] =
+            (ready){step->program->values[t->change].producer, i,
+                    (size_t)rondo_shape_get_count(&shape) * rondo_dtype_get_bytes(weight->dtype),
+                    weight->dtype};
+    }
+    qsort(list, step->count, sizeof *list, compare_ready);
+    average_all(step, list);
+    rondo__free(list);
+    rondo__gradient_settle(g);
+}
+
+// ---- in any program -----------------------------------------------------------------------------
+
+static rondo_status add_outputs(rondo_builder *builder, const char *const *names,
+                                const int32_t *inputs, size_t count, int32_t *out_values) {
+    rondo_program *program = builder->program;
+    for (size_t i = 0; i < count; ++i) {
+        RETURN_IF_ERROR(
+            rondo__builder_check_name(builder, names[i], "rondo_builder_add_all_reduce"));
+        RETURN_IF_ERROR(rondo__program_add_value(program, names[i], &out_values[i]));
+        const rondo__value *input = &program->values[inputs[i]];
+        rondo_shape shape;
+        if (rondo__value_get_shape(input, &shape)) {
+            rondo__value_set_shape(&program->values[out_values[i]], input->dtype, &shape);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_builder_add_all_reduce(rondo_builder *builder, rondo_reduction reduction,
+                                          const char *const *inputs, const char *const *outputs,
+                                          size_t count) {
+    int32_t values[TENSORS_MAX];
+    int32_t made[TENSORS_MAX];
+    RETURN_IF_ERROR(rondo__builder_check(builder, __func__));
+    if (inputs == NULL || outputs == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", inputs == NULL ? "inputs" : "outputs");
+    }
+    if (count < 1 || count > TENSORS_MAX) {
+        return RONDO_FAIL(INVALID, "%zu tensors; it takes 1 to %d", count, TENSORS_MAX);
+    }
+    if (reduction != RONDO_REDUCTION_SUM && reduction != RONDO_REDUCTION_AVERAGE) {
+        return RONDO_FAIL(INVALID, "%d is not a rondo_reduction", (int)reduction);
+    }
+    if (builder->parent != NULL) {
+        return RONDO_FAIL(INVALID,
+                          "ranks meet in the program, not in a body, to which not all may "
+                          "come");
+    }
+    for (size_t i = 0; i < count; ++i) {
+        RETURN_IF_ERROR(rondo__builder_find(builder, inputs[i], __func__, &values[i]));
+    }
+    const rondo__builder_mark mark = rondo__builder_get_mark(builder);
+    rondo_status status = add_outputs(builder, outputs, values, count, made);
+    if (status == RONDO_STATUS_OK) {
+        status = append_node(builder->program, reduction == RONDO_REDUCTION_AVERAGE, values, made,
+                             count);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__builder_take_back(builder, &mark);
+    } else {
+        rondo__builder_place_node(builder);
+    }
+    return status;
+}

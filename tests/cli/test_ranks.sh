@@ -1,0 +1,136 @@
+# mpirun -n 2 rondo train: what it learns, by Open MPI's and MPICH's own sums and by sockets; what
+# differs, is missing, or is killed.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/helper.sh"
+model=$here/models/classes.onnx
+data=$here/arrays/classes.npz
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$work"
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=/bin/false RONDO_LOG=info
+
+# train_by NAME COUNT LAUNCHER... -- OPTION...: leaves NAME.onnx and the log of all ranks.
+train_by() {
+    name=$1
+    launcher=
+    shift
+    while [ "$1" != -- ]; do
+        launcher="$launcher $1"
+        shift
+    done
+    shift
+    check_count=$((check_count + 1))
+    timeout 100 $launcher "$rondo" train "$model" --device host --data "$data" --learning-rate 0.02 \
+        --threads 1 --output "$work/$name.onnx" "$@" >"$work/stdout" 2>"$work/stderr"
+    status=$?
+    [ "$status" = 0 ] || fail "$name: status $status"
+}
+
+expect_words() {
+    grep -qE -- "$1" "$work/stderr" || fail "stderr lacks /$1/"
+}
+
+options="--epochs 4 --batch 27 --validation 0.2"
+train_by alone -- $options
+last=$(grep '^epoch 4' "$work/stdout" | sed 's/;.*//')
+
+# The ranks speak with one voice, and say what one process says. 27 samples are no multiple of 2.
+expect_learned() {
+    grep -qF -- "$last" "$work/stdout" || fail "$1: not \"$last\""
+    [ "$(grep -c '^epoch' "$work/stdout")" = 4 ] || fail "$1: not one line an epoch"
+}
+modules=$(dirname "$rondo")
+if command -v mpirun.openmpi >/dev/null 2>&1; then
+    train_by two mpirun.openmpi -n 2 -- $options
+    expect_learned two
+    [ ! -f "$modules/librondo-mpi-openmpi.so" ] || expect_words 'rank 1 of 2, by mpi'
+    train_by again mpirun.openmpi -n 2 -- $options
+    cmp -s "$work/two.onnx" "$work/again.onnx" || fail "two ranks came to something else the second time"
+    # State and resume: rank 0 writes, all read.
+    train_by part mpirun.openmpi -n 2 -- --epochs 2 --batch 27 --validation 0.2 --checkpoint "$work/state"
+    train_by part mpirun.openmpi -n 2 -- $options --checkpoint "$work/state" --resume
+    cmp -s "$work/two.onnx" "$work/part.onnx" || fail "a resumed training of two ranks came to something else"
+    # In half precision, with adapters, micro-batches and clipping.
+    train_by half mpirun.openmpi -n 2 -- $options --dtype fp16 --clip-norm 1 --accumulate 2
+    train_by adapted mpirun.openmpi -n 2 -- $options --lora 1
+else
+    echo "no mpirun of Open MPI: left out"
+fi
+if command -v mpirun.mpich >/dev/null 2>&1; then
+    train_by mpich mpirun.mpich -n 2 -- $options
+    expect_learned mpich
+    [ ! -f "$modules/librondo-mpi-mpich.so" ] || expect_words 'rank 1 of 2, by mpi'
+else
+    echo "no mpirun of MPICH: left out"
+fi
+
+# Without MPI: three ranks by the variables alone, that meet at a file. $1: rank; the rest is for it.
+start_rank() {
+    rank=$1
+    shift
+    RONDO_RANK=$rank RONDO_RANKS=${ranks:-2} RONDO_MEETING=$work/meeting "$rondo" train "$model" \
+        --device host --data "$data" --learning-rate 0.02 --threads 1 --output "$work/rank$rank.onnx" \
+        "$@" >"$work/stdout.$rank" 2>"$work/stderr.$rank" &
+}
+ranks=3
+for r in 0 1 2; do
+    start_rank $r $options
+    eval "pid$r=$!"
+done
+check_count=$((check_count + 1))
+for r in 0 1 2; do
+    eval "wait \$pid$r" || fail "rank $r: $(cat "$work/stderr.$r")"
+done
+cp "$work/stdout.0" "$work/stdout"
+expect_learned sockets
+[ ! -e "$work/rank1.onnx" ] || fail "rank 1 wrote its model"
+grep -q 'rank 2 of 3, by sockets' "$work/stderr.2" || fail "not by sockets"
+
+# Ranks that do not do the same say so, and end.
+ranks=2
+start_rank 0 $options
+zero=$!
+start_rank 1 $options --train 'w*'
+one=$!
+check_count=$((check_count + 1))
+wait $zero && fail "rank 0 went on"
+wait $one && fail "rank 1 went on"
+for r in 0 1; do
+    grep -q 'the ranks differ in run 1.*rank 0 has.*rank 1 has' "$work/stderr.$r" ||
+        fail "rank $r: $(cat "$work/stderr.$r")"
+done
+
+# One that is killed ends the other, with a word, and the last good state stays.
+start_rank 0 --epochs 1000000 --checkpoint "$work/killed"
+zero=$!
+start_rank 1 --epochs 1000000 --checkpoint "$work/killed"
+one=$!
+tries=0
+while [ ! -s "$work/killed/last.rondo" ] && [ $tries -lt 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+check_count=$((check_count + 1))
+kill -KILL $one
+wait $zero
+[ $? = 1 ] || fail "rank 0 did not end with a failure"
+wait $one
+grep -q 'rank 1 of 2 has ended' "$work/stderr.0" || fail "rank 0: $(cat "$work/stderr.0")"
+[ -s "$work/killed/last.rondo" ] || fail "the state is gone"
+
+# Ctrl-C to one of them stops all after the same batch, and keeps the work.
+start_rank 0 --epochs 1000000 --checkpoint "$work/stopped"
+zero=$!
+start_rank 1 --epochs 1000000 --checkpoint "$work/stopped"
+one=$!
+tries=0
+while [ ! -s "$work/stopped/last.rondo" ] && [ $tries -lt 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+check_count=$((check_count + 1))
+kill -TERM $one
+wait $zero
+[ $? = 130 ] || fail "rank 0 did not stop"
+wait $one
+grep -q '^stopped after [0-9]* batches$' "$work/stdout.0" || fail "no word"
+[ -s "$work/rank0.onnx" ] || fail "no model"
+finish_test
