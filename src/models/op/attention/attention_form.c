@@ -95,14 +95,14 @@ static int64_t find(const rondo__attention_strides *at, int64_t batch, int64_t h
     return at->offset + batch * at->batch + head * at->head + row * at->row;
 }
 
-static int64_t get_whole(const arrays *x, int32_t input, int64_t index, int64_t without) {
+static int64_t read_whole(const arrays *x, int32_t input, int64_t index, int64_t without) {
     return input >= 0 ? rondo__tensor_get_int(x->compute->inputs[input], index) : without;
 }
 
 static rondo__attention_extent get_extent(const arrays *x, int64_t batch) {
     const rondo__attention_form *f = x->form;
-    return rondo__attention_get_extent(f, get_whole(x, f->lengths_input, batch, 0),
-                                       get_whole(x, f->total_input, 0, -1));
+    return rondo__attention_get_extent(f, read_whole(x, f->lengths_input, batch, 0),
+                                       read_whole(x, f->total_input, 0, -1));
 }
 
 rondo_status rondo__attention_check_length(const rondo__op *op, const rondo__attention_form *form,
@@ -130,8 +130,8 @@ static rondo_status check_lengths(const arrays *x) {
     const rondo__attention_form *f = x->form;
     for (int64_t b = 0; f->lengths_input >= 0 && b < f->batch; b++) {
         RETURN_IF_ERROR(rondo__attention_check_length(x->compute->op, f, b,
-                                                      get_whole(x, f->lengths_input, b, 0),
-                                                      get_whole(x, f->total_input, 0, -1)));
+                                                      read_whole(x, f->lengths_input, b, 0),
+                                                      read_whole(x, f->total_input, 0, -1)));
     }
     return RONDO_STATUS_OK;
 }
@@ -245,16 +245,16 @@ static bool is_padding(const arrays *x, int64_t batch, int64_t row, int64_t key)
     const int32_t input = f->padding.input;
     switch (f->padding.kind) {
         case RONDO__PADDING_ENDS:
-            return key >= get_whole(x, input, batch, 0);
+            return key >= read_whole(x, input, batch, 0);
         case RONDO__PADDING_RANGES:
-            return key >= get_whole(x, input, batch, 0) ||
-                   key < get_whole(x, input, f->batch + batch, 0);
+            return key >= read_whole(x, input, batch, 0) ||
+                   key < read_whole(x, input, f->batch + batch, 0);
         case RONDO__PADDING_KEYS:
             return key < f->padding.columns &&
-                   get_whole(x, input, batch * f->padding.columns + key, 0) == 0;
+                   read_whole(x, input, batch * f->padding.columns + key, 0) == 0;
         case RONDO__PADDING_SCORES:
             return key < f->padding.columns &&
-                   get_whole(x, input, (batch * f->m + row) * f->padding.columns + key, 0) == 0;
+                   read_whole(x, input, (batch * f->m + row) * f->padding.columns + key, 0) == 0;
         default:
             return false;
     }
