@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "support/cases/op_cases.h"
 
 #include <ctype.h>

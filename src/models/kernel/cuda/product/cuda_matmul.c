@@ -295,8 +295,8 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
     return true;
 }
 
-// Lines of 128 bytes of a row of b for each lane of its warp, as long as the rows of all blocks that
-// are there at once fit into a part of the second-level cache.
+// Lines of 128 bytes of a row of b for each lane of its warp, as long as the rows of all blocks
+// that are there at once fit into a part of the second-level cache.
 static int64_t count_early_lines(const rondo__cuda_matmul *p) {
     enum { LINE_BYTES = 128, LANES = 32, ROWS_AT_ONCE = 8448, CACHE_BYTES = 24 << 20, MOST = 8 };
     const int64_t turn = LINE_BYTES * LANES, rows = p->n < ROWS_AT_ONCE ? p->n : ROWS_AT_ONCE;
