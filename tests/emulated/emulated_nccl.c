@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ typedef struct comm {
     volatile bool is_aborted;
     volatile bool has_failed;
     piece *pieces;  // graphs may run them again
+    struct comm *next_aborted;
 } comm;
 
 #define EXPORT(result, name, parameters)                           \
@@ -258,10 +260,13 @@ static void end(comm *c) {
 }
 
 // Kept: a function on a stream may still use it.
+static _Atomic(comm *) aborted;
+
 EXPORT(int, ncclCommAbort, (rondo__nccl_comm handle)) {
     comm *c = handle;
     c->is_aborted = true;
     end(c);
+    c->next_aborted = atomic_exchange(&aborted, c);
     return RONDO__NCCL_SUCCESS;
 }
 
