@@ -226,8 +226,10 @@ static bool decode(cli_decoder *decoder, const cli_sampler *settings, uint64_t c
         is_good = !cli_interrupt_came() && cli_decoder_step(decoder, t->next);
     }
     cli_sampler_free(&sampler);
-    if (is_good) {
+    if (is_good || step > 0) {  // Ctrl-C and a step that failed keep what there is
         print_texts(t);
+    }
+    if (is_good) {
         say_times(decoder, step, middle - begin, get_seconds() - middle);
     }
     return is_good;

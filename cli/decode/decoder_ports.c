@@ -22,7 +22,11 @@ static bool format_beside(const char *path, const char *name, char *out, size_t 
     const char *slash = strrchr(path, '/');
     const int folder = slash != NULL ? (int)(slash - path + 1) : 0;
     const int length = snprintf(out, out_bytes, "%.*s%s", folder, path, name);
-    return length >= 0 && (size_t)length < out_bytes;
+    if (length < 0 || (size_t)length >= out_bytes) {
+        cli_print_error("%.100s...: the path is longer than %zu bytes", path, out_bytes - 1);
+        return false;
+    }
+    return true;
 }
 
 // *out_value is NULL where there is no such file.
@@ -46,8 +50,7 @@ bool cli_decoder_find_model(const char *operand, char *path, size_t path_bytes) 
     json_t *config = NULL;
     char inside[CLI_PATH_MAX];
     if (stat(operand, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        const int length = snprintf(path, path_bytes, "%s", operand);
-        return length >= 0 && (size_t)length < path_bytes;
+        return format_beside("", operand, path, path_bytes);
     }
     if (!cli_format_model_path(operand, inside, sizeof inside) ||
         !read_beside(inside, "genai_config.json", &config)) {

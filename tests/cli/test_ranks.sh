@@ -135,4 +135,15 @@ wait $zero
 wait $one
 grep -q '^stopped after [0-9]* batches$' "$work/stdout.0" || fail "no word"
 [ -s "$work/rank0.onnx" ] || fail "no model"
+
+# One variable of two; a file of the user's where the ranks were to meet.
+unset RONDO_RANK RONDO_RANKS RONDO_MEETING
+RONDO_LOG=warning
+export RONDO_RANK=0
+expect_error 1 'RONDO_RANK is set and RONDO_RANKS is not' train "$model" --device host --data "$data" \
+    --output "$work/lone.onnx"
+echo mine >"$work/mine"
+export RONDO_RANKS=2 RONDO_MEETING="$work/mine"
+expect_error 1 'something else is there' train "$model" --device host --data "$data" --output "$work/lone.onnx"
+[ "$(cat "$work/mine")" = mine ] || fail "the user's file is gone"
 finish_test

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "collective/nccl_api.h"
+#include "rondo/tensor.h"
 
 enum { RANKS_MAX = 16, FAILED = 1, REFUSED = 5, REMOTE = 6, CAPTURING = 1 };
 
@@ -95,7 +96,7 @@ static double widen(const void *x, size_t i, int type) {
            : type == RONDO__NCCL_FLOAT64 ? ((const double *)x)[i]
            : type == RONDO__NCCL_INT32   ? (double)((const int32_t *)x)[i]
            : type == RONDO__NCCL_INT64   ? (double)((const int64_t *)x)[i]
-                                         : (double)((const _Float16 *)x)[i];
+                                         : (double)rondo_f16_to_float(((const uint16_t *)x)[i]);
 }
 
 static void narrow(void *y, size_t i, int type, double value) {
@@ -113,7 +114,7 @@ static void narrow(void *y, size_t i, int type, double value) {
     } else if (type == RONDO__NCCL_INT64) {
         ((int64_t *)y)[i] = (int64_t)value;
     } else {
-        ((_Float16 *)y)[i] = (_Float16)value;
+        ((uint16_t *)y)[i] = rondo_f16_from_float((float)value);
     }
 }
 

@@ -69,6 +69,11 @@ static rondo_status read_ranks(const launcher_variables *l, rondo_ranks *out) {
 rondo_status rondo__launcher_read(rondo_ranks *out_ranks, rondo__launcher_id *out_launcher) {
     rondo_ranks found = {.struct_size = sizeof found, .size = 1, .local_size = 1, .launcher = ""};
     *out_launcher = RONDO__LAUNCHER_NONE;
+    if ((get_text("RONDO_RANK") == NULL) != (get_text("RONDO_RANKS") == NULL)) {
+        return RONDO_FAIL_AS("rondo_find_ranks", INVALID, "%s is set and %s is not; set both",
+                             get_text("RONDO_RANK") != NULL ? "RONDO_RANK" : "RONDO_RANKS",
+                             get_text("RONDO_RANK") != NULL ? "RONDO_RANKS" : "RONDO_RANK");
+    }
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; ++i) {
         const launcher_variables *l = &launchers[i];
         if (get_text(l->rank) != NULL && get_text(l->size) != NULL) {

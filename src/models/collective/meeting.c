@@ -99,8 +99,33 @@ static rondo_status choose_place(const rondo_ranks *ranks, rondo__launcher_id la
     return RONDO_STATUS_OK;
 }
 
+// A file that stands there may be one of an earlier job's, and nothing else.
+static rondo_status check_free(const place *p) {
+    static const char begin[] = "rondo-ranks ";
+    char text[sizeof begin] = "";
+    struct stat info;
+    if (lstat(p->path, &info) != 0) {
+        return RONDO_STATUS_OK;  // to write there says more
+    }
+    const int fd = S_ISREG(info.st_mode) ? open(p->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    const bool is_ours = fd >= 0 && read(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1 &&
+                         strcmp(text, begin) == 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return is_ours ? RONDO_STATUS_OK
+                   : RONDO_FAIL_AS(call_name, INVALID,
+                                   "the ranks cannot meet at %.150s: something else is there; "
+                                   "name a file that is not there yet",
+                                   p->path);
+}
+
 // Says in the file where rank 0 listens: whole, and for the user alone.
 static rondo_status write_file(place *p) {
+    const rondo_status status = check_free(p);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
     char text[HOST_BYTES + 80];
     char temporary[PATH_MAX + 16];
     int used = snprintf(text, sizeof text, "rondo-ranks 1 %s %u ", p->host, (unsigned)p->port);

@@ -369,6 +369,13 @@ static void test_program_patterns__rotary(void **state) {
         {{"input x f32 2,3,5,8", "value c f32 0.5 5,8", "value s f32 0.7 5,8", "list zero 0,",
           "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},
          "~RotaryEmbedding"},
+        // two batches share the table, and not the list of places
+        {{"input x f32 2,3,5,8", "input z f32 7,3,5,8", "value c f32 0.5 5,8",
+          "value s f32 0.7 5,8", "list zero 0,", "list half 4,", "list end 8,", "list last 3,",
+          HALVES, TURN, SUM, "Slice z zero half last > f2", "Slice z half end last > s2",
+          "Neg s2 > n2", "Concat axis=3 n2 f2 > r2", "Mul z c > zc", "Mul r2 s > zs",
+          "Add zc zs > w", "output w"},
+         "~RotaryEmbedding RotaryEmbedding"},
         // halves that differ, or the same ones twice; no sign; tables for each head
         {{"input x f32 2,3,5,8", "const c f32 5,8", "const s f32 5,8", "list zero 0,",
           "list half 4,", "list end 8,", "list last 3,", HALVES, TURN, SUM},

@@ -22,7 +22,6 @@ rondo_status rondo__executor_get_generator(rondo_executor *executor, const rondo
 
 rondo_status rondo__executor_find_generator(rondo_executor *executor, const char *name,
                                             uint64_t seed, rondo_generator **out_generator) {
-    executor = executor;
     rondo__executor_generator *entry = executor->resources.generators;
     while (entry != NULL && !is_named(entry, name)) {
         entry = entry->next;

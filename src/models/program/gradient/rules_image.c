@@ -425,8 +425,9 @@ static int32_t make_ones(rondo__gradient *g, const geometry *geo, int32_t like) 
 }
 
 // How many elements each window has, in the shape [1, 1, ...]; a number where it is the same.
+// `asked`: without what ceil_mode adds.
 static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call, const geometry *geo,
-                          int32_t ones) {
+                          const geometry *asked, int32_t ones) {
     const bool counts_pads = rondo__op_get_int(&call->op, "count_include_pad", 0) != 0;
     const bool has_ceil = rondo__op_get_int(&call->op, "ceil_mode", 0) != 0;
     bool has_pads = false;
@@ -447,13 +448,11 @@ static int32_t count_taps(rondo__gradient *g, const rondo__gradient_call *call, 
     if (counts_pads) {
         // Pads that the node asks for count; what ceil_mode adds does not.
         int64_t pads[2 * RONDO_RANK_MAX] = {0};
-        size_t listed = 0;
-        const int64_t *list = rondo__op_get_ints(&call->op, "pads", &listed);
-        for (int32_t d = 0; d < geo->rank && listed == 2 * (size_t)geo->rank; ++d) {
-            pads[2 + d] = list[d];
-            pads[4 + geo->rank + d] = list[geo->rank + d];
-            bare.pads[d] -= list[d];
-            bare.pads[d + geo->rank] -= list[geo->rank + d];
+        for (int32_t d = 0; d < geo->rank; ++d) {
+            pads[2 + d] = asked->pads[d];
+            pads[4 + geo->rank + d] = asked->pads[d + geo->rank];
+            bare.pads[d] -= asked->pads[d];
+            bare.pads[d + geo->rank] -= asked->pads[d + geo->rank];
         }
         image = E("Pad", image, rondo__gradient_ints(g, pads, 2 * (size_t)geo->rank + 4),
                   rondo__gradient_number(g, 1.0, image));
@@ -481,9 +480,10 @@ RULE(rule_average_pool) {
         return;
     }
     geo.group = 1;
+    const geometry asked = geo;
     add_ceil(g, call, &geo);
     const int32_t ones = make_ones(g, &geo, DY);
-    const int32_t share = take_single(g, E("Div", DY, count_taps(g, call, &geo, ones)));
+    const int32_t share = take_single(g, E("Div", DY, count_taps(g, call, &geo, &asked, ones)));
     const int32_t image = take_single(g, rondo__gradient_fill_like(g, 0.0, FIRST));
     const int32_t change = change_of_image(g, &geo, share, ones, image);
     rondo__gradient_give(g, call, 0, rondo__gradient_reshape_like(g, change, FIRST));

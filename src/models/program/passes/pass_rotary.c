@@ -23,6 +23,7 @@ enum { HALVES_MAX = 64, STEPS_MAX = 16, OPSET = 23 };
 // Half of a table of cosines or sines, and the rows that the op takes of it.
 typedef struct half {
     int32_t table, batch;   // what it was made for
+    int64_t x_batch;        // and of which x
     int32_t value, places;  // places NONE: one row for each of x
 } half;
 
@@ -274,13 +275,10 @@ static rondo_status make_half(rondo_program *program, const rondo_shape *x, int6
 
 static rondo_status get_half(rotary_pass *pass, const rondo_shape *x, int32_t table, int64_t batch,
                              half *out_half) {
-    half made = {table, (int32_t)batch, RONDO__VALUE_NONE, RONDO__VALUE_NONE};
-    rondo_shape known;
+    half made = {table, (int32_t)batch, x->extent[0], RONDO__VALUE_NONE, RONDO__VALUE_NONE};
     for (size_t i = 0; i < pass->half_count; ++i) {
         const half *other = &pass->halves[i];
-        if (other->table == table && other->batch == made.batch &&
-            rondo__value_get_shape(&pass->program->values[other->value], &known) &&
-            (known.rank == 2) == (batch != x->extent[0])) {
+        if (other->table == table && other->batch == made.batch && other->x_batch == made.x_batch) {
             *out_half = *other;
             return RONDO_STATUS_OK;
         }

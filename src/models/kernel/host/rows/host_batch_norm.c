@@ -51,7 +51,7 @@ static channel_moments find_moments(const batch_run *run, int64_t channel, doubl
     double sum, squares;
     const float begin = *get_row(run->kernel, run->x, 0, channel);
     add_moments(run, channel, begin, &sum, &squares);
-    channel_moments m = {.mean = (double)begin + sum / count, .variance = NAN};
+    channel_moments m = {.mean = (double)begin + sum / count, .variance = (double)NAN};
     m.center = (float)m.mean;
     if (!isfinite(m.mean)) {  // an infinity that all have in common is the mean
         add_moments(run, channel, 0.0f, &sum, &squares);
