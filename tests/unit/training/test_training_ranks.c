@@ -448,19 +448,21 @@ static void test_leaving(void **state) {
     }
 }
 
-// Rank 1 is killed in its third run, the others hear of it.
+// Rank 1 is killed behind its second run, the others hear of it: in that run, if it has not come to
+// its end at theirs, or in the next.
 static void be_killed(rank_world *w) {
     rondo_program *program;
     rondo_executor *executor;
     RANK_OK(w, make_sum_of(RONDO_REDUCTION_SUM, 4, false, &program));
     open_executor(w, program, RONDO_GRAPHS_AUTO, &executor);
     RANK_OK(w, run_plain(executor, 4));
-    RANK_OK(w, run_plain(executor, 4));
+    rondo_status status = run_plain(executor, 4);
+    RANK_TRUE(w, status == RONDO_STATUS_OK || (w->rank == 0 && status == RONDO_STATUS_UNAVAILABLE));
     if (w->rank == 1) {
         (void)raise(SIGKILL);
     }
     for (int i = 0; i < 2; ++i) {  // and again
-        const rondo_status status = run_plain(executor, 4);
+        status = run_plain(executor, 4);
         RANK_TRUE(w, status == RONDO_STATUS_UNAVAILABLE);
         RANK_TRUE(w, strstr(rondo_error_get_last()->message, "rank 1 of 2 has ended") != NULL);
     }
