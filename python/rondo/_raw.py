@@ -1412,6 +1412,17 @@ rondo_precision_loss._fields_ = [
 ]
 
 
+class rondo_plan_options(Structure):
+    pass
+
+
+rondo_plan_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("allow_remake", c_bool),
+    ("made_of", c_void_p),
+]
+
+
 class rondo_placement(Structure):
     pass
 
@@ -1809,6 +1820,11 @@ FUNCTIONS = {
     "rondo_executor_describe_feeds": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_find_loss": (c_int32, (c_void_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_binding), c_size_t, c_double, POINTER(rondo_precision_loss),)),
     "rondo_executor_write_tuning": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_executor_save": (c_int32, (c_void_p, c_char_p,)),
+    "rondo_program_load_plan": (c_int32, (c_char_p, POINTER(rondo_plan_options), POINTER(c_void_p),)),
+    "rondo_program_get_plan_options": (c_int32, (c_void_p, POINTER(rondo_executor_options),)),
+    "rondo_executor_load": (c_int32, (c_char_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_plan_options), POINTER(c_void_p), POINTER(c_void_p),)),
+    "rondo_plan_describe": (c_int32, (c_char_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_list_placements": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_size_t, POINTER(rondo_placement), POINTER(c_size_t),)),
     "rondo_executor_get_transfers": (c_int32, (c_void_p, POINTER(rondo_transfer_stats),)),
     "rondo_executor_self_check": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(rondo_self_check_report),)),

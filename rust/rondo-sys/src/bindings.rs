@@ -3095,6 +3095,59 @@ extern "C" {
         user_data: *mut ::std::os::raw::c_void,
     ) -> rondo_status;
 }
+extern "C" {
+    pub fn rondo_executor_save(
+        executor: *mut rondo_executor,
+        path: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_plan_options {
+    pub struct_size: usize,
+    pub allow_remake: bool,
+    pub made_of: *const rondo_program,
+}
+impl Default for rondo_plan_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_program_load_plan(
+        path: *const ::std::os::raw::c_char,
+        options: *const rondo_plan_options,
+        out_program: *mut *mut rondo_program,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_get_plan_options(
+        program: *const rondo_program,
+        out_options: *mut rondo_executor_options,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_load(
+        path: *const ::std::os::raw::c_char,
+        device: *mut rondo_device,
+        executor_options: *const rondo_executor_options,
+        plan_options: *const rondo_plan_options,
+        out_program: *mut *mut rondo_program,
+        out_executor: *mut *mut rondo_executor,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_plan_describe(
+        path: *const ::std::os::raw::c_char,
+        format: rondo_text_format,
+        write: rondo_write_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
 pub type rondo_placement_kind = i32;
 pub const RONDO_PLACEMENT_OP: _bindgen_ty_42 = 0;
 pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_42 = 1;

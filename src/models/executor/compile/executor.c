@@ -15,6 +15,7 @@
 #include "executor/compile/destroy.h"
 #include "executor/compile/unit.h"
 #include "executor/state/limits.h"
+#include "executor/state/prepared.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
 #include "tensor/elements.h"
@@ -213,6 +214,7 @@ static rondo_status make_parts(rondo_executor *executor) {
     RETURN_IF_ERROR(
         rondo__tuning_choices_create(executor->options.tuning_file, &executor->resources.choices));
     executor->options.tuning_file = NULL;  // the caller's, read
+    RETURN_IF_ERROR(rondo__prepared_give_choices(executor));
     RETURN_IF_ERROR(make_weights(executor));
     rondo__budget *before = rondo__budget_enter(executor->resources.budget);
     rondo_status status = make_watch(executor);
@@ -311,6 +313,7 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                           rondo_device_get_name(device));
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
+    RETURN_IF_ERROR(rondo__prepared_check(program, device));
     RETURN_IF_ERROR(check_communicator(&merged, device));
     return create(program, device, &merged, out_executor);
 }

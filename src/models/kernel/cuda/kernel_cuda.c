@@ -1,6 +1,9 @@
 // kernel/cuda/kernel_cuda.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
 #include "base/error.h"
+#include "device/device.h"
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "kernel/cuda/cuda_families.h"
 
@@ -295,5 +298,12 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     return rondo__cuda_finish_kernel(kernel, out_kernel);
 }
 
-const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
-                                                    .adds_shortcuts = rondo__cuda_has_tma};
+static void get_level(rondo_device *device, char *text, size_t text_bytes) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    const bool is_known = rondo__device_get_facts(device, &info) == RONDO_STATUS_OK;
+    (void)snprintf(text, text_bytes, "sm_%d%d", is_known ? (int)info.arch_major : 0,
+                   is_known ? (int)info.arch_minor : 0);
+}
+
+const rondo__kernel_room rondo__kernel_room_cuda = {
+    .prepare = prepare, .adds_shortcuts = rondo__cuda_has_tma, .get_level = get_level};
