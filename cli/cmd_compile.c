@@ -68,9 +68,9 @@ static const char *find_input(const rondo_program *program, const char *name, si
     return NULL;
 }
 
-// "x=1x3x224x224,y=8": a plan for these shapes, and the declared ones of other inputs.
-static bool make_plan_for(const cli_command *command, cli_session *session, const char *text) {
-    rondo_binding feeds[INPUTS_MAX] = {{0}};
+// Reads "x=1x3x224x224,y=8"; CLI_DONE or CLI_MISUSE.
+static int read_shapes(const cli_command *command, const cli_session *session, const char *text,
+                       rondo_binding *feeds, size_t *out_count) {
     size_t count = 0;
     for (const char *at = text; *at != '\0' && count < INPUTS_MAX; count++) {
         const char *equals = strchr(at, '=');
@@ -78,27 +78,34 @@ static bool make_plan_for(const cli_command *command, cli_session *session, cons
         const size_t length = equals != NULL ? (size_t)(equals - at) : 0;
         feeds[count].name = find_input(session->program, at, length, &tensor->dtype);
         if (feeds[count].name == NULL) {
-            (void)cli_fail_misuse(command, "--shapes %s: the model has no input \"%.*s\"", text,
-                                  (int)length, at);
-            return false;
+            return cli_fail_misuse(command, "--shapes %s: the model has no input \"%.*s\"", text,
+                                   (int)length, at);
         }
         at = equals + 1;
         if (!read_shape(&at, &tensor->shape)) {
-            (void)cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
-            return false;
+            return cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
         }
     }
-    return make_plan(session, feeds, count);
+    *out_count = count;
+    return CLI_DONE;
 }
 
-static bool make_plans(const cli_command *command, cli_session *session,
-                       const compile_settings *settings) {
-    bool is_done =
-        settings->shapes.count > 0 || make_plan(session, session->feeds, session->feed_count);
-    for (size_t i = 0; i < settings->shapes.count && is_done; i++) {
-        is_done = make_plan_for(command, session, settings->shapes.items[i]);
+// A plan for the shapes at hand, or one for each --shapes, where inputs that it leaves out have
+// their declared ones.
+static int make_plans(const cli_command *command, cli_session *session,
+                      const compile_settings *settings) {
+    if (settings->shapes.count == 0) {
+        return make_plan(session, session->feeds, session->feed_count) ? CLI_DONE : CLI_FAILED;
     }
-    return is_done;
+    for (size_t i = 0; i < settings->shapes.count; i++) {
+        rondo_binding feeds[INPUTS_MAX] = {{0}};
+        size_t count = 0;
+        const int status = read_shapes(command, session, settings->shapes.items[i], feeds, &count);
+        if (status != CLI_DONE || !make_plan(session, feeds, count)) {
+            return status != CLI_DONE ? status : CLI_FAILED;
+        }
+    }
+    return CLI_DONE;
 }
 
 static bool save(cli_session *session, const char *path) {
@@ -126,10 +133,14 @@ static int run_compile(const cli_command *command, int argc, char **argv) {
         return cli_fail_misuse(command, "say where the plan file goes: -o FILE");
     }
     int status = cli_session_begin(command, &settings.model, &session);
-    if (status == CLI_DONE &&
-        (!cli_output_check(settings.output) ||
-         !cli_session_open(argv[0], &settings.model, &session) ||
-         !make_plans(command, &session, &settings) || !save(&session, settings.output))) {
+    if (status == CLI_DONE && (!cli_output_check(settings.output) ||
+                               !cli_session_open(argv[0], &settings.model, &session))) {
+        status = CLI_FAILED;
+    }
+    if (status == CLI_DONE) {
+        status = make_plans(command, &session, &settings);
+    }
+    if (status == CLI_DONE && !save(&session, settings.output)) {
         status = CLI_FAILED;
     }
     cli_session_close(&session);

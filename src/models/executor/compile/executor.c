@@ -215,6 +215,7 @@ static rondo_status make_parts(rondo_executor *executor) {
         rondo__tuning_choices_create(executor->options.tuning_file, &executor->resources.choices));
     executor->options.tuning_file = NULL;  // the caller's, read
     RETURN_IF_ERROR(rondo__prepared_give_choices(executor));
+    RETURN_IF_ERROR(rondo__prepared_give_kernels(executor));
     RETURN_IF_ERROR(make_weights(executor));
     rondo__budget *before = rondo__budget_enter(executor->resources.budget);
     rondo_status status = make_watch(executor);

@@ -11,6 +11,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/run/settle.h"
@@ -158,20 +159,33 @@ static rondo_status write_plans(saver *s) {
     return status;
 }
 
-// ---- forms ------------------------------------------------------------------------------------
+// ---- kernels and forms ------------------------------------------------------------------------
+
+// A copy of what is there for the visit only, as long as the saver.
+static rondo_status keep_copy(saver *s, const void *bytes, size_t byte_count, const void **out) {
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(s->copies, s->copy_capacity, s->copy_count + 1));
+    void *copy = rondo__block_allocate(byte_count, RONDO__DATA_ALIGNMENT);
+    if (copy == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(copy, bytes, byte_count);
+    s->copies[s->copy_count++] = copy;
+    *out = copy;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status write_kernel(void *user_data, const rondo__kernel_code *code) {
+    saver *s = user_data;
+    rondo__kernel_code kept = *code;
+    RETURN_IF_ERROR(keep_copy(s, code->bytes, code->byte_count, &kept.bytes));
+    return rondo__prepared_write_kernel(&kept, &s->data, &s->texts[KERNELS]);
+}
 
 static rondo_status write_form(void *user_data, const rondo__ready_form *form) {
     saver *s = user_data;
     rondo__ready_form kept = *form;
-    if (!rondo_device_is_host(s->executor->device)) {  // it is there for the visit only
-        RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(s->copies, s->copy_capacity, s->copy_count + 1));
-        void *copy = rondo__block_allocate(form->byte_count, RONDO__DATA_ALIGNMENT);
-        if (copy == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        memcpy(copy, form->bytes, form->byte_count);
-        s->copies[s->copy_count++] = copy;
-        kept.bytes = copy;
+    if (!rondo_device_is_host(s->executor->device)) {
+        RETURN_IF_ERROR(keep_copy(s, form->bytes, form->byte_count, &kept.bytes));
     }
     return rondo__prepared_write_form(&kept, &s->data, &s->texts[FORMS]);
 }
@@ -185,6 +199,7 @@ static rondo_status gather(saver *s) {
     RETURN_IF_ERROR(rondo__program_write(unit->source, &s->data, &s->texts[PROGRAM]));
     rondo__tuning_choices_print(executor->resources.choices, &s->texts[TUNING]);
     RETURN_IF_ERROR(rondo__text_get_status(&s->texts[TUNING]));
+    RETURN_IF_ERROR(rondo__device_visit_kernels(executor->device, write_kernel, s));
     if (unit->is_lean || executor->options.reference || rondo__program_has_user_ops(unit->source)) {
         return RONDO_STATUS_OK;  // what was made of it may be another thing in another process
     }

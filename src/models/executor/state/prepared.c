@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "rondo/version.h"
 
 enum { LEVEL_BYTES = 64, REASON_BYTES = 320 };
@@ -86,6 +87,54 @@ rondo_status rondo__prepared_give_choices(rondo_executor *executor) {
     }
     return rondo__tuning_choices_add(executor->resources.choices, record.at,
                                      (size_t)(record.past - record.at));
+}
+
+rondo_status rondo__prepared_write_kernel(const rondo__kernel_code *code,
+                                          rondo__data_blocks *blocks, rondo__text *out) {
+    uint64_t offset = 0;
+    RETURN_IF_ERROR(rondo__data_blocks_add(blocks, code->bytes, code->byte_count, &offset));
+    rondo__text entry = {0};
+    rondo__record_put(&entry, code->key.low);
+    rondo__record_put(&entry, code->key.high);
+    rondo__record_put(&entry, offset);
+    rondo__record_put(&entry, code->byte_count);
+    rondo__record_put_bytes(out, entry.bytes, entry.length);
+    const rondo_status status = rondo__text_get_status(&entry);
+    rondo__text_deinit(&entry);
+    return status;
+}
+
+static bool read_kernel(rondo__record *entry, const rondo__saved_data *data,
+                        rondo__kernel_code *out_code) {
+    out_code->key.low = rondo__record_get(entry);
+    out_code->key.high = rondo__record_get(entry);
+    const uint64_t offset = rondo__record_get_most(entry, data->byte_count);
+    out_code->byte_count =
+        entry->is_bad ? 0 : (size_t)rondo__record_get_most(entry, data->byte_count - offset);
+    out_code->bytes = data->bytes + offset;
+    return !entry->is_bad && out_code->byte_count > 0;
+}
+
+rondo_status rondo__prepared_give_kernels(rondo_executor *executor) {
+    char reason[REASON_BYTES];
+    rondo__record section, entry;
+    const rondo__saved *saved = rondo__program_get_saved(executor->main.source);
+    if (saved == NULL || !rondo__prepared_fits(saved, executor->device, reason, sizeof reason) ||
+        !rondo__saved_find(saved, "kernels", RONDO__SAVED_KERNELS_VERSION, &section)) {
+        return RONDO_STATUS_OK;
+    }
+    while (read_entry(&section, &entry)) {
+        rondo__kernel_code code;
+        if (!read_kernel(&entry, &saved->data, &code)) {
+            return fail_damaged("kernels");
+        }
+        const rondo_status status = rondo__device_offer_kernel(executor->device, &code);
+        if (status != RONDO_STATUS_OK && (!saved->allow_remake || status != RONDO_STATUS_DRIVER)) {
+            rondo__error_prefix("the plan file's machine code");
+            return status;
+        }
+    }
+    return section.is_bad ? fail_damaged("kernels") : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__prepared_write_form(const rondo__ready_form *form, rondo__data_blocks *blocks,

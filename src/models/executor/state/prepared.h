@@ -9,6 +9,7 @@
 #ifndef RONDO_EXECUTOR_STATE_PREPARED_H
 #define RONDO_EXECUTOR_STATE_PREPARED_H
 
+#include "backend/backend.h"
 #include "executor/state/plan.h"
 #include "program/saved/saved.h"
 
@@ -29,6 +30,11 @@ RONDO_MUST_USE rondo_status rondo__prepared_check(const rondo_program *program,
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per executor; so are all functions below.
 RONDO_MUST_USE rondo_status rondo__prepared_give_choices(rondo_executor *executor);
+
+// Loads the file's machine code on the executor's device.
+//
+// Errors:    BAD_DATA, NO_MEMORY; where the caller does not allow that it is made anew, DRIVER.
+RONDO_MUST_USE rondo_status rondo__prepared_give_kernels(rondo_executor *executor);
 
 // Gives a new store of the program's constants on the device the forms that are ready.
 //
@@ -66,6 +72,9 @@ RONDO_MUST_USE rondo_status rondo__prepared_find_plan(const rondo__unit *unit, c
 void rondo__prepared_write_base_head(const rondo__unit *unit, const char *key, rondo__text *out);
 void rondo__prepared_write_plan_head(const char *base_key, const void *key, size_t key_bytes,
                                      const rondo__half_report *halves, rondo__text *out);
+RONDO_MUST_USE rondo_status rondo__prepared_write_kernel(const rondo__kernel_code *code,
+                                                         rondo__data_blocks *blocks,
+                                                         rondo__text *out);
 RONDO_MUST_USE rondo_status rondo__prepared_write_form(const rondo__ready_form *form,
                                                        rondo__data_blocks *blocks,
                                                        rondo__text *out);
