@@ -50,6 +50,30 @@ bool rondo__section_file_is_one(const void *bytes, size_t byte_count) {
 
 // ---- checksums --------------------------------------------------------------------------------
 
+static uint64_t mix(uint64_t sum, uint64_t word) {
+    sum += word * UINT64_C(0xc2b2ae3d27d4eb4f);
+    return (sum << 31 | sum >> 33) * UINT64_C(0x9e3779b185ebca87);
+}
+
+// Four sums side by side, so that the processor does not wait for one multiplication after the
+// other: a file is read at the speed of memory.
+static rondo__hash128 hash_part(const uint8_t *bytes, size_t byte_count) {
+    enum { LANES = 4, STEP = LANES * 8 };
+    uint64_t sums[LANES + 1] = {1, 2, 3, 4, byte_count};
+    size_t at = 0;
+    for (; at + STEP <= byte_count; at += STEP) {
+        uint64_t words[LANES];
+        memcpy(words, bytes + at, sizeof words);
+        for (int i = 0; i < LANES; ++i) {
+            sums[i] = mix(sums[i], words[i]);
+        }
+    }
+    const rondo__hash128 rest = rondo__hash128_bytes(bytes + at, byte_count - at);
+    sums[0] = mix(sums[0], rest.low);
+    sums[1] = mix(sums[1], rest.high);
+    return rondo__hash128_bytes(sums, sizeof sums);
+}
+
 typedef struct hashing {
     const uint8_t *bytes;
     size_t byte_count;
@@ -61,7 +85,7 @@ static void hash_parts(void *data, size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
         const size_t begin = i * PART_BYTES;
         const size_t left = h->byte_count - begin;
-        h->sums[i] = rondo__hash128_bytes(h->bytes + begin, left < PART_BYTES ? left : PART_BYTES);
+        h->sums[i] = hash_part(h->bytes + begin, left < PART_BYTES ? left : PART_BYTES);
     }
 }
 
@@ -114,7 +138,7 @@ static const uint8_t zeros[RONDO__SECTION_ALIGNMENT];
 
 static rondo_status end_part(writer *w) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(w->sums, w->sum_capacity, w->sum_count + 1));
-    w->sums[w->sum_count++] = rondo__hash128_bytes(w->part, w->filled);
+    w->sums[w->sum_count++] = hash_part(w->part, w->filled);
     w->filled = 0;
     return RONDO_STATUS_OK;
 }
