@@ -137,7 +137,8 @@ extern const rondo__kernel_room rondo__kernel_room_host;
 extern const rondo__kernel_room rondo__kernel_room_cuda;
 
 // What decides the forms of constants and the machine code on a device, beside the library: the
-// instruction sets of the host, "avx512 vnni", or the generation of a GPU, "sm_90".
+// instruction sets of the host, "avx512, bytes avx512vnni", or the generation of a GPU, "sm_90,
+// tma".
 void rondo__kernel_get_level(rondo_device *device, char *text, size_t text_bytes);
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.

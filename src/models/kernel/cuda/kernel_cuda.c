@@ -301,8 +301,8 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
 static void get_level(rondo_device *device, char *text, size_t text_bytes) {
     rondo_device_info info = {.struct_size = sizeof info};
     const bool is_known = rondo__device_get_facts(device, &info) == RONDO_STATUS_OK;
-    (void)snprintf(text, text_bytes, "sm_%d%d", is_known ? (int)info.arch_major : 0,
-                   is_known ? (int)info.arch_minor : 0);
+    (void)snprintf(text, text_bytes, "sm_%d%d%s", is_known ? (int)info.arch_major : 0,
+                   is_known ? (int)info.arch_minor : 0, rondo__cuda_has_tma(device) ? ", tma" : "");
 }
 
 const rondo__kernel_room rondo__kernel_room_cuda = {

@@ -12,7 +12,8 @@
 
 enum {
     FRAME_VERSION = 1,
-    PART_BYTES = 1 << 20,  // of a section, hashed by itself
+    PART_BYTES = 1 << 20,         // of a section, hashed by itself
+    PART_WORK = PART_BYTES / 16,  // what that is for threads: it takes 0.1 ms
     SMALL_ALIGNMENT = 64,
 };
 
@@ -97,7 +98,7 @@ static rondo_status hash_section(const uint8_t *bytes, size_t byte_count, rondo_
     if (h.sums == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo__crew_run(count, PART_BYTES, hash_parts, &h);
+    rondo__crew_run(count, PART_WORK, hash_parts, &h);
     *out_sum = rondo__hash128_bytes(h.sums, count * sizeof *h.sums);
     rondo__free(h.sums);
     return RONDO_STATUS_OK;
