@@ -290,7 +290,8 @@ def get_list(function: Callable[..., int], kind: Any, *arguments: Any) -> Sequen
             entry.struct_size = ctypes.sizeof(kind)
     if count.value:
         check(function(*arguments, entries, count.value, ctypes.byref(count)))
-    return entries[:count.value]
+    listed: Sequence[Any] = entries[:count.value]
+    return listed
 
 
 def get_text(call: Callable[[Any], int]) -> str:
