@@ -336,11 +336,13 @@ static void ask_switch_after_update(void) {
     say("%u, %s", read_word(0), is_on != 0 ? "on" : "off");
 }
 
-// word 0 = 1: a slow * 2 + 1, a fill elsewhere that is off, * 3: 9, unless that came too early.
-static memory_graph record_switched_fill(void) {
+// word 0 = 1: a slow * 2 + 1, work elsewhere that is off, * 3: 9, unless that came too early.
+static memory_graph record_switched(bool is_fill) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
     (void)must(work_on(w.stream, 0, 20000, 2, 1), "launch");
-    (void)must(d.cuMemsetD32Async(word_at(8), 3, 4, w.stream), "fill");
+    (void)must(
+        is_fill ? d.cuMemsetD32Async(word_at(8), 3, 4, w.stream) : work_on(w.stream, 8, 0, 3, 0),
+        "what is switched off");
     (void)must(work_on(w.stream, 0, 0, 3, 0), "launch");
     const memory_graph made = complete(end());
     (void)must(d.cuGraphNodeSetEnabled(made.exec, node_at(made.graph, 1), 0), "switch");
@@ -353,8 +355,8 @@ static void outlast_slow_kernels(void) {
     MUST(d.cuStreamSynchronize(w.stream));
 }
 
-static void ask_switched_fill(void) {
-    const memory_graph made = record_switched_fill();
+static void say_order(bool is_fill) {
+    const memory_graph made = record_switched(is_fill);
     bool is_lost = false;
     for (int i = 0; i < 5; ++i) {
         write_word(0, 1);
@@ -365,8 +367,16 @@ static void ask_switched_fill(void) {
     say("order %s", is_lost ? "lost" : "kept");
 }
 
+static void ask_switched_fill(void) {
+    say_order(true);
+}
+
+static void ask_switched_kernel(void) {
+    say_order(false);
+}
+
 static void ask_who_waits(void) {
-    const memory_graph made = record_switched_fill();
+    const memory_graph made = record_switched(true);
     launch(made.exec);
     MUST(d.cuCtxSynchronize());
     const uint32_t waited = read_word(0);
@@ -534,6 +544,8 @@ const truth_question truth_memory[] = {
      "order lost", NULL},
     {"229b", "its slow one, when the context has been waited for", ask_who_waits,
      "runs on behind it", "the fake driver's work is done when a launch returns"},
+    {"229c", "a kernel behind a kernel that is off, behind a slow one", ask_switched_kernel,
+     "order kept", NULL},
     {"m5", "memory taken and freed in a capture", ask_memory_nodes, "types 10 and 11; 6", NULL},
     {"401", "two launches of a graph that frees nothing", ask_memory_twice, "ok; INVALID_VALUE",
      NULL},
