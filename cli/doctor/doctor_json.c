@@ -35,6 +35,11 @@ static void write_step(const cli_doctor *doctor, cli_json *json) {
         cli_json_number(json, "device_us", costs->device_us);
         cli_json_number(json, "copy_us", costs->copy_us);
         cli_json_number(json, "idle_share", costs->idle_share);
+        if (costs->path.is_known) {
+            cli_json_number(json, "path_us", costs->path.path_us);
+            cli_json_count(json, "path_works", costs->path.work_count);
+            cli_json_count(json, "streams", costs->path.stream_count);
+        }
     }
     cli_json_end(json, '}');
 }

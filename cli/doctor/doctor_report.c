@@ -9,11 +9,11 @@
 enum { SHOWN = 6, KEPT_STEPS = 8 };
 
 bool cli_doctor_examine(cli_doctor *doctor) {
-    if (!rondo__doctor_find_steps(doctor->log, &doctor->steps)) {
+    if (!rondo__doctor_find_steps(doctor->log, &doctor->steps) ||
+        !rondo__doctor_predict(&doctor->steps, &doctor->costs)) {
         cli_print_error("out of memory");
         return false;
     }
-    rondo__doctor_predict(&doctor->steps, &doctor->costs);
     rondo__doctor_apply_rules(&doctor->steps, &doctor->findings);
     return true;
 }
@@ -93,6 +93,12 @@ static void print_step(const cli_doctor *doctor) {
     } else {
         cli_say(CLI_NORMAL, "device   its times are not known (%s)",
                 doctor->log->note != NULL ? doctor->log->note : "they were not taken");
+    }
+    if (costs->path.is_known) {
+        cli_say(CLI_NORMAL,
+                "path     %zu of its works follow each other, %s of the device; %zu stream%s",
+                costs->path.work_count, US(costs->path.path_us), costs->path.stream_count,
+                costs->path.stream_count == 1 ? "" : "s");
     }
     if (doctor->cost_us > 0.0 && costs->step_us > 0.0) {
         const rondo__doctor_step *step = &doctor->steps.steps[doctor->steps.reference];
@@ -232,9 +238,43 @@ static bool write_work(FILE *file, const rondo__doctor_work *work) {
                                        .duration_ns = work->duration_ns,
                                        .stream = work->stream,
                                        .object = work->is_of_graph ? 1 : 0,
+                                       .source = work->order,
                                        .bytes = work->bytes,
                                        .name = work->name};
     return write_bytes(file, &event, sizeof event);
+}
+
+// What is known beside calls: the device, layouts, memory, ranges.
+static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since_ns) {
+    const rondo__doctor_event device = {
+        .call = RONDO__DOCTOR_DEVICE,
+        .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
+        .bytes = log->multiprocessor_shared_bytes};
+    bool is_done = log->multiprocessors == 0 || write_bytes(file, &device, sizeof device);
+    for (size_t i = 0; is_done && i < log->text_count; i++) {
+        const rondo__doctor_event layout = {
+            .call = RONDO__DOCTOR_LAYOUT, .name = (uint32_t)(i + 1), .object = log->layouts[i]};
+        is_done = layout.object == 0 || write_bytes(file, &layout, sizeof layout);
+    }
+    for (size_t i = 0; is_done && i < log->block_count && i < RONDO__DOCTOR_BLOCKS_MAX; i++) {
+        const rondo__doctor_event block = {.call = RONDO__DOCTOR_BLOCK,
+                                           .object = log->blocks[i].begin,
+                                           .bytes = log->blocks[i].end - log->blocks[i].begin};
+        is_done = write_bytes(file, &block, sizeof block);
+    }
+    for (size_t i = 0; is_done && i < log->range_count; i++) {
+        const rondo__doctor_range *range = &log->ranges[i];
+        const rondo__doctor_event push = {.call = RONDO__DOCTOR_RANGE_PUSH,
+                                          .begin_ns = range->begin_ns,
+                                          .object = i + 1,
+                                          .thread = range->thread,
+                                          .name = range->name};
+        const rondo__doctor_event pop = {
+            .call = RONDO__DOCTOR_RANGE_POP, .begin_ns = range->end_ns, .object = i + 1};
+        is_done = range->end_ns < since_ns ||
+                  (write_bytes(file, &push, sizeof push) && write_bytes(file, &pop, sizeof pop));
+    }
+    return is_done;
 }
 
 // The latest steps without device times suffice, and all of the times.
@@ -259,6 +299,8 @@ bool cli_doctor_write_stream(void *doctor, FILE *file) {
         is_done = write_text(file, (uint32_t)(i + 1), log->texts[i]);
     }
     const size_t first = from->steps.period > 0 ? find_first_kept(&from->steps) : 0;
+    is_done =
+        is_done && write_facts(file, log, log->event_count > 0 ? log->events[first].begin_ns : 0);
     for (size_t i = first; is_done && i < log->event_count; i++) {
         is_done = write_bytes(file, &log->events[i], sizeof log->events[i]) &&
                   write_bytes(file, rondo__doctor_log_words(log, i),

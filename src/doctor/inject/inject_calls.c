@@ -43,6 +43,31 @@ typedef int (*name_getter)(const char **out_name, void *function);
 typedef int (*parameter_getter)(void *function, size_t index, size_t *out_offset,
                                 size_t *out_bytes);
 
+// Which words belong to a struct: those bytes may be padding that nobody writes.
+static uint64_t find_struct_words(const known_function *known) {
+    uint64_t mask = 0;
+    size_t word = 0;
+    for (uint16_t i = 0; i < known->parameter_count; i++) {
+        const size_t bytes = known->bytes[i];
+        const bool is_plain = bytes == 2 || bytes == 4 || bytes == 8;
+        for (size_t done = 0; done < bytes && word < RONDO__DOCTOR_WORDS_MAX; done += 8) {
+            mask |= is_plain ? 0 : (uint64_t)1 << word;
+            ++word;
+        }
+    }
+    return mask;
+}
+
+static void tell_layout(const known_function *known) {
+    rondo__doctor_event event = {.call = RONDO__DOCTOR_LAYOUT,
+                                 .name = known->name,
+                                 .object = find_struct_words(known),
+                                 .begin_ns = rondo__inject_now_ns()};
+    if (event.object != 0 && event.name != 0) {
+        rondo__inject_put(&event, NULL);
+    }
+}
+
 static known_function g_functions[FUNCTION_SLOTS];
 static atomic_flag g_functions_busy = ATOMIC_FLAG_INIT;
 
@@ -67,6 +92,7 @@ static void read_function(known_function *known, void *function) {
                get_parameter(function, known->parameter_count, &offset, &bytes) == 0) {
             known->bytes[known->parameter_count++] = (uint16_t)bytes;
         }
+        tell_layout(known);
     }
 }
 

@@ -289,8 +289,7 @@ void rondo__inject_note(const char *text) {
 
 uint32_t rondo__inject_wanted_times(void) {
     rondo__doctor_ring *ring = g_record.ring;
-    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed)
-                        : RONDO__DOCTOR_TIMES_OFF;
+    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
 }
 
 void rondo__inject_count_captures(int change) {

@@ -29,7 +29,7 @@ uint32_t rondo__inject_text(const char *text);
 // Something that the doctor shall say.
 void rondo__inject_note(const char *text);
 
-// Of RONDO__DOCTOR_TIMES_...: what the doctor asks for.
+// What the doctor asks for: an odd number where device times shall be taken.
 uint32_t rondo__inject_wanted_times(void);
 
 // Device times are being taken from now on, so that records say so.
