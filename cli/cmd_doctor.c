@@ -153,6 +153,12 @@ static int examine_program(const doctor_settings *settings, char **program, size
                              .cost_us = best->cost_us,
                              .lost_count = best->lost_count,
                              .status = watch.status};
+        size_t others = 0;
+        for (size_t i = 0; i < watch.count; i++) {
+            if (&watch.processes[i] != best) {
+                doctor.others[others++] = &watch.processes[i].log;
+            }
+        }
         status = report(&doctor, settings);
     }
     cli_watch_clear(&watch);

@@ -15,6 +15,13 @@ bool cli_doctor_examine(cli_doctor *doctor) {
         return false;
     }
     rondo__doctor_apply_rules(&doctor->steps, &doctor->findings);
+    for (size_t i = 0; i < doctor->other_count; i++) {
+        rondo__doctor_steps other;
+        if (rondo__doctor_find_steps(doctor->others[i], &other)) {
+            rondo__doctor_compare_ranks(&doctor->steps, &other, &doctor->findings);
+            rondo__doctor_steps_clear(&other);
+        }
+    }
     return true;
 }
 
@@ -76,9 +83,11 @@ static void print_step(const cli_doctor *doctor) {
     size_t copies = 0;
     size_t fills = 0;
     count_kinds(doctor, &copies, &fills);
-    cli_say(CLI_NORMAL, "step     %zu launches, %zu graphs, %zu copies, %zu fills; %s (%s to %s)",
-            costs->launch_count, costs->graph_launch_count, copies, fills, US(costs->step_us),
-            US(costs->step_low_us), US(costs->step_high_us));
+    const char *name = rondo__doctor_log_text(doctor->log, doctor->steps.name);
+    cli_say(CLI_NORMAL,
+            "step     %.80s%s%zu launches, %zu graphs, %zu copies, %zu fills; %s (%s to %s)", name,
+            name[0] != '\0' ? ": " : "", costs->launch_count, costs->graph_launch_count, copies,
+            fills, US(costs->step_us), US(costs->step_low_us), US(costs->step_high_us));
     cli_say(
         CLI_NORMAL,
         "         seen %zu times, %zu of them with as much work; %.1f %% of the work is that of "
@@ -146,7 +155,8 @@ static void print_verdict(const cli_doctor *doctor) {
 static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding *finding) {
     static const char *const harms[] = {[RONDO__DOCTOR_BREAKS] = "breaks a capture",
                                         [RONDO__DOCTOR_FREEZES] = "stays as it was captured",
-                                        [RONDO__DOCTOR_COSTS] = "costs time"};
+                                        [RONDO__DOCTOR_COSTS] = "costs time",
+                                        [RONDO__DOCTOR_NOTES] = "most likely harmless"};
     const rondo__doctor_rule_row *rule = rondo__doctor_get_rule(finding->rule);
     const char *name = rondo__doctor_log_text(doctor->log, finding->name);
     const char *place = rondo__doctor_log_text(doctor->log, finding->place);
@@ -170,6 +180,10 @@ static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     } else if (place[0] != '\0') {
         cli_say(CLI_NORMAL, "    at %.160s", place);
     }
+    const char *range = rondo__doctor_log_text(doctor->log, finding->range);
+    if (range[0] != '\0') {
+        cli_say(CLI_NORMAL, "    in the range %.80s", range);
+    }
     cli_say(CLI_NORMAL, "    cure: %s", rule->cure);
     if (rule->rondo != NULL) {
         cli_say(CLI_NORMAL, "    Rondo: %s", rule->rondo);
@@ -192,9 +206,13 @@ static void print_findings(const cli_doctor *doctor, bool is_all) {
     if (doctor->steps.period == 0) {
         return;
     }
+    // The harmless ones come last.
+    const bool is_free =
+        findings->count == 0 ||
+        rondo__doctor_get_rule(findings->rows[0].rule)->harm == RONDO__DOCTOR_NOTES;
     cli_say(CLI_NORMAL, "%s",
-            findings->count == 0 ? "Nothing stands in the way of a capture."
-                                 : "What stands in the way, the worst first:");
+            is_free ? "Nothing stands in the way of a capture."
+                    : "What stands in the way, the worst first:");
     for (size_t i = 0; i < findings->count && (is_all || shown < SHOWN); i++) {
         if (is_all || !is_shown_before(doctor, i)) {
             print_finding(doctor, &findings->rows[i]);

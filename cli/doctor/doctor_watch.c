@@ -22,7 +22,6 @@
 #include "doctor/stream/doctor_ring.h"
 
 enum {
-    PROCESSES_MAX = 64,
     NAPS_A_LOOK = 8,  // naps between looks into the folder
     SAMPLES_MIN = 16,
     WINDOWS_MAX = 6,
@@ -52,7 +51,7 @@ typedef struct source {
 
 typedef struct watcher {
     cli_watch *watch;
-    source sources[PROCESSES_MAX];
+    source sources[CLI_WATCH_PROCESSES_MAX];
     char folder[PATH_MAX];
     bool with_times;
 } watcher;
@@ -203,7 +202,7 @@ static void look_for_rings(watcher *w, bool is_end) {
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         cli_watch *watch = w->watch;
         if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof w->sources[0].name ||
-            watch->count == PROCESSES_MAX || is_known(w, entry->d_name) ||
+            watch->count == CLI_WATCH_PROCESSES_MAX || is_known(w, entry->d_name) ||
             !(is_end || is_made(w, entry->d_name))) {
             continue;
         }
@@ -444,7 +443,7 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
     pid_t child = -1;
     *out_watch = (cli_watch){.status = CANNOT_RUN};
     watcher *w = calloc(1, sizeof *w);
-    out_watch->processes = calloc(PROCESSES_MAX, sizeof *out_watch->processes);
+    out_watch->processes = calloc(CLI_WATCH_PROCESSES_MAX, sizeof *out_watch->processes);
     if (w == NULL || out_watch->processes == NULL) {
         cli_print_error("out of memory");
         free(w);

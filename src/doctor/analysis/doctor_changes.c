@@ -107,6 +107,66 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
     return change;
 }
 
+// ---- words that nobody writes -----------------------------------------------------------------
+
+static bool is_number(uint32_t value) {
+    enum { WHOLE_MAX = 1 << 24, EXPONENT_MIN = 127 - 40, EXPONENT_MAX = 127 + 40 };
+    const uint32_t exponent = value >> 23 & 0xff;
+    const bool is_whole = value < WHOLE_MAX || value > UINT32_MAX - WHOLE_MAX;
+    return is_whole || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
+}
+
+static bool is_double(uint64_t value) {
+    enum { EXPONENT_MIN = 1023 - 60, EXPONENT_MAX = 1023 + 60 };
+    const uint64_t exponent = value >> 52 & 0x7ff;
+    return value == 0 || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
+}
+
+// Each half that changes is a number in all steps, or the whole word is.
+static bool are_numbers(const uint64_t *values, size_t count) {
+    bool are_doubles = true;
+    uint64_t changing = 0;
+    for (size_t i = 0; i < count; i++) {
+        are_doubles = are_doubles && is_double(values[i]);
+        changing |= values[i] ^ values[0];
+    }
+    for (size_t i = 0; i < count && !are_doubles; i++) {
+        if (((uint32_t)changing != 0 && !is_number((uint32_t)values[i])) ||
+            (changing >> 32 != 0 && !is_number((uint32_t)(values[i] >> 32)))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_given(const rondo__doctor_log *log, const uint64_t *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (rondo__doctor_log_is_given(log, values[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Padding of structs and empty functors hold what was in the host's memory before: pointers of its
+// own, or no numbers at all; a byte that is neither 0 nor 1. Nobody can tell for sure.
+static bool is_unwritten(const rondo__doctor_log *log, uint32_t kernel, size_t word,
+                         const uint64_t *values, size_t count, word_change change) {
+    const uint64_t layout = kernel > 0 && kernel <= log->text_count ? log->layouts[kernel - 1] : 0;
+    if ((layout >> word & 1) == 0 || change.is_steady) {
+        return false;
+    }
+    if ((layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0) {
+        uint64_t all = 0;
+        for (size_t i = 0; i < count; i++) {
+            all |= values[i];
+        }
+        return all > 1;
+    }
+    return change.is_address ? log->block_count > 0 && !has_given(log, values, count)
+                             : !are_numbers(values, count);
+}
+
 static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,
                        uint64_t *out_values) {
     for (size_t i = 0; i < compared->count; i++) {
@@ -145,7 +205,10 @@ static size_t find_word_changes(const rondo__doctor_compared *compared, size_t p
     for (size_t word = 0; word < event->word_count && count < room; word++) {
         read_words(compared, place, word, values);
         const word_change change = look_at(values, compared->indices, compared->count);
-        const rondo__doctor_rule rule = choose_rule(change, name);
+        const bool is_read =
+            !is_unwritten(compared->steps->log, event->name, word, values, compared->count, change);
+        const rondo__doctor_rule rule =
+            is_read ? choose_rule(change, name) : RONDO__DOCTOR_RULE_UNWRITTEN_WORD;
         if (change.changes && !is_known(out_rules, count, rule)) {
             out_rules[count] = rule;
             out_words[count++] = (int32_t)word;
@@ -156,10 +219,14 @@ static size_t find_word_changes(const rondo__doctor_compared *compared, size_t p
 
 // ---- works ------------------------------------------------------------------------------------
 
+bool rondo__doctor_is_collective(const char *kernel) {
+    return strstr(kernel, "nccl") != NULL;
+}
+
 static bool is_collective(const rondo__doctor_compared *compared, size_t place) {
     for (size_t i = 0; i < compared->count; i++) {
         const uint32_t name = get_event(compared, i, place)->name;
-        if (strncmp(rondo__doctor_log_text(compared->steps->log, name), "nccl", 4) == 0) {
+        if (rondo__doctor_is_collective(rondo__doctor_log_text(compared->steps->log, name))) {
             return true;
         }
     }

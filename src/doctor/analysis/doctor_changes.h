@@ -17,6 +17,9 @@ typedef struct rondo__doctor_compared {
 void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
                                    rondo__doctor_compared *out_compared);
 
+// Whether a kernel is one of NCCL's, its name mangled or not.
+bool rondo__doctor_is_collective(const char *kernel);
+
 // The rules that work number `place` of the steps breaks by changing. At most `room` of them;
 // *out_words has the argument word of each, or -1.
 size_t rondo__doctor_find_changes(const rondo__doctor_compared *compared, size_t place,

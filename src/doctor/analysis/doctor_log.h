@@ -56,7 +56,7 @@ typedef struct rondo__doctor_log {
     size_t work_count;
     size_t work_room;
     char **texts;
-    uint64_t *layouts;  // of the kernel of this text's number: words that belong to structs
+    uint64_t *layouts;  // of the kernel of this text's number, as RONDO__DOCTOR_LAYOUT tells it
     size_t text_count;
     rondo__doctor_range *ranges;
     size_t range_count;

@@ -335,7 +335,7 @@ static bool find(rondo__doctor_steps *steps, uint64_t *tokens) {
     count_works(steps, &found);
     choose_reference(steps);
     steps->period = steps->typical_count > 0 ? steps->period : 0;
-    return true;
+    return rondo__doctor_name_step(steps);
 }
 
 bool rondo__doctor_find_steps(const rondo__doctor_log *log, rondo__doctor_steps *out_steps) {

@@ -43,7 +43,8 @@ typedef int (*name_getter)(const char **out_name, void *function);
 typedef int (*parameter_getter)(void *function, size_t index, size_t *out_offset,
                                 size_t *out_bytes);
 
-// Which words belong to a struct: those bytes may be padding that nobody writes.
+// Which words belong to a struct, and which are one byte (a struct without members, or a flag):
+// those may be bytes that nobody writes.
 static uint64_t find_struct_words(const known_function *known) {
     uint64_t mask = 0;
     size_t word = 0;
@@ -52,6 +53,7 @@ static uint64_t find_struct_words(const known_function *known) {
         const bool is_plain = bytes == 2 || bytes == 4 || bytes == 8;
         for (size_t done = 0; done < bytes && word < RONDO__DOCTOR_WORDS_MAX; done += 8) {
             mask |= is_plain ? 0 : (uint64_t)1 << word;
+            mask |= bytes == 1 ? (uint64_t)1 << (word + RONDO__DOCTOR_WORDS_MAX) : 0;
             ++word;
         }
     }
