@@ -2,7 +2,8 @@
 //
 //   doctor_program FAULT [STEPS]
 //
-// With DOCTOR_PROGRAM_UNTIL it makes so many steps again and again, until there is a file of that name.
+// With DOCTOR_PROGRAM_UNTIL it makes so many steps again and again, until there is a file of that
+// name.
 // DOCTOR_PROGRAM_IMAGE names a file that keeps its device code, so that it is compiled once.
 // It knows nothing of Rondo, and finds the driver and NVRTC like any program: by dlopen.
 // SPDX-License-Identifier: Apache-2.0

@@ -368,9 +368,9 @@ typedef struct checking {
 // memory before.
 static const char *say_unwritten(const rondo__region *region) {
     const bool may_be = !region->is_field && (region->bytes == 1 || region->bytes > 8);
-    return may_be ? "; it may be padding, or a struct without members, which nobody writes: fill the "
-                    "struct with zeros first"
-                  : "";
+    return !may_be ? ""
+                   : "; it may be padding, or a struct without members, which nobody writes: fill "
+                     "the struct with zeros first";
 }
 
 static bool check_region(const checking *c, size_t node, const rondo__node_image *foretold,

@@ -180,7 +180,7 @@ static void find_device_times(const rondo__doctor_steps *steps, rondo__doctor_co
     qsort(works, count, sizeof(*works), compare_works);
     const double timed = count_timed_steps(steps, costs, works, count);
     if (timed >= 1.0) {
-        // Works of one stream never lie upon each other, and those of the program's start do not count.
+        // Works of one stream never lie upon each other; those of the program's start do not count.
         const bool is_one = costs->path.is_known && costs->path.stream_count == 1;
         costs->has_times = true;
         costs->copy_us = find_busy_us(log, works, count, true) / timed;

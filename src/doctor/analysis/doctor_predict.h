@@ -1,7 +1,7 @@
 // doctor/analysis/doctor_predict.h — what a step takes, what it would take as one graph, and why.
 //
-// The model of a replayed step: the critical path through its works, as they were timed, with a gap
-// between dependent ones, and a launch. docs/doctor.md states the constants and where they come from.
+// The model of a replayed step: its works as they were timed, each behind those that it follows,
+// gaps between them, and a launch. docs/doctor.md states the constants and where they come from.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
 #define RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
