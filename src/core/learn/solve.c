@@ -364,8 +364,8 @@ typedef struct checking {
     rondo__finding *finding;
 } checking;
 
-// Padding of a struct that is passed by value, and the byte of one without members, hold what was in
-// memory before.
+// Padding of a struct that is passed by value, and the byte of one without members, hold what was
+// in memory before.
 static const char *say_unwritten(const rondo__region *region) {
     const bool may_be = !region->is_field && (region->bytes == 1 || region->bytes > 8);
     return !may_be ? ""
