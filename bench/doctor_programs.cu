@@ -1,6 +1,7 @@
 // Steps in plain CUDA for `rondo doctor` to predict, and what a real capture of them takes:
 //
 //   rondo doctor -- doctor_programs row|fork|large|dynamic|copies [SECONDS]
+//   rondo doctor -- doctor_programs mix SECONDS KINDS,GRID,ROUNDS
 //   doctor_programs launches [plain|subscriber]      nanoseconds a launch; LIBCUPTI names the library
 //   doctor_programs legacy                           what a capture of the legacy stream answers
 //
@@ -46,6 +47,17 @@ __global__ void spin(float *x, int rounds) {
         value = value * 0.999f + 0.5f;
     }
     x[threadIdx.x] = value;
+}
+
+// Kernels whose code is not that of the one before.
+template <int kNumber>
+__global__ void mix(float *x, int rounds) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = x[i];
+    for (int k = 0; k < rounds; k++) {
+        value = value * 0.999f + kNumber;
+    }
+    x[i] = value;
 }
 
 float *g_small[2];
@@ -98,6 +110,30 @@ void copies() {
         CHECK(cudaMemcpyAsync(g_small[1], g_small[0], kSmall * 4, cudaMemcpyDeviceToDevice, g_streams[0]));
     }
     CHECK(cudaMemcpyAsync(g_pinned, g_small[0], kSmall * 4, cudaMemcpyDeviceToHost, g_streams[0]));
+}
+
+// What `mix KINDS,GRID,ROUNDS` says.
+struct Mixture {
+    int kinds = 1;
+    int grid = 64;
+    int rounds = 0;
+} g_mixture;
+
+template <int kNumber>
+void launch_mix(int number) {
+    if constexpr (kNumber < 16) {
+        if (number != kNumber) {
+            launch_mix<kNumber + 1>(number);
+            return;
+        }
+        mix<kNumber><<<g_mixture.grid, 128, 0, g_streams[0]>>>(g_large, g_mixture.rounds);
+    }
+}
+
+void mixture() {
+    for (int i = 0; i < 64; i++) {
+        launch_mix<0>(i % g_mixture.kinds);
+    }
 }
 
 double now() {
@@ -210,7 +246,7 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*step)();
-    } steps[] = {{"row", row}, {"fork", fork}, {"large", large}, {"dynamic", dynamic}, {"copies", copies}};
+    } steps[] = {{"row", row}, {"fork", fork}, {"large", large}, {"dynamic", dynamic}, {"copies", copies}, {"mix", mixture}};
     for (int i = 0; i < 2; i++) {
         CHECK(cudaMalloc(&g_small[i], kSmall * 4));
         CHECK(cudaMemset(g_small[i], 0, kSmall * 4));
@@ -226,6 +262,9 @@ int main(int argc, char **argv) {
         std::printf("{\"legacy\": \"%s\"}\n",
                     cudaGetErrorName(cudaStreamBeginCapture(cudaStreamLegacy, cudaStreamCaptureModeRelaxed)));
         return 0;
+    }
+    if (argc > 3) {
+        std::sscanf(argv[3], "%d,%d,%d", &g_mixture.kinds, &g_mixture.grid, &g_mixture.rounds);
     }
     for (const auto &row : steps) {
         if (std::strcmp(row.name, name) == 0) {
