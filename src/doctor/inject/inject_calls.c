@@ -98,21 +98,29 @@ static void read_function(known_function *known, void *function) {
     }
 }
 
-// A place holds one function at a time; one that another thread is filling is not waited for.
+// A function lies in one of a few places; where all are taken, one has to go. A place that another
+// thread is filling is not waited for.
 static const known_function *find_function(void *function) {
-    known_function *known =
-        &g_functions[(ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - 1)];
-    if (atomic_load_explicit(&known->function, memory_order_acquire) == function) {
-        return known;
+    enum { WAYS = 8 };
+    const size_t first =
+        (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - WAYS);
+    known_function *chosen = &g_functions[first + (ADDRESS(function) >> 8) % WAYS];
+    for (size_t i = 0; i < WAYS; i++) {
+        known_function *known = &g_functions[first + i];
+        void *found = atomic_load_explicit(&known->function, memory_order_acquire);
+        if (found == function) {
+            return known;
+        }
+        chosen = found == NULL && atomic_load(&chosen->function) != NULL ? known : chosen;
     }
     if (atomic_flag_test_and_set(&g_functions_busy)) {
         return NULL;
     }
-    atomic_store(&known->function, NULL);
-    read_function(known, function);
-    atomic_store_explicit(&known->function, function, memory_order_release);
+    atomic_store(&chosen->function, NULL);
+    read_function(chosen, function);
+    atomic_store_explicit(&chosen->function, function, memory_order_release);
     atomic_flag_clear(&g_functions_busy);
-    return known;
+    return chosen;
 }
 
 // Addresses of functions come again after an unload.
