@@ -177,7 +177,6 @@ int run(const char *name, void (*step)(), double seconds) {
     Patched patched{};
     size_t count = 0;
     measure(step, 0.0, 10);
-    const double eager = measure(step, seconds, 0);
     CHECK(cudaStreamBeginCapture(g_streams[0], cudaStreamCaptureModeGlobal));
     step();
     CHECK(cudaStreamEndCapture(g_streams[0], &graph));
@@ -186,8 +185,7 @@ int run(const char *name, void (*step)(), double seconds) {
     const auto replay = [&] { CHECK(cudaGraphLaunch(patched.exec, g_streams[0])); };
     measure(replay, 0.0, 20);
     const double replayed = measure(replay, 0.0, kReplays);
-    std::printf("{\"program\": \"%s\", \"eager_us\": %.1f, \"graph_us\": %.1f, \"nodes\": %zu", name, eager, replayed,
-                count);
+    std::printf("{\"program\": \"%s\", \"graph_us\": %.1f, \"nodes\": %zu", name, replayed, count);
     if (step == dynamic) {
         patched.nodes.resize(count);
         patched.params.resize(count);
@@ -197,45 +195,67 @@ int run(const char *name, void (*step)(), double seconds) {
         }
         std::printf(", \"patched_us\": %.1f", measure([&] { patched.replay(); }, 0.0, kReplays));
     }
-    std::printf("}\n");
+    std::printf(", \"eager_us\": %.1f}\n", measure(step, seconds, 0));
     return 0;
 }
 
-void subscribe() {
-    const char *path = std::getenv("LIBCUPTI");
-    void *library = path != nullptr ? dlopen(path, RTLD_NOW) : nullptr;
-    void *handle = nullptr;
-    if (library == nullptr) {
-        std::fprintf(stderr, "no libcupti\n");
+void *find_cupti(const char *name) {
+    static void *library = dlopen(std::getenv("LIBCUPTI"), RTLD_NOW);
+    void *found = library != nullptr ? dlsym(library, name) : nullptr;
+    if (found == nullptr) {
+        std::fprintf(stderr, "no %s in LIBCUPTI\n", name);
         std::exit(3);
     }
-    auto subscribe = reinterpret_cast<int (*)(void **, void (*)(void *, int, unsigned, const void *), void *)>(
-        dlsym(library, "cuptiSubscribe"));
-    auto enable = reinterpret_cast<int (*)(unsigned, void *, int)>(dlsym(library, "cuptiEnableDomain"));
-    if (subscribe(&handle, [](void *, int, unsigned, const void *) {}, nullptr) != 0 || enable(1, handle, 1) != 0) {
+    return found;
+}
+
+void *subscribe() {
+    void *handle = nullptr;
+    auto start = reinterpret_cast<int (*)(void **, void (*)(void *, int, unsigned, const void *), void *)>(
+        find_cupti("cuptiSubscribe"));
+    auto enable = reinterpret_cast<int (*)(unsigned, void *, int)>(find_cupti("cuptiEnableDomain"));
+    if (start(&handle, [](void *, int, unsigned, const void *) {}, nullptr) != 0 || enable(1, handle, 1) != 0) {
+        std::fprintf(stderr, "CUPTI refuses\n");
+        std::exit(3);
+    }
+    return handle;
+}
+
+void unsubscribe(void *handle) {
+    if (reinterpret_cast<int (*)(void *)>(find_cupti("cuptiUnsubscribe"))(handle) != 0) {
         std::fprintf(stderr, "CUPTI refuses\n");
         std::exit(3);
     }
 }
 
-// Batches that the queue holds, so that no launch waits for the device.
+double median(std::vector<double> *times) {
+    std::sort(times->begin(), times->end());
+    return (*times)[times->size() / 2];
+}
+
+// Batches that the queue holds, so that no launch waits for the device; in turn with a subscriber and without.
 int count_launches(const char *how) {
     constexpr int kBatch = 500;
-    std::vector<double> times;
-    if (std::strcmp(how, "subscriber") == 0) {
-        subscribe();
-    }
-    for (int round = 0; round < 400; round++) {
+    std::vector<double> times[2];
+    const bool has_subscriber = std::strcmp(how, "subscriber") == 0;
+    for (int round = 0; round < 600; round++) {
+        const int which = has_subscriber ? round % 2 : 0;
+        void *handle = which == 1 ? subscribe() : nullptr;
         const double start = now();
         for (int i = 0; i < kBatch; i++) {
             scale<<<1, 32, 0, g_streams[0]>>>(g_small[0], 32, 0.5f);
         }
-        times.push_back((now() - start) / kBatch * 1e9);
+        times[which].push_back((now() - start) / kBatch * 1e9);
         CHECK(cudaStreamSynchronize(g_streams[0]));
+        if (handle != nullptr) {
+            unsubscribe(handle);
+        }
     }
-    std::sort(times.begin(), times.end());
-    std::printf("{\"launches\": \"%s\", \"ns\": %.0f, \"low_ns\": %.0f, \"high_ns\": %.0f}\n", how,
-                times[times.size() / 2], times[times.size() / 10], times[times.size() * 9 / 10]);
+    std::printf("{\"launches\": \"%s\", \"ns\": %.0f", how, median(&times[0]));
+    if (has_subscriber) {
+        std::printf(", \"subscribed_ns\": %.0f", median(&times[1]));
+    }
+    std::printf("}\n");
     return 0;
 }
 

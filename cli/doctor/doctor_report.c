@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "console.h"
+#include "doctor/analysis/doctor_changes.h"
 
-enum { SHOWN = 6, KEPT_STEPS = 8 };
+enum { SHOWN = 6, KEPT_STEPS = 8, KEPT_WORKS = 1024 };
 
 bool cli_doctor_examine(cli_doctor *doctor) {
     if (!rondo__doctor_find_steps(doctor->log, &doctor->steps) ||
@@ -295,16 +296,17 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since
     return is_done;
 }
 
-// The latest steps without device times suffice, and all of the times.
-static size_t find_first_kept(const rondo__doctor_steps *steps) {
-    size_t kept = 0;
-    for (size_t i = steps->count; i > 0; i--) {
-        kept += steps->steps[i - 1].is_typical && !steps->steps[i - 1].is_timed;
-        if (kept == KEPT_STEPS) {
-            return steps->steps[i - 1].first;
-        }
+// A few steps without device times suffice, and times of as many.
+static void find_kept(const rondo__doctor_steps *steps, size_t *out_first, size_t *out_end) {
+    size_t kept[KEPT_STEPS];
+    const size_t count =
+        steps->period > 0 ? rondo__doctor_choose_steps(steps, false, KEPT_STEPS, kept) : 0;
+    if (count > 0) {
+        *out_first = steps->steps[kept[0]].first;
+        // The next step ends the last one.
+        *out_end = steps->steps[kept[count - 1]].last;
+        *out_end += *out_end < steps->log->event_count ? 1 : 0;
     }
-    return 0;
 }
 
 bool cli_doctor_write_stream(void *doctor, FILE *file) {
@@ -316,15 +318,19 @@ bool cli_doctor_write_stream(void *doctor, FILE *file) {
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         is_done = write_text(file, (uint32_t)(i + 1), log->texts[i]);
     }
-    const size_t first = from->steps.period > 0 ? find_first_kept(&from->steps) : 0;
+    size_t first = 0;
+    size_t end = log->event_count;
+    find_kept(&from->steps, &first, &end);
     is_done =
         is_done && write_facts(file, log, log->event_count > 0 ? log->events[first].begin_ns : 0);
-    for (size_t i = first; is_done && i < log->event_count; i++) {
+    for (size_t i = first; is_done && i < end; i++) {
         is_done = write_bytes(file, &log->events[i], sizeof log->events[i]) &&
                   write_bytes(file, rondo__doctor_log_words(log, i),
                               sizeof(uint64_t) * log->events[i].word_count);
     }
-    for (size_t i = 0; is_done && i < log->work_count; i++) {
+    const size_t works = KEPT_WORKS + KEPT_STEPS * from->steps.period;
+    for (size_t i = log->work_count > works ? log->work_count - works : 0;
+         is_done && i < log->work_count; i++) {
         is_done = write_work(file, &log->works[i]);
     }
     return is_done;

@@ -9,19 +9,31 @@
 static const uint64_t ADDRESS_MIN = (uint64_t)1 << 32;
 static const uint64_t ADDRESS_MAX = (uint64_t)1 << 48;
 
-void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
-                                   rondo__doctor_compared *out_compared) {
-    size_t found[RONDO__DOCTOR_COMPARED_MAX];
+size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_timed, size_t room,
+                                  size_t *out_indices) {
     size_t count = 0;
-    for (size_t i = steps->count; i > 0 && count < RONDO__DOCTOR_COMPARED_MAX; i--) {
-        if (steps->steps[i - 1].is_typical) {
-            found[count++] = i - 1;
+    size_t first = steps->reference;
+    for (size_t i = steps->reference; i < steps->count && count < room; i++) {
+        count += steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed);
+    }
+    while (first > 0 && count < room) {
+        --first;
+        count += steps->steps[first].is_typical && (with_timed || !steps->steps[first].is_timed);
+    }
+    count = 0;
+    for (size_t i = first; i < steps->count && count < room; i++) {
+        if (steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed)) {
+            out_indices[count++] = i;
         }
     }
-    *out_compared = (rondo__doctor_compared){.steps = steps, .count = count};
-    for (size_t i = 0; i < count; i++) {
-        out_compared->indices[i] = found[count - 1 - i];
-    }
+    return count;
+}
+
+void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
+                                   rondo__doctor_compared *out_compared) {
+    *out_compared = (rondo__doctor_compared){.steps = steps};
+    out_compared->count =
+        rondo__doctor_choose_steps(steps, true, RONDO__DOCTOR_COMPARED_MAX, out_compared->indices);
 }
 
 static size_t find_event(const rondo__doctor_compared *compared, size_t step, size_t place) {
