@@ -35,6 +35,7 @@ enum {
 typedef struct known_function {
     _Atomic(void *) function;
     uint32_t name;
+    uint32_t fork_count;       // when it was found
     uint16_t parameter_count;  // 0: not known
     uint16_t bytes[PARAMETERS_MAX];
 } known_function;
@@ -77,6 +78,7 @@ static void read_function(known_function *known, void *function) {
     static const char *const getters[2][2] = {{"cuFuncGetName", "cuFuncGetParamInfo"},
                                               {"cuKernelGetName", "cuKernelGetParamInfo"}};
     known->name = 0;
+    known->fork_count = rondo__inject_count_forks();
     known->parameter_count = 0;
     for (int i = 0; i < 2 && known->name == 0; i++) {
         name_getter get_name = (name_getter)rondo__inject_find_real(getters[i][0]);
@@ -108,7 +110,7 @@ static const known_function *find_function(void *function) {
     for (size_t i = 0; i < WAYS; i++) {
         known_function *known = &g_functions[first + i];
         void *found = atomic_load_explicit(&known->function, memory_order_acquire);
-        if (found == function) {
+        if (found == function && known->fork_count == rondo__inject_count_forks()) {
             return known;
         }
         chosen = found == NULL && atomic_load(&chosen->function) != NULL ? known : chosen;

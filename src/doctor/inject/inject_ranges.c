@@ -71,14 +71,14 @@ static uint32_t name_text(const char *text) {
     return rondo__inject_is_on() ? rondo__inject_text(text) : 0;
 }
 
-// Of registered strings the handle is the number of the text.
+// Of registered strings the handle is a copy.
 static uint32_t name_message(const attributes *what) {
     if (what == NULL || what->size < sizeof(*what)) {
         return 0;
     }
-    return what->message_type == MESSAGE_TEXT         ? name_text(what->message)
-           : what->message_type == MESSAGE_REGISTERED ? (uint32_t)(uintptr_t)what->message
-                                                      : 0;
+    const bool is_text =
+        what->message_type == MESSAGE_TEXT || what->message_type == MESSAGE_REGISTERED;
+    return is_text ? name_text(what->message) : 0;
 }
 
 static int push_named(uint32_t name) {
@@ -140,7 +140,7 @@ static void end_in_domain(void *domain, uint64_t number) {
 
 static void *register_string(void *domain, const char *text) {
     (void)domain;
-    return (void *)(uintptr_t)name_text(text);
+    return text != NULL ? strdup(text) : NULL;
 }
 
 typedef struct function_row {

@@ -107,15 +107,17 @@ static uint32_t name_kernel(const char *name) {
     static struct {
         const char *name;
         uint32_t text;
+        uint32_t fork_count;
     } known[SLOTS];
     char text[RONDO__DOCTOR_TEXT_MAX];
     const size_t slot = ((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 54;
     if (name == NULL) {
         return 0;
     }
-    if (known[slot].name != name) {
+    if (known[slot].name != name || known[slot].fork_count != rondo__inject_count_forks()) {
         rondo__inject_read_symbol(name, text, sizeof(text));
         known[slot].name = name;
+        known[slot].fork_count = rondo__inject_count_forks();
         known[slot].text = rondo__inject_text(text);
     }
     return known[slot].text;
