@@ -134,49 +134,57 @@ static bool is_double(uint64_t value) {
     return value == 0 || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
 }
 
-// Each half that changes is a number in all steps, or the whole word is.
-static bool are_numbers(const uint64_t *values, size_t count) {
-    bool are_doubles = true;
-    uint64_t changing = 0;
-    for (size_t i = 0; i < count; i++) {
-        are_doubles = are_doubles && is_double(values[i]);
-        changing |= values[i] ^ values[0];
-    }
-    for (size_t i = 0; i < count && !are_doubles; i++) {
-        if (((uint32_t)changing != 0 && !is_number((uint32_t)values[i])) ||
-            (changing >> 32 != 0 && !is_number((uint32_t)(values[i] >> 32)))) {
-            return false;
-        }
-    }
-    return true;
+// What is seen of a word in all launches of a kernel.
+typedef struct word_kinds {
+    bool are_doubles;
+    bool are_numbers;
+    bool are_given;  // addresses that the driver gave, or none
+    bool are_flags;  // 0 or 1
+} word_kinds;
+
+static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kinds *kinds) {
+    kinds->are_doubles = kinds->are_doubles && is_double(value);
+    kinds->are_numbers =
+        kinds->are_numbers && is_number((uint32_t)value) && is_number((uint32_t)(value >> 32));
+    kinds->are_given =
+        kinds->are_given &&
+        (value == 0 ||
+         (is_address(value) && (log->block_count == 0 || rondo__doctor_log_is_given(log, value))));
+    kinds->are_flags = kinds->are_flags && value <= 1;
 }
 
-static bool has_given(const rondo__doctor_log *log, const uint64_t *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (rondo__doctor_log_is_given(log, values[i])) {
-            return true;
+static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t kernel, size_t word) {
+    const rondo__doctor_steps *steps = compared->steps;
+    word_kinds kinds = {true, true, true, true};
+    for (size_t i = 0; i < compared->count; i++) {
+        const rondo__doctor_step *step = &steps->steps[compared->indices[i]];
+        for (size_t work = 0; work < step->work_count; work++) {
+            const size_t event = steps->works[step->work_first + work];
+            if (steps->log->events[event].name == kernel &&
+                word < steps->log->events[event].word_count) {
+                look_at_kind(steps->log, rondo__doctor_log_words(steps->log, event)[word], &kinds);
+            }
         }
     }
-    return false;
+    return kinds;
 }
 
-// Padding of structs and empty functors hold what was in the host's memory before: pointers of its
-// own, or no numbers at all; a byte that is neither 0 nor 1. Nobody can tell for sure.
-static bool is_unwritten(const rondo__doctor_log *log, uint32_t kernel, size_t word,
-                         const uint64_t *values, size_t count, word_change change) {
+// Padding of structs, places of arrays that are not used, and empty functors hold what was in the
+// host's memory before: pointers of its own, numbers or none, now one, now the other. What a kernel
+// reads is of one kind in all of its launches.
+static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel, size_t word,
+                         word_change change) {
+    const rondo__doctor_log *log = compared->steps->log;
     const uint64_t layout = kernel > 0 && kernel <= log->text_count ? log->layouts[kernel - 1] : 0;
-    if ((layout >> word & 1) == 0 || change.is_steady) {
+    if ((layout >> word & 1) == 0 || (change.is_steady && !change.is_address)) {
         return false;
     }
-    if ((layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0) {
-        uint64_t all = 0;
-        for (size_t i = 0; i < count; i++) {
-            all |= values[i];
-        }
-        return all > 1;
+    const word_kinds kinds = find_kinds(compared, kernel, word);
+    const bool is_byte = (layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0;
+    if (is_byte || change.is_address) {
+        return is_byte ? !kinds.are_flags : !kinds.are_given;
     }
-    return change.is_address ? log->block_count > 0 && !has_given(log, values, count)
-                             : !are_numbers(values, count);
+    return !kinds.are_doubles && !kinds.are_numbers && !kinds.are_given;
 }
 
 static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,
@@ -217,11 +225,13 @@ static size_t find_word_changes(const rondo__doctor_compared *compared, size_t p
     for (size_t word = 0; word < event->word_count && count < room; word++) {
         read_words(compared, place, word, values);
         const word_change change = look_at(values, compared->indices, compared->count);
-        const bool is_read =
-            !is_unwritten(compared->steps->log, event->name, word, values, compared->count, change);
-        const rondo__doctor_rule rule =
-            is_read ? choose_rule(change, name) : RONDO__DOCTOR_RULE_UNWRITTEN_WORD;
-        if (change.changes && !is_known(out_rules, count, rule)) {
+        if (!change.changes) {
+            continue;
+        }
+        const rondo__doctor_rule rule = is_unwritten(compared, event->name, word, change)
+                                            ? RONDO__DOCTOR_RULE_UNWRITTEN_WORD
+                                            : choose_rule(change, name);
+        if (!is_known(out_rules, count, rule)) {
             out_rules[count] = rule;
             out_words[count++] = (int32_t)word;
         }

@@ -141,23 +141,27 @@ static size_t count_runs(const uint64_t *tokens, const stretch *found, size_t ru
     return count;
 }
 
-// Where steps begin: at a run of tokens that comes once a step.
+// Where steps begin: inside of a run of tokens that comes once a step.
 typedef struct anchor {
     size_t place;
-    size_t run;  // 0: no such run was found
+    size_t back;  // tokens of the run ahead of the step
+    size_t run;   // 0: no such run was found
     uint64_t hash;
 } anchor;
 
-// The shortest run from `place` on that comes once a step; shorter ones are disturbed less often.
+// The shortest run around `place` that comes once a step; shorter ones are disturbed less often.
 static anchor make_anchor(const uint64_t *tokens, const stretch *found, size_t place) {
     const size_t repeats = (found->to - found->from) / found->period.length;
     anchor made = {.place = place};
-    for (size_t run = 1; run <= ANCHOR_RUN && place + run <= found->to; run *= 2) {
-        const uint64_t hash = hash_run(tokens + place, run);
-        if (count_runs(tokens, found, run, hash) <= repeats + 1) {
-            made.run = run;
-            made.hash = hash;
-            break;
+    for (size_t run = 1; run <= ANCHOR_RUN && made.run == 0; run *= 2) {
+        for (size_t back = 0; back < run && made.run == 0; back++) {
+            if (place < found->from + back || place - back + run > found->to) {
+                continue;
+            }
+            const uint64_t hash = hash_run(tokens + place - back, run);
+            if (count_runs(tokens, found, run, hash) <= repeats + 1) {
+                made = (anchor){.place = place, .back = back, .run = run, .hash = hash};
+            }
         }
     }
     return made;
@@ -276,10 +280,11 @@ static bool cut(rondo__doctor_steps *steps, const uint64_t *tokens, const stretc
     size_t begin = SIZE_MAX;
     size_t room = 0;
     for (size_t i = found->from; i < found->to; i++) {
-        const bool is_begin = begin_at.run > 0
-                                  ? i + begin_at.run <= found->to &&
-                                        hash_run(tokens + i, begin_at.run) == begin_at.hash
-                                  : i % length == begin_at.place % length;
+        const bool has_run = begin_at.run > 0 && i >= found->from + begin_at.back &&
+                             i - begin_at.back + begin_at.run <= found->to;
+        const bool is_begin = begin_at.run > 0 ? has_run && hash_run(tokens + i - begin_at.back,
+                                                                     begin_at.run) == begin_at.hash
+                                               : i % length == begin_at.place % length;
         if (!is_begin) {
             continue;
         }
