@@ -92,6 +92,7 @@ expect_status 0 doctor --from "$work/a.stream" --json - --quiet
 expect_text '"rule": "read-back"'
 expect_status 0 doctor --from "$work/a.stream" --html "$work/a.html"
 grep -q '<td>read-back</td><td>cuStreamSynchronize</td>' "$work/a.html" || fail "the page lacks the finding"
+grep -q '<title>read-back cuStreamSynchronize ' "$work/a.html" || fail "the page lacks the finding's mark"
 grep -q '<title>cuLaunchKernel add ' "$work/a.html" || fail "the page lacks a launch"
 [ "$(grep -c '</html>' "$work/a.html")" = 1 ] || fail "the page has no end"
 expect_status 0 doctor --no-times --compare "$work/a.json" -- "$program" counter
