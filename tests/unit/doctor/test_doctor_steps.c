@@ -119,6 +119,39 @@ static void test_waits_part_steps(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
+// What a program does at its end, often or not, is not its step.
+static void test_other_ends(void **state) {
+    (void)state;
+    static const char *const ends[] = {"cuGraphLaunch W", "cuGraphLaunch L:nz W", "L:nx L:ny W"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        rondo__doctor_log log = {.events = NULL};
+        rondo__doctor_steps steps;
+        stream_add_steps(&log, "L:na L:nb L:nc L:nd L:ne L:nf L:ng W", 300);
+        stream_add_steps(&log, ends[i], 60);
+        assert_true(rondo__doctor_find_steps(&log, &steps));
+        assert_int_equal(steps.period, 7);
+        assert_true(steps.typical_count > 290);
+        const rondo__doctor_step *step = &steps.steps[steps.reference];
+        assert_string_equal(rondo__doctor_log_text(&log, log.events[step->first].name), "a");
+        rondo__doctor_steps_clear(&steps);
+        rondo__doctor_log_clear(&log);
+    }
+}
+
+// Steps of one kernel alone begin behind the wait, too.
+static void test_one_kernel(void **state) {
+    (void)state;
+    rondo__doctor_log log = {.events = NULL};
+    rondo__doctor_steps steps;
+    stream_add_steps(&log, "L:na L:na L:na L:na L:na L:na L:na L:na L:na W", 50);
+    assert_true(rondo__doctor_find_steps(&log, &steps));
+    assert_int_equal(steps.period, 9);
+    const rondo__doctor_step *step = &steps.steps[steps.reference];
+    assert_int_equal(log.events[step->first - 1].call, RONDO__DOCTOR_cuStreamSynchronize);
+    rondo__doctor_steps_clear(&steps);
+    rondo__doctor_log_clear(&log);
+}
+
 // Some steps do more; the others are still steps.
 static void test_longer_steps(void **state) {
     (void)state;
@@ -302,6 +335,8 @@ int main(void) {
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_start_up_is_no_step),
         cmocka_unit_test(test_waits_part_steps),
+        cmocka_unit_test(test_other_ends),
+        cmocka_unit_test(test_one_kernel),
         cmocka_unit_test(test_longer_steps),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_memory_is_bounded),
