@@ -138,18 +138,22 @@ static void test_other_ends(void **state) {
     }
 }
 
-// Steps of one kernel alone begin behind the wait, too.
+// Steps of one kernel alone begin behind the wait, too, wherever in a step the records begin.
 static void test_one_kernel(void **state) {
     (void)state;
-    rondo__doctor_log log = {.events = NULL};
-    rondo__doctor_steps steps;
-    stream_add_steps(&log, "L:na L:na L:na L:na L:na L:na L:na L:na L:na W", 50);
-    assert_true(rondo__doctor_find_steps(&log, &steps));
-    assert_int_equal(steps.period, 9);
-    const rondo__doctor_step *step = &steps.steps[steps.reference];
-    assert_int_equal(log.events[step->first - 1].call, RONDO__DOCTOR_cuStreamSynchronize);
-    rondo__doctor_steps_clear(&steps);
-    rondo__doctor_log_clear(&log);
+    for (int ahead = 0; ahead < 9; ahead++) {
+        rondo__doctor_log log = {.events = NULL};
+        rondo__doctor_steps steps;
+        stream_add_steps(&log, "L:na", ahead);
+        stream_add_steps(&log, "W", 1);
+        stream_add_steps(&log, "L:na L:na L:na L:na L:na L:na L:na L:na L:na W", 50);
+        assert_true(rondo__doctor_find_steps(&log, &steps));
+        assert_int_equal(steps.period, 9);
+        const rondo__doctor_step *step = &steps.steps[steps.reference];
+        assert_int_equal(log.events[step->first - 1].call, RONDO__DOCTOR_cuStreamSynchronize);
+        rondo__doctor_steps_clear(&steps);
+        rondo__doctor_log_clear(&log);
+    }
 }
 
 // Some steps do more; the others are still steps.
