@@ -173,6 +173,28 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
+// What ranks must have alike, so that they take the same steps.
+static bool meet_ranks(trainer *t) {
+    static const char *const losses[] = {"cross_entropy", "mse", "bce"};
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw"};
+    static const char *const schedules[] = {"constant", "cosine", "linear"};
+    static const char *const dtypes[] = {"fp32", "fp16"};
+    const train_settings *s = t->settings;
+    char common[800];
+    (void)snprintf(common, sizeof common,
+                   "--dtype %s\n--learning-rate %.9g\n--batch %llu\n--seed %llu\n--epochs %llu\n"
+                   "--optimizer %s\n--loss %s\n--schedule %s\n--least-rate %.9g\n--warm-up %llu\n"
+                   "--momentum %.9g\n--weight-decay %.9g\n--clip-norm %.9g\n--clip-value %.9g\n"
+                   "--accumulate %llu\n--validation %.9g\n--lora %llu\n%lld samples",
+                   dtypes[s->dtype], s->rate, (unsigned long long)s->batch,
+                   (unsigned long long)s->seed, (unsigned long long)s->epochs,
+                   optimizers[s->optimizer], losses[s->loss], schedules[s->schedule], s->least,
+                   (unsigned long long)s->warmup, s->momentum, s->decay, s->clip_norm,
+                   s->clip_value, (unsigned long long)s->accumulate, s->held,
+                   (unsigned long long)s->rank, (long long)t->data.sample_count);
+    return cli_train_ranks_meet(&t->ranks, t->device, common);
+}
+
 static bool open_trainer(trainer *t) {
     const train_settings *s = t->settings;
     if (!check_outputs(t)) {
@@ -189,8 +211,8 @@ static bool open_trainer(trainer *t) {
     fill_plan(s, cli_train_data_count(&t->data, false) * (int64_t)s->epochs, &t->plan);
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
     return cli_train_program_train(t->model, &t->plan, &t->program) &&
-           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) &&
-           cli_train_ranks_meet(&t->ranks, t->device) && open_executor(t) && resume(t);
+           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) && meet_ranks(t) &&
+           open_executor(t) && resume(t);
 }
 
 static void close_trainer(trainer *t) {
@@ -405,7 +427,6 @@ static int train(trainer *t) {
     const int64_t batches = cli_train_data_count(&t->data, false);
     t->started_at = get_seconds();
     t->started_runs = t->runs;
-    cli_interrupt_watch();
     for (int64_t epoch = t->runs / batches;
          epoch < (int64_t)t->settings->epochs && !cli_train_ranks_stop(&t->ranks); ++epoch) {
         if (!run_epoch(t, epoch, t->runs - epoch * batches)) {
@@ -451,7 +472,12 @@ static int run_train(const cli_command *command, int argc, char **argv) {
     }
     cli_set_level(settings.is_quiet || !cli_train_ranks_is_first(&t.ranks) ? CLI_RESULT
                                                                            : CLI_NORMAL);
-    status = open_trainer(&t) ? train(&t) : CLI_FAILED;
+    cli_interrupt_watch();
+    if (open_trainer(&t)) {
+        status = train(&t);
+    } else {
+        status = cli_interrupt_came() ? CLI_INTERRUPTED : CLI_FAILED;
+    }
     close_trainer(&t);
     return status;
 }
