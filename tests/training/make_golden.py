@@ -67,6 +67,33 @@ CASES = [
 ]
 
 
+IDS = [[7, 3, 7, 8, 0, 7], [1, 1, 4, 3, 5, 8], [0, 5, 5, 4, 1, 3]]
+
+
+def table(make, sparse=True):
+    """A table of 9 x 5 of which six rows are looked up, some of them twice."""
+    start = torch.tensor(values(1, 45), dtype=torch.float32).reshape(9, 5)
+    layer = torch.nn.Embedding(9, 5, sparse=sparse, _weight=start)
+    optimizer = make(layer.parameters())
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        x = torch.tensor(values(100 + step, 30, 0.3), dtype=torch.float32).reshape(6, 5)
+        (layer(torch.tensor(IDS[step % 3])) * x).sum().backward()
+        optimizer.step()
+    return layer.weight
+
+
+CASES += [
+    ("sparse_adam", table(lambda p: O.SparseAdam(p, lr=.01))),
+    ("sparse_adam_betas", table(lambda p: O.SparseAdam(p, lr=.01, betas=(.3, .9), eps=.1))),
+    ("sparse_adagrad", table(lambda p: O.Adagrad(p, lr=.1, foreach=False))),
+    ("adagrad", table(lambda p: O.Adagrad(p, lr=.1, foreach=False), False)),
+    ("adagrad_decay",
+     table(lambda p: O.Adagrad(p, lr=.1, weight_decay=.05, eps=.01, foreach=False), False)),
+    ("dense_adam", table(lambda p: O.Adam(p, lr=.01, foreach=False), False)),
+]
+
+
 def scaler(bad, interval):
     s = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=interval)
     w = torch.nn.Parameter(torch.ones(1))
