@@ -142,6 +142,26 @@ CASES.append(("network_loss", loss))
 for name, parameter in network.named_parameters():
     CASES.append(("network_" + name.replace(".", "_"), parameter.grad))
 
+# Products in bf16, weights and states of f32: what autocast makes of two layers.
+first, second = torch.nn.Linear(12, 16), torch.nn.Linear(16, 5)
+layers = [first.weight, first.bias, second.weight, second.bias]
+for i, p in enumerate(layers):
+    p.data = torch.tensor(values(2000 + i, p.numel(), .4), dtype=torch.float32).reshape(p.shape)
+optimizer = O.AdamW(layers, lr=.02, weight_decay=.1, foreach=False)
+labels = torch.tensor([0, 3, 1, 4, 2, 2, 0, 1])
+losses = []
+for step in range(20):
+    x = torch.tensor(values(300 + step % 4, 96), dtype=torch.float32).reshape(8, 12)
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.cross_entropy(second(torch.relu(first(x))), labels)
+    loss.backward()
+    if step == 0:
+        CASES += [("bf16_gradient_%d" % i, p.grad.clone()) for i, p in enumerate(layers)]
+    optimizer.step()
+    losses.append(loss.detach())
+CASES.append(("bf16_losses", torch.stack(losses)))
+
 print("// Made by make_golden.py with PyTorch %s; do not edit." % torch.__version__.split("+")[0])
 print("// SPDX-License-Identifier: Apache-2.0")
 print("// clang-format off")
