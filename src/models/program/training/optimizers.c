@@ -15,20 +15,6 @@ static int32_t num(rondo__step *step, double number, int32_t like) {
     return rondo__gradient_number(&step->g, number, like);
 }
 
-int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight) {
-    const rondo_dtype dtype = step->program->values[weight].dtype;
-    for (size_t i = 0; i < step->narrowed_count; ++i) {
-        if (step->narrowed[i].wide == wide && step->narrowed[i].dtype == dtype) {
-            return step->narrowed[i].value;
-        }
-    }
-    const int32_t value = rondo__gradient_cast_like(&step->g, wide, weight);
-    if (step->narrowed_count < sizeof step->narrowed / sizeof *step->narrowed) {
-        step->narrowed[step->narrowed_count++] = (rondo__narrowed){wide, dtype, value};
-    }
-    return value;
-}
-
 static int32_t add_state(rondo__step *step, const rondo__trained *t, const char *what) {
     const rondo__value *weight = &step->program->values[t->weight];
     return rondo__step_add_state(step, step->program->values[t->used].name, what, weight->dtype,
@@ -78,11 +64,6 @@ static int32_t find_mean(rondo__step *step, int32_t before, int32_t change, doub
 static int32_t find_square(rondo__step *step, int32_t before, int32_t change, double beta) {
     const int32_t part = E("Mul", E("Mul", change, num(step, 1.0 - beta, change)), change);
     return E("Add", E("Mul", before, num(step, beta, before)), part);
-}
-
-int32_t rondo__step_correction(rondo__step *step, double beta) {
-    const int32_t number = step->number;
-    return E("Sub", num(step, 1.0, number), E("Pow", num(step, beta, number), number));
 }
 
 // What all weights have in common: -rate / (1 - beta1^n), sqrt(1 - beta2^n), 1 - rate x decay.

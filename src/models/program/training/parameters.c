@@ -248,6 +248,12 @@ static bool is_setting(const rondo__node *node, size_t input) {
     }
 }
 
+// Whether nothing but its gradient changes a row, and nothing looks at all of them.
+static bool may_have_rows(const rondo_minimize_options *options) {
+    return options->weight_decay == 0.0 && options->clip_norm == 0.0 &&
+           options->clip_value == 0.0 && options->accumulate == 1 && !options->average_ranks;
+}
+
 // Finds the Gather that is the only one to read a table, where its rows change alone: because
 // options.rows say so, or because a step of plain SGD leaves the others as they are.
 static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, bool is_named) {
@@ -271,7 +277,7 @@ static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, 
         uses += program->outputs[i] == trained->weight;
     }
     const rondo__node *node = uses == 1 && found != SIZE_MAX ? &program->nodes[found] : NULL;
-    if (!rondo__step_may_have_rows(o)) {
+    if (!may_have_rows(o)) {
         reason = "decay, clipping, accumulation and ranks look at all of it";
     } else if (trained->used != trained->weight) {
         reason = "it is of half precision";

@@ -16,11 +16,6 @@
 
 #define E(...) RONDO__EMIT(&step->g, __VA_ARGS__)
 
-bool rondo__step_may_have_rows(const rondo_minimize_options *options) {
-    return options->weight_decay == 0.0 && options->clip_norm == 0.0 &&
-           options->clip_value == 0.0 && options->accumulate == 1 && !options->average_ranks;
-}
-
 // What is looked up, a row for each place.
 typedef struct places {
     int32_t ids;     // [places]

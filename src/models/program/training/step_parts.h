@@ -76,6 +76,10 @@ void rondo__step_name(rondo__step *step, int32_t value, const char *name);
 
 void rondo__step_count(rondo__step *step);
 void rondo__step_find_rate(rondo__step *step);
+// A factor of F64 in the type of a weight: one Cast for all weights of a type.
+int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight);
+// 1 - beta^number, F64.
+int32_t rondo__step_correction(rondo__step *step, double beta);
 void rondo__step_start_scale(rondo__step *step);
 // Whether the changes are finite, and what becomes of the scale.
 void rondo__step_check(rondo__step *step);
@@ -88,16 +92,10 @@ void rondo__step_average(rondo__step *step);
 
 // ---- optimizers.c
 
-// A factor of F64 in the type of a weight: one Cast for all weights of a type.
-int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight);
-// 1 - beta^number, F64.
-int32_t rondo__step_correction(rondo__step *step, double beta);
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
 
 // ---- rows.c
 
-// Whether rows of a table may change alone without the caller's word: nothing else differs.
-bool rondo__step_may_have_rows(const rondo_minimize_options *options);
 // The same for tables of which rows change alone.
 void rondo__step_apply_rows(rondo__step *step, const rondo__trained *trained);
 
