@@ -74,7 +74,8 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
                                // decides, if it is set
-    rondo_dtype dtype;         // F32 (also NONE), or F16 to compute in half precision
+    rondo_dtype dtype;         // F32 (also NONE); F16 to compute in half precision, BF16 to compute
+                               // products (MatMul, Gemm, Conv, ConvTranspose) in bf16
     uint64_t seed;             // for ops that draw random numbers
     bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
@@ -86,7 +87,7 @@ typedef struct rondo_executor_options {
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
     uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
                                   // inside it; 0 means 10 000 000
-    const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
+    const char *const *keep_f32;  // with F16 or BF16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
     size_t use_f16_count;

@@ -250,6 +250,7 @@ RONDO_PLACEMENT_TENSOR = 2
 RONDO_OPTIMIZER_SGD = 0
 RONDO_OPTIMIZER_ADAM = 1
 RONDO_OPTIMIZER_ADAMW = 2
+RONDO_OPTIMIZER_ADAGRAD = 3
 RONDO_SCHEDULE_CONSTANT = 0
 RONDO_SCHEDULE_STEP = 1
 RONDO_SCHEDULE_COSINE = 2
@@ -1540,6 +1541,8 @@ rondo_minimize_options._fields_ = [
     ("recompute_count", c_size_t),
     ("average_ranks", c_bool),
     ("bucket_bytes", c_size_t),
+    ("rows", POINTER(c_char_p)),
+    ("rows_count", c_size_t),
 ]
 
 
@@ -1556,6 +1559,8 @@ rondo_ranks._fields_ = [
     ("launcher", c_char_p),
 ]
 
+rondo_waiting_function = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_double)
+
 
 class rondo_communicator_options(Structure):
     pass
@@ -1568,6 +1573,9 @@ rondo_communicator_options._fields_ = [
     ("meeting", c_char_p),
     ("transport", c_int32),
     ("wait_ms", c_uint64),
+    ("common", c_char_p),
+    ("waiting", rondo_waiting_function),
+    ("waiting_data", c_void_p),
 ]
 
 # What a function gives (None: nothing), and what it takes.

@@ -3353,6 +3353,7 @@ pub type rondo_optimizer = i32;
 pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_43 = 0;
 pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_43 = 1;
 pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_43 = 2;
+pub const RONDO_OPTIMIZER_ADAGRAD: _bindgen_ty_43 = 3;
 pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
 pub type rondo_schedule = i32;
 pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_44 = 0;
@@ -3396,6 +3397,8 @@ pub struct rondo_minimize_options {
     pub recompute_count: usize,
     pub average_ranks: bool,
     pub bucket_bytes: usize,
+    pub rows: *const *const ::std::os::raw::c_char,
+    pub rows_count: usize,
 }
 impl Default for rondo_minimize_options {
     fn default() -> Self {
@@ -3449,6 +3452,13 @@ pub const RONDO_TRANSPORT_NCCL: _bindgen_ty_45 = 1;
 pub const RONDO_TRANSPORT_MPI: _bindgen_ty_45 = 2;
 pub const RONDO_TRANSPORT_SOCKETS: _bindgen_ty_45 = 3;
 pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+pub type rondo_waiting_function = ::std::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::std::os::raw::c_void,
+        what: *const ::std::os::raw::c_char,
+        seconds: f64,
+    ) -> bool,
+>;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_communicator_options {
@@ -3458,6 +3468,9 @@ pub struct rondo_communicator_options {
     pub meeting: *const ::std::os::raw::c_char,
     pub transport: rondo_transport,
     pub wait_ms: u64,
+    pub common: *const ::std::os::raw::c_char,
+    pub waiting: rondo_waiting_function,
+    pub waiting_data: *mut ::std::os::raw::c_void,
 }
 impl Default for rondo_communicator_options {
     fn default() -> Self {

@@ -68,8 +68,10 @@ static rondo_status read_options(const rondo_executor_options *options,
     if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_FULL) {
         return RONDO_FAIL(INVALID, "options.tuning is %d, not a rondo_tuning", (int)merged.tuning);
     }
-    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
-        return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
+    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16 &&
+        merged.dtype != RONDO_DTYPE_BF16) {
+        return RONDO_FAIL(INVALID,
+                          "options.dtype is %s; computing is possible in f32, f16 and bf16",
                           rondo_dtype_get_name(merged.dtype));
     }
     merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
