@@ -82,7 +82,12 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
         return RONDO_STATUS_NO_MEMORY;
     }
     list_border(program, types);
-    rondo_status status = rondo__precision_apply(unit, plan);
+    rondo_status status = unit->executor->options.op_by_op
+                              ? RONDO_STATUS_OK
+                              : rondo__program_name_norms(plan->program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__precision_apply(unit, plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = optimise(unit->executor, plan);
     }

@@ -52,6 +52,14 @@ bool rondo__program_has_quantised(const rondo_program *program);  // it may find
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
 
+// Removes Casts to the type that is there and names RMSNormalization. Once for a plan, on a
+// specialised program, before it is made half precision: that computes squares in f32, with casts
+// in between, where it does not see what they are for.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_name_norms(rondo_program *program);
+
 // Passes on a specialised program; run once for a plan.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
