@@ -56,6 +56,8 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,
                                    .fuse_norm = traits.fuses_norm,
+                                   .fuse_rows = traits.fuses_rows,
+                                   .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);
 }

@@ -80,6 +80,12 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_widen(program));
     }
+    if (options->append_attention) {  // of moves as they are at last
+        RETURN_IF_ERROR(rondo__pass_append_attention(program));
+    }
+    if (options->fuse_rows) {
+        RETURN_IF_ERROR(rondo__pass_row_product(program));
+    }
     if (options->fuse_norm) {
         RETURN_IF_ERROR(rondo__pass_norm_product(program));  // of products as they are at last
         RETURN_IF_ERROR(rondo__pass_moments(program));
