@@ -1473,6 +1473,8 @@ rondo_self_check_report._fields_ = [
     ("replayed", c_char * 48),
 ]
 
+rondo_fetch_allocator = CFUNCTYPE(c_void_p, c_void_p, c_char_p, POINTER(rondo_tensor), c_size_t)
+
 
 class rondo_op_options(Structure):
     pass
@@ -1817,6 +1819,14 @@ FUNCTIONS = {
     "rondo_executor_run_async": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, c_void_p,)),
     "rondo_executor_wait": (c_int32, (c_void_p,)),
     "rondo_executor_record": (c_int32, (c_void_p, c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t,)),
+    "rondo_bound_run_create": (c_int32, (c_void_p, POINTER(c_void_p),)),
+    "rondo_bound_run_destroy": (None, (c_void_p,)),
+    "rondo_bound_run_set_feed": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
+    "rondo_bound_run_set_fetch": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
+    "rondo_bound_run_set_allocator": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_bound_run_run": (c_int32, (c_void_p,)),
+    "rondo_bound_run_run_async": (c_int32, (c_void_p, c_void_p,)),
+    "rondo_bound_run_get_fetch": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
     "rondo_executor_bind": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_executor_reserve_variable": (c_int32, (c_void_p, c_char_p, c_size_t,)),
     "rondo_executor_get_variable": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),

@@ -3222,6 +3222,65 @@ extern "C" {
         fetch_count: usize,
     ) -> rondo_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_bound_run {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn rondo_bound_run_create(
+        executor: *mut rondo_executor,
+        out_run: *mut *mut rondo_bound_run,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_destroy(run: *mut rondo_bound_run);
+}
+extern "C" {
+    pub fn rondo_bound_run_set_feed(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        tensor: *const rondo_tensor,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_set_fetch(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        tensor: *const rondo_tensor,
+    ) -> rondo_status;
+}
+pub type rondo_fetch_allocator = ::std::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::std::os::raw::c_void,
+        name: *const ::std::os::raw::c_char,
+        wanted: *const rondo_tensor,
+        bytes: usize,
+    ) -> *mut ::std::os::raw::c_void,
+>;
+extern "C" {
+    pub fn rondo_bound_run_set_allocator(
+        run: *mut rondo_bound_run,
+        allocate: rondo_fetch_allocator,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_run(run: *mut rondo_bound_run) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_run_async(
+        run: *mut rondo_bound_run,
+        done: *mut rondo_event,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_get_fetch(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        out_tensor: *mut rondo_tensor,
+    ) -> rondo_status;
+}
 extern "C" {
     pub fn rondo_executor_bind(
         executor: *mut rondo_executor,
