@@ -40,11 +40,23 @@ static rondo_program *make_program(void) {
     return program;
 }
 
-// Where results go: a piece of memory that the service has anyway.
+// Where results go: memory of the service's own.
 typedef struct room {
-    float values[LENGTH_MAX];
+    float *values;
+    size_t bytes;
     size_t asked_count;
 } room;
+
+// Takes as much as the longest request needs: shapes are told without a run.
+static void make_room(rondo_executor *executor, room *out_room) {
+    const rondo_binding longest = {
+        "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {LENGTH_MAX}}}};
+    rondo_binding y;
+    size_t count;
+    check(rondo_executor_infer_outputs(executor, &longest, 1, &y, 1, &count));
+    out_room->bytes = rondo_tensor_get_bytes(&y.tensor);
+    out_room->values = malloc(out_room->bytes);
+}
 
 static void *give_room(void *user_data, const char *name, const rondo_tensor *wanted,
                        size_t bytes) {
@@ -52,7 +64,7 @@ static void *give_room(void *user_data, const char *name, const rondo_tensor *wa
     (void)name;
     (void)wanted;
     r->asked_count += 1;
-    return bytes <= sizeof r->values ? r->values : NULL;  // NULL: the run fails, and says so
+    return bytes <= r->bytes ? r->values : NULL;  // NULL: the run fails, and says so
 }
 
 int main(int argc, char **argv) {
@@ -60,12 +72,13 @@ int main(int argc, char **argv) {
     rondo_executor *executor;
     rondo_bound_run *run;
     rondo_event *done;
-    static room results;
+    room results = {0};
     float request[LENGTH_MAX];
     rondo_program *program = make_program();
     check(rondo_device_open(argc > 1 ? argv[1] : "auto", &device));
     check(rondo_executor_create(program, device, NULL, &executor));
     check(rondo_event_create(device, 0, &done));
+    make_room(executor, &results);
 
     check(rondo_bound_run_create(executor, &run));
     check(rondo_bound_run_set_allocator(run, give_room, &results));
@@ -98,6 +111,7 @@ int main(int argc, char **argv) {
            rondo_device_get_name(device), results.asked_count, wrong);
 
     rondo_bound_run_destroy(run);
+    free(results.values);
     rondo_event_destroy(done);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);

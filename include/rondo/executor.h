@@ -290,6 +290,20 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_text_format format, rondo_write_function write, void *user_data);
 
+// Tells type and shape of each output for given inputs, without a run and without compiling a plan.
+//
+// feeds      as for rondo_executor_run, but a tensor without data stands for its shape. Values of
+//            inputs in host memory are looked at where they decide shapes.
+// outputs    in the program's order: names, borrowed from it, and tensors without data. An extent
+//            of -1 is known only to a run, and so is all of it where the rank is -1 (which it is of
+//            sequences and optionals).
+//
+// Errors:    INVALID (as feeds of rondo_executor_run), BAD_DATA (shapes that do not fit the
+//            program: the message names the node), UNSUPPORTED.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_infer_outputs(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count, rondo_binding *outputs,
+    size_t capacity, size_t *out_count);
+
 // Where half precision departs from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share
 // of elements that differ.

@@ -1809,6 +1809,7 @@ FUNCTIONS = {
     "rondo_executor_get_stats": (c_int32, (c_void_p, POINTER(rondo_executor_stats),)),
     "rondo_executor_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_describe_feeds": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_int32, c_void_p, c_void_p,)),
+    "rondo_executor_infer_outputs": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(c_size_t),)),
     "rondo_executor_find_loss": (c_int32, (c_void_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_binding), c_size_t, c_double, POINTER(rondo_precision_loss),)),
     "rondo_executor_write_tuning": (c_int32, (c_void_p, c_void_p, c_void_p,)),
     "rondo_executor_list_placements": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_size_t, POINTER(rondo_placement), POINTER(c_size_t),)),

@@ -3056,6 +3056,16 @@ extern "C" {
         user_data: *mut ::std::os::raw::c_void,
     ) -> rondo_status;
 }
+extern "C" {
+    pub fn rondo_executor_infer_outputs(
+        executor: *mut rondo_executor,
+        feeds: *const rondo_binding,
+        feed_count: usize,
+        outputs: *mut rondo_binding,
+        capacity: usize,
+        out_count: *mut usize,
+    ) -> rondo_status;
+}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_precision_loss {

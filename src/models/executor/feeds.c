@@ -114,14 +114,10 @@ static rondo_status check_place(const rondo_executor *executor, const char *name
                             rondo_device_get_name(tensor->device));
 }
 
-static rondo_status check_feed(const rondo__unit *unit, const rondo__value *value,
-                               const rondo_tensor *tensor) {
-    const rondo_program *program = unit->source;
+static rondo_status check_shape(const rondo_program *program, const rondo__value *value,
+                                const rondo_tensor *tensor) {
     char have[96];
     char want[128];
-    RETURN_IF_ERROR(check_place(unit->executor, value->name, tensor));
-    RETURN_IF_ERROR(check_elements(value->name, tensor));
-    RETURN_IF_ERROR(check_items(value->name, tensor, value->item_dtype, 0));
     if (value->dtype != RONDO_DTYPE_NONE && tensor->dtype != value->dtype) {
         return RONDO_FAIL(INVALID, "feed \"%s\" is %s, the model takes %s", value->name,
                           rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(value->dtype));
@@ -189,7 +185,21 @@ rondo_status rondo__executor_find_input(const rondo_executor *executor, const ch
 
 rondo_status rondo__executor_check_feed(const rondo_executor *executor, size_t index,
                                         const rondo_tensor *tensor) {
-    return check_feed(&executor->main, get_declared(executor->main.source, index), tensor);
+    const rondo__value *declared = get_declared(executor->main.source, index);
+    RETURN_IF_ERROR(check_place(executor, declared->name, tensor));
+    RETURN_IF_ERROR(check_elements(declared->name, tensor));
+    RETURN_IF_ERROR(check_items(declared->name, tensor, declared->item_dtype, 0));
+    return check_shape(executor->main.source, declared, tensor);
+}
+
+rondo_status rondo__executor_check_shape(const rondo_executor *executor, size_t index,
+                                         const rondo_tensor *tensor) {
+    const rondo__value *declared = get_declared(executor->main.source, index);
+    RETURN_IF_ERROR(check_place(executor, declared->name, tensor));
+    if (rondo_shape_get_count(&tensor->shape) < 0) {
+        return RONDO_FAIL(INVALID, "feed \"%s\": its shape is not valid", declared->name);
+    }
+    return check_shape(executor->main.source, declared, tensor);
 }
 
 rondo_status rondo__executor_complete_feeds(rondo_executor *executor, rondo_tensor *tensors) {

@@ -19,6 +19,10 @@ RONDO_MUST_USE rondo_status rondo__executor_find_input(const rondo_executor *exe
 RONDO_MUST_USE rondo_status rondo__executor_check_feed(const rondo_executor *executor, size_t index,
                                                        const rondo_tensor *tensor);
 
+// The same of its type, shape and place alone.
+RONDO_MUST_USE rondo_status rondo__executor_check_shape(const rondo_executor *executor,
+                                                        size_t index, const rondo_tensor *tensor);
+
 // Puts states where an input is not fed (dtype NONE), and checks what feeds must have in common:
 // none may be missing, and a symbol stands for one number.
 //

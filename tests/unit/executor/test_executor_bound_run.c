@@ -423,6 +423,97 @@ TEST(test_executor_bound_run__values_decide_shapes) {
     rondo_device_release(device);
 }
 
+// ---- shapes without a run ---------------------------------------------------------------------
+
+static void infer(rondo_executor *executor, const rondo_binding *feeds, size_t count,
+                  const char *wanted) {
+    rondo_binding output;
+    size_t found;
+    char text[96];
+    OK(rondo_executor_infer_outputs(executor, feeds, count, &output, 1, &found));
+    assert_int_equal(found, 1);
+    assert_string_equal(output.name, "y");
+    assert_null(output.tensor.data);
+    assert_string_equal(output.tensor.shape.rank < 0
+                            ? "?"
+                            : rondo_shape_format(&output.tensor.shape, text, sizeof text),
+                        wanted);
+}
+
+TEST(test_executor_bound_run__shapes_without_a_run) {
+    twice t = open_twice(0);
+    rondo_tensor x = first_of(9);
+    x.data = NULL;
+    infer(t.executor, &(rondo_binding){"x", x}, 1, "[9]");
+    x.shape.extent[0] = INT64_C(1) << 40;  // nothing of that size is made
+    infer(t.executor, &(rondo_binding){"x", x}, 1, "[1099511627776]");
+    x.shape.extent[0] = 0;
+    infer(t.executor, &(rondo_binding){"x", x}, 1, "[0]");
+    size_t count = 7;
+    EXPECT(INVALID, "\"x\" is not fed",
+           rondo_executor_infer_outputs(t.executor, NULL, 0, NULL, 0, &count));
+    assert_int_equal(count, 0);
+    x.dtype = RONDO_DTYPE_F64;
+    EXPECT(INVALID, "the model takes f32",
+           rondo_executor_infer_outputs(t.executor, &(rondo_binding){"x", x}, 1, NULL, 0, &count));
+    x = first_of(-3);
+    EXPECT(INVALID, "not valid",
+           rondo_executor_infer_outputs(t.executor, &(rondo_binding){"x", x}, 1, NULL, 0, &count));
+    const rondo_binding both[] = {{"x", first_of(1)}, {"x", first_of(1)}};
+    EXPECT(INVALID, "given twice",
+           rondo_executor_infer_outputs(t.executor, both, 2, NULL, 0, &count));
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    EXPECT(STATE, "nothing has run", rondo_executor_get_stats(t.executor, &stats));
+    close_twice(&t);
+}
+
+// y of an op of two inputs, x [12] and a list of whole numbers that decides its shape.
+TEST(test_executor_bound_run__shapes_that_values_decide) {
+    static const struct {
+        const char *op;
+        int64_t length, list[2];
+        const char *without, *with;
+    } rows[] = {{"Reshape", 2, {3, 4}, "[-1, -1]", "[3, 4]"},
+                {"Reshape", 2, {5, 5}, "[-1, -1]", NULL},
+                {"Tile", 1, {3}, "[-1]", "[36]"},
+                {"Expand", 2, {2, 12}, "[-1, -1]", "[2, 12]"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+        const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
+                                     .name = "x",
+                                     .dtype = RONDO_DTYPE_F32,
+                                     .rank = 1,
+                                     .extent = {12}},
+                                    {.struct_size = sizeof(rondo_port),
+                                     .name = "list",
+                                     .dtype = RONDO_DTYPE_I64,
+                                     .rank = 1,
+                                     .extent = {rows[r].length}}};
+        rondo_program *program =
+            one_op_build(rows[r].op, ports, 2, (const char *[]){"x", "list", NULL}, "y", NULL);
+        rondo_device *device;
+        rondo_executor *executor;
+        int64_t list[2] = {rows[r].list[0], rows[r].list[1]};
+        rondo_binding feeds[] = {
+            {"x", first_of(12)},
+            {"list", {.dtype = RONDO_DTYPE_I64, .shape = {.rank = 1, .extent = {rows[r].length}}}}};
+        OK(rondo_device_open(on_devices_get_name(), &device));
+        OK(rondo_executor_create(program, device, NULL, &executor));
+        infer(executor, feeds, 2, rows[r].without);
+        feeds[1].tensor.data = list;
+        if (rows[r].with != NULL) {
+            infer(executor, feeds, 2, rows[r].with);
+        } else {
+            size_t count;
+            const rondo_status status =
+                rondo_executor_infer_outputs(executor, feeds, 2, NULL, 0, &count);
+            assert_int_equal(status, RONDO_STATUS_BAD_DATA);
+        }
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+        rondo_device_release(device);
+    }
+}
+
 TEST(test_executor_bound_run__states_and_training) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
     rondo_bound_run *run;
@@ -499,6 +590,8 @@ int main(void) {
         cmocka_unit_test(test_executor_bound_run__shapes_change),
         cmocka_unit_test(test_executor_bound_run__wrong_entries_change_nothing),
         cmocka_unit_test(test_executor_bound_run__values_decide_shapes),
+        cmocka_unit_test(test_executor_bound_run__shapes_without_a_run),
+        cmocka_unit_test(test_executor_bound_run__shapes_that_values_decide),
         cmocka_unit_test(test_executor_bound_run__states_and_training),
         cmocka_unit_test(test_executor_bound_run__strings),
     };
