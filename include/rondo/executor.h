@@ -27,6 +27,7 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_executor rondo_executor;
 typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
+typedef struct rondo_run_arena rondo_run_arena;        // rondo/executor_stream.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -111,6 +112,8 @@ typedef struct rondo_executor_options {
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
     rondo_communicator *communicator;  // the ranks that run the program together; of the same
                                        // device, and retained. NULL: none
+    rondo_run_arena *run_arena;        // where values of runs lie; of the same device, and
+                                       // retained. NULL: in memory of its own
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.

@@ -100,6 +100,46 @@ RONDO_API RONDO_MUST_USE rondo_status
 rondo_executor_record(rondo_executor *executor, rondo_stream *stream, const rondo_binding *feeds,
                       size_t feed_count, const rondo_binding *fetches, size_t fetch_count);
 
+// ---- memory of runs ---------------------------------------------------------------------------
+
+// Memory for the values between the ops of a run (the arena), which otherwise each executor has for
+// itself. Given by the program, or shared by executors that never run at once: plans of all of them
+// lie in the same bytes.
+//
+//   rondo_run_arena_create(device, &(rondo_run_arena_options){sizeof(rondo_run_arena_options),
+//                                                             NULL, largest_plan}, &arena);
+//   options.run_arena = arena;  // of several executors
+//
+// Executors that share a run arena are used by one thread at a time, as one executor would be; so
+// are their bound runs, and graphs that recorded their runs are destroyed there. Runs that are not
+// waited for come one behind another on the device, also from different streams. Not there:
+// weights, states, pinned memory, values of loops' and branches' bodies that the processor runs,
+// values on another GPU, and those of recorded runs, which have memory of their own. It does not
+// count against memory_limit_bytes.
+typedef struct rondo_run_arena_options {
+    size_t struct_size;  // sizeof(rondo_run_arena_options)
+    void *address;       // of memory of the device, at a multiple of 256, which stays the program's
+                         // and outlives the executors. NULL: taken by the first plan
+    size_t bytes;  // there; without an address: how much is taken. A plan that needs more gets
+                   // a piece of its own, for others of its size to share, since graphs keep
+                   // addresses
+} rondo_run_arena_options;
+
+// options    NULL means the defaults.
+//
+// Errors:    INVALID (an address without bytes; an odd address).
+// Ownership: caller destroys it.
+RONDO_API RONDO_MUST_USE rondo_status rondo_run_arena_create(rondo_device *device,
+                                                             const rondo_run_arena_options *options,
+                                                             rondo_run_arena **out_arena);
+// The executors that share it keep it. NULL is fine.
+RONDO_API void rondo_run_arena_destroy(rondo_run_arena *arena);
+
+// The bytes that it has now. What a plan needs of them is arena_bytes of the statistics, also after
+// rondo_executor_describe_feeds; where the program has given less, the call that compiles the plan
+// fails with NO_MEMORY and says how much it is.
+RONDO_API uint64_t rondo_run_arena_get_bytes(const rondo_run_arena *arena);
+
 // ---- bound runs -------------------------------------------------------------------------------
 
 // Feeds and fetches that are named and checked once, and run often:

@@ -1330,6 +1330,7 @@ rondo_executor_options._fields_ = [
     ("weight_limit_bytes", c_uint64),
     ("workers", c_void_p),
     ("communicator", c_void_p),
+    ("run_arena", c_void_p),
 ]
 
 
@@ -1471,6 +1472,17 @@ rondo_self_check_report._fields_ = [
     ("different_count", c_uint64),
     ("eager", c_char * 48),
     ("replayed", c_char * 48),
+]
+
+
+class rondo_run_arena_options(Structure):
+    pass
+
+
+rondo_run_arena_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("address", c_void_p),
+    ("bytes", c_size_t),
 ]
 
 rondo_fetch_allocator = CFUNCTYPE(c_void_p, c_void_p, c_char_p, POINTER(rondo_tensor), c_size_t)
@@ -1820,6 +1832,9 @@ FUNCTIONS = {
     "rondo_executor_run_async": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, c_void_p,)),
     "rondo_executor_wait": (c_int32, (c_void_p,)),
     "rondo_executor_record": (c_int32, (c_void_p, c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t,)),
+    "rondo_run_arena_create": (c_int32, (c_void_p, POINTER(rondo_run_arena_options), POINTER(c_void_p),)),
+    "rondo_run_arena_destroy": (None, (c_void_p,)),
+    "rondo_run_arena_get_bytes": (c_uint64, (c_void_p,)),
     "rondo_bound_run_create": (c_int32, (c_void_p, POINTER(c_void_p),)),
     "rondo_bound_run_destroy": (None, (c_void_p,)),
     "rondo_bound_run_set_feed": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),

@@ -72,6 +72,7 @@ typedef struct made {
     rondo_event *event;
     rondo_executor *executor;
     rondo_bound_run *bound;
+    rondo_run_arena *run_arena;
     rondo_graph *graph;
     rondo_graph_cache *cache;
     rondo_learned *learned;
@@ -267,6 +268,7 @@ static void drop_made(void) {
     rondo_stream_destroy(m->stream);
     rondo_event_destroy(m->event);
     rondo_bound_run_destroy(m->bound);
+    rondo_run_arena_destroy(m->run_arena);
     rondo_executor_destroy(m->executor);
     rondo_communicator_destroy(m->ranks);
     rondo_graph_destroy(m->graph);

@@ -2857,6 +2857,11 @@ pub struct rondo_executor {
 pub struct rondo_communicator {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_run_arena {
+    _unused: [u8; 0],
+}
 pub type rondo_graphs_mode = i32;
 pub const RONDO_GRAPHS_AUTO: _bindgen_ty_38 = 0;
 pub const RONDO_GRAPHS_ON: _bindgen_ty_38 = 1;
@@ -2918,6 +2923,7 @@ pub struct rondo_executor_options {
     pub weight_limit_bytes: u64,
     pub workers: *mut rondo_workers,
     pub communicator: *mut rondo_communicator,
+    pub run_arena: *mut rondo_run_arena,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
@@ -3231,6 +3237,35 @@ extern "C" {
         fetches: *const rondo_binding,
         fetch_count: usize,
     ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_run_arena_options {
+    pub struct_size: usize,
+    pub address: *mut ::std::os::raw::c_void,
+    pub bytes: usize,
+}
+impl Default for rondo_run_arena_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_run_arena_create(
+        device: *mut rondo_device,
+        options: *const rondo_run_arena_options,
+        out_arena: *mut *mut rondo_run_arena,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_run_arena_destroy(arena: *mut rondo_run_arena);
+}
+extern "C" {
+    pub fn rondo_run_arena_get_bytes(arena: *const rondo_run_arena) -> u64;
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -25,6 +25,7 @@
 #include "executor/state/limits.h"
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
+#include "executor/state/run_arena.h"
 #include "executor/state/spans.h"
 
 enum { SHORT_COPY_BYTES = 1024 };
@@ -242,6 +243,26 @@ static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
     return rondo__device_control_check(unit->executor, plan);
 }
 
+// The arena of a whole run may be shared; that of a body lies in its executor.
+static rondo_status enter_arena(const rondo__unit *unit, bool waits) {
+    const bool by_thread = waits && rondo_device_is_host(unit->executor->device);
+    return unit->depth == 0 ? rondo__run_arena_enter(unit->executor, by_thread) : RONDO_STATUS_OK;
+}
+
+static rondo_status leave_arena(const rondo__unit *unit, bool is_waited_for, rondo_status status) {
+    if (unit->depth > 0 || unit->executor->options.run_arena == NULL) {
+        return status;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo_status left = rondo__run_arena_leave(unit->executor, is_waited_for);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_restore(&saved);
+        return status;
+    }
+    return left;
+}
+
 // Whether a run is over only when the stream was waited for. One whose results stay where they are
 // made is waited for where the processor writes one of them, where another GPU takes part, and
 // where a loop on the device may have been stopped.
@@ -267,13 +288,16 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     rondo__plan *plan = fetch->plan;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
+    RETURN_IF_ERROR(enter_arena(unit, true));
     rondo_status status = put_run(fetch, plan, feeds, start_ns, &times);
     if (status == RONDO_STATUS_OK && is_waited_for(fetch)) {
         status = wait_for(unit, plan);
     }
     if (status != RONDO_STATUS_OK) {
-        return give_up(unit, fetch, status);
+        status = give_up(unit, fetch, status);
     }
+    status = leave_arena(unit, true, status);
+    RETURN_IF_ERROR(status);
     if (!unit->executor->work.is_all_here) {
         times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     }
@@ -297,13 +321,15 @@ rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor
                                    rondo_event *done, rondo_run_times *out_times) {
     rondo__plan *plan = fetch->plan;
     rondo__unit *unit = fetch->unit;
+    RETURN_IF_ERROR(enter_arena(unit, false));
     rondo_status status = put_run(fetch, plan, feeds, rondo__clock_now_ns(), out_times);
     if (status == RONDO_STATUS_OK) {
         status = mark_end(unit, done);
     }
-    if (status != RONDO_STATUS_OK) {
-        return give_up(unit, fetch, status);
-    }
+    const bool has_failed = status != RONDO_STATUS_OK;
+    status = has_failed ? give_up(unit, fetch, status) : status;
+    status = leave_arena(unit, has_failed, status);
+    RETURN_IF_ERROR(status);
     rondo__fetch_finish(fetch);
     rondo__states_end(unit, false);
     count_run(unit, plan, out_times->was_replayed);
@@ -327,6 +353,12 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                           "the inputs of the last run were device tensors, which are the "
                           "program's; run again with them");
     }
+    if (!rondo__run_arena_holds(executor)) {
+        return RONDO_FAIL(STATE,
+                          "the inputs of the last run are gone: another executor that shares the "
+                          "run arena has run since");
+    }
+    RETURN_IF_ERROR(enter_arena(active, true));
     rondo_run_times times = {0};
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
     uint64_t start_ns = rondo__clock_now_ns();
@@ -358,6 +390,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (status != RONDO_STATUS_OK && rondo__ranks_has_begun(plan)) {
         rondo__ranks_break(active->executor);
     }
+    status = leave_arena(active, true, status);
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);

@@ -229,7 +229,8 @@ typedef struct rondo__run_memory {
     rondo_memory_kind kind;
     size_t bytes;
     void *address;
-    size_t use_count;  // plans
+    size_t use_count;        // plans
+    rondo_run_arena *arena;  // that it belongs to; NULL: to the unit of its plans
 } rondo__run_memory;
 
 // Another GPU than the executor's, on which ops are placed; of a caller's executor. See
