@@ -1,4 +1,4 @@
-// executor/infer.c — what the outputs would be for given inputs, without a run or a plan.
+// executor/output_shapes.c — what the outputs would be for given inputs, without a run or a plan.
 //
 // Shapes are inferred as for a plan: from the inputs' shapes, and from the values of those that
 // decide shapes, which are looked at only where an output is not known without.
