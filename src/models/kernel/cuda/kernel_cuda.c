@@ -100,6 +100,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Update, update),
     ROW(FUSED, Finite, finite),
     ROW(OP, BatchNormalization, batch_normalization),
+    ROW(FUSED, BatchNormalization, batch_training),
+    ROW(FUSED, NormGradient, norm_gradient),
     // rearranging
     ROW(OP, Dropout, dropout),
     ROW(OP, BitCast, view),
