@@ -146,6 +146,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
     bool fuses_concat;       // rondo.Concat: of images in blocks
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_gradients;    // rondo.NormGradient
     bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
 } rondo__kernel_traits;
