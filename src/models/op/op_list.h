@@ -58,7 +58,7 @@
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
     X(FUSED, AllReduce) X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, BatchNormalization) \
     X(FUSED, Concat) X(FUSED, Conv) \
-    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
+    X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
     X(FUSED, NormGradient) X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \

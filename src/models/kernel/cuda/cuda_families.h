@@ -80,6 +80,7 @@
     X(norm_gradient)             \
     X(dropout)                   \
     X(conv_transpose)            \
+    X(conv_weights)              \
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \

@@ -184,6 +184,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Conv, convolution),
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
+    ROW(FUSED, ConvWeights, conv_weights),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),

@@ -302,6 +302,16 @@ static rondo_status visit_batch(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
+// Both images, and weights as they are.
+static rondo_status visit_weights(layout *l, size_t n) {
+    for (size_t i = 0; i < 2; ++i) {
+        int32_t twin = RONDO__VALUE_NONE;
+        RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[i], &twin));
+        l->program->nodes[n].inputs[i] = twin;
+    }
+    return rondo__op_set_int(&l->program->nodes[n].op, "channels_last", 1);
+}
+
 // ---- depth to space ---------------------------------------------------------------------------
 
 // [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
@@ -600,6 +610,10 @@ static rondo_status visit_node(layout *l, size_t n) {
     }
     if (is_following_batch(l, &l->program->nodes[n])) {
         return visit_batch(l, n);
+    }
+    if (rondo__node_is(&l->program->nodes[n], RONDO__FUSED_ConvWeights) &&
+        (l->wants & RONDO__LAYOUT_REALS) != 0) {
+        return visit_weights(l, n);
     }
     if (is_depth_to_space(l, &l->program->nodes[n])) {
         return visit_depth_to_space(l, n);

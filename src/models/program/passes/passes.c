@@ -124,7 +124,10 @@ rondo_status rondo__program_join_products(rondo_program *program) {
 
 rondo_status rondo__program_name_gradients(rondo_program *program) {
     rondo__program_hide_placed(program);
-    const rondo_status status = rondo__pass_norm_gradient(program);
+    rondo_status status = rondo__pass_norm_gradient(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_conv_weights(program);
+    }
     rondo__program_show_placed(program);
     return status;
 }
