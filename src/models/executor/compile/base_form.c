@@ -133,8 +133,8 @@ static rondo_status get_base(void *user_data, rondo_program **out_program,
     if (status == RONDO_STATUS_OK && base == NULL) {
         status = make_base_program(unit, &base);
     }
-    if (status == RONDO_STATUS_OK && unit->executor->options.dtype == RONDO_DTYPE_F16) {
-        status = rondo__half_cache_create(base, &halves);
+    if (status == RONDO_STATUS_OK && unit->executor->options.dtype != RONDO_DTYPE_F32) {
+        status = rondo__half_cache_create(base, unit->executor->options.dtype, &halves);
     }
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(base);

@@ -103,6 +103,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Update, update),
     ROW(FUSED, Finite, finite),
     ROW(OP, BatchNormalization, batch_normalization),
+    ROW(FUSED, BatchNormalization, batch_training),
+    ROW(FUSED, NormGradient, norm_gradient),
     // rearranging
     ROW(OP, Dropout, dropout),
     ROW(OP, BitCast, view),
@@ -185,6 +187,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Conv, convolution),
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
+    ROW(FUSED, ConvWeights, conv_weights),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),
@@ -199,7 +202,9 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     [RONDO__OP_MatMul] = {rondo__cuda_prepare_matmul, add_zeros},
     ROW(FUSED, MatMul, matmul),
     ROW(FUSED, NormMatMul, norm_product),
+    ROW(FUSED, RowProduct, row_product),
     ROW(FUSED, Attention, attention),
+    ROW(FUSED, AppendAttention, append_attention),
     EMPTY(OP, Attention, attention_form),
     ROW(OP, CausalConvWithState, causal_conv),
     ROW(OP, LinearAttention, linear_attention),
@@ -305,5 +310,12 @@ static void get_level(rondo_device *device, char *text, size_t text_bytes) {
                    is_known ? (int)info.arch_minor : 0, rondo__cuda_has_tma(device) ? ", tma" : "");
 }
 
-const rondo__kernel_room rondo__kernel_room_cuda = {
-    .prepare = prepare, .adds_shortcuts = rondo__cuda_has_tma, .get_level = get_level};
+static bool has_clusters(rondo_device *device) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major >= 9;
+}
+
+const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
+                                                    .adds_shortcuts = rondo__cuda_has_tma,
+                                                    .appends_attention = has_clusters,
+                                                    .get_level = get_level};
