@@ -407,6 +407,67 @@ TEST(test_executor_plan_file__shapes) {
     rondo_device_release(device);
 }
 
+// y = v + x, and v becomes y.
+static rondo_program *build_counting(void) {
+    const rondo_shape shape = {.rank = 1, .extent = {4}};
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {4}};
+    rondo_port variable = port;
+    float first[4] = {1, 2, 3, 4};
+    const rondo_tensor tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = first};
+    const rondo_start start = {
+        .struct_size = sizeof start, .kind = RONDO_START_TENSOR, .tensor = &tensor};
+    const char *const in[] = {"v", "x"}, *const out[] = {"y"};
+    rondo_builder *builder = NULL;
+    rondo_program *program = NULL;
+    variable.name = "v";
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_variable(builder, &variable, &start));
+    OK(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_node(builder, "Add", in, 2, out, 1, NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_set_update(builder, "v", "y"));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Variables begin anew, whatever they were when the file was made.
+TEST(test_executor_plan_file__variables) {
+    rondo_program *program = build_counting(), *again = NULL;
+    rondo_device *device = NULL;
+    rondo_executor *executor = NULL, *loaded = NULL;
+    float x[4] = {1, 1, 1, 1}, y[4];
+    const rondo_shape shape = {.rank = 1, .extent = {4}};
+    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
+    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+    rondo_variable variable;
+    size_t count = 0;
+    OK(rondo_device_open("host", &device));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    for (int i = 0; i < 3; ++i) {
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    }
+    OK(rondo_executor_save(executor, g_path));
+    OK(rondo_executor_load(g_path, device, NULL, NULL, &again, &loaded));
+    OK(rondo_program_list_variables(again, 1, &variable, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(variable.update, "y");
+    assert_int_equal(variable.start->kind, RONDO_START_TENSOR);
+    for (int i = 0; i < 3; ++i) {
+        OK(rondo_executor_run(loaded, &feed, 1, &fetch, 1));
+        assert_true(y[0] == 2.0f + (float)i && y[3] == 5.0f + (float)i);
+    }
+    rondo_executor_destroy(loaded);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(again);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 // A form that is ready is used where it lies.
 TEST(test_executor_plan_file__forms_are_not_copied) {
     static _Alignas(64) const float packed[16] = {1};
@@ -582,6 +643,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_executor_plan_file__what_does_not_fit_is_named),
         cmocka_unit_test(test_executor_plan_file__options_and_models),
         cmocka_unit_test(test_executor_plan_file__shapes),
+        cmocka_unit_test(test_executor_plan_file__variables),
         cmocka_unit_test(test_executor_plan_file__forms_are_not_copied),
         cmocka_unit_test(test_executor_plan_file__altered_files_are_no_wrong_result),
         cmocka_unit_test(test_executor_plan_file__records_are_read_as_a_strangers),
