@@ -195,7 +195,7 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     options.progress = cli_progress_show;
     options.thread_count = (uint32_t)settings->thread_count;
     options.branches = settings->branches;
-    options.tuning = settings->tuning;
+    options.tuning = settings->tuning != RONDO_TUNING_AUTO ? settings->tuning : options.tuning;
     options.tuning_file = settings->tuning_file;
     options.memory_limit_bytes = settings->memory_limit;
     options.weight_limit_bytes = settings->weight_limit;

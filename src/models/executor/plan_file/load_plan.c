@@ -76,6 +76,7 @@ static void fill_options(const rondo__saved_about *about, rondo_executor_options
     out_options->op_by_op = about->op_by_op;
     out_options->no_folding = about->no_folding;
     out_options->training = about->is_training;
+    out_options->tuning = (rondo_tuning)about->tuning;
     out_options->keep_f32 = next;
     out_options->keep_f32_count = about->pattern_counts[0];
     next += about->pattern_counts[0];

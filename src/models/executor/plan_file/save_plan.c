@@ -62,6 +62,7 @@ static rondo_status write_about(saver *s) {
         .op_by_op = options->op_by_op,
         .no_folding = options->no_folding,
         .is_training = executor->main.is_training,
+        .tuning = (uint32_t)options->tuning,
         .pattern_counts = {options->keep_f32_count, options->use_f16_count, options->place_count},
         .patterns = (const char *const *)executor->caller.patterns,
     };

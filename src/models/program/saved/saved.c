@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+enum { TUNING_MAX = 3 };  // RONDO_TUNING_FULL
+
 static size_t count_patterns(const rondo__saved_about *about) {
     size_t count = 0;
     for (size_t g = 0; g < RONDO__SAVED_GROUPS; ++g) {
@@ -24,6 +26,7 @@ void rondo__saved_about_write(const rondo__saved_about *about, rondo__text *out)
     rondo__record_put(out, about->op_by_op ? 1 : 0);
     rondo__record_put(out, about->no_folding ? 1 : 0);
     rondo__record_put(out, about->is_training ? 1 : 0);
+    rondo__record_put(out, about->tuning);
     for (size_t g = 0; g < RONDO__SAVED_GROUPS; ++g) {
         rondo__record_put(out, about->pattern_counts[g]);
     }
@@ -41,6 +44,7 @@ static rondo_status read_about(rondo__record *in, rondo__saved_about *about) {
     about->op_by_op = rondo__record_get_most(in, 1) != 0;
     about->no_folding = rondo__record_get_most(in, 1) != 0;
     about->is_training = rondo__record_get_most(in, 1) != 0;
+    about->tuning = (uint32_t)rondo__record_get_most(in, TUNING_MAX);
     for (size_t g = 0; g < RONDO__SAVED_GROUPS; ++g) {
         about->pattern_counts[g] = rondo__record_get_count(in);
     }

@@ -39,6 +39,7 @@ typedef struct rondo__saved_about {
     const char *description;  // of the device, for people
     rondo_dtype dtype;
     bool op_by_op, no_folding, is_training;
+    uint32_t tuning;  // a rondo_tuning; what it has not timed is not timed by default
     size_t pattern_counts[RONDO__SAVED_GROUPS];
     const char *const *patterns;  // of all groups, one behind the other
     void *owned;                  // that list, where it was read
