@@ -18,7 +18,6 @@
 #include "executor/state/limits.h"
 #include "executor/state/prepared.h"
 #include "rondo/tuning.h"
-#include "rondo/version.h"
 #include "tensor/elements.h"
 
 enum { ABOUT, PROGRAM, BASES, PLANS, TUNING, KERNELS, FORMS, TEXT_COUNT };
@@ -54,7 +53,7 @@ static rondo_status write_about(saver *s) {
     RETURN_IF_ERROR(rondo_device_get_info(executor->device, &info));
     rondo__kernel_get_level(executor->device, level, sizeof level);
     const rondo__saved_about about = {
-        .library = rondo_version_get_text(),
+        .library = rondo__saved_library,
         .device = rondo_device_is_host(executor->device) ? "host" : "cuda",
         .level = level,
         .description = info.description,

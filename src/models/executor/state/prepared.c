@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "device/device.h"
-#include "rondo/version.h"
 
 enum { LEVEL_BYTES = 64, REASON_BYTES = 320 };
 
@@ -26,9 +25,9 @@ bool rondo__prepared_fits(const rondo__saved *saved, rondo_device *device, char 
     char level[LEVEL_BYTES];
     reason[0] = '\0';
     rondo__kernel_get_level(device, level, sizeof level);
-    if (strcmp(about->library, rondo_version_get_text()) != 0) {
-        (void)snprintf(reason, reason_bytes, "it was made by version %.40s, this is %.40s",
-                       about->library, rondo_version_get_text());
+    if (strcmp(about->library, rondo__saved_library) != 0) {
+        (void)snprintf(reason, reason_bytes, "it was made by version %.60s, this is %.60s",
+                       about->library, rondo__saved_library);
     } else if (strcmp(about->device, kind) != 0) {
         (void)snprintf(reason, reason_bytes, "it was made for %s (%.100s), the device is %s",
                        strcmp(about->device, "host") == 0 ? "the host" : "a GPU",

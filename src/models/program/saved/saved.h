@@ -16,8 +16,7 @@
 
 #include "program/saved/saved_program.h"
 
-// To be raised when what stands in the section changes, or what passes and kernels make of it: a
-// section of another version is not read.
+// To be raised when the form of the section changes: a section of another version is not read.
 enum {
     RONDO__SAVED_ABOUT_VERSION = 1,
     RONDO__SAVED_PROGRAM_VERSION = 1,
@@ -28,6 +27,10 @@ enum {
     RONDO__SAVED_FORMS_VERSION = 1,
     RONDO__SAVED_DATA_VERSION = 1,
 };
+
+// This library: its version, and a hash of the sources that decide what is in a file (made by
+// cmake/identity.cmake).
+extern const char rondo__saved_library[];
 
 enum { RONDO__SAVED_GROUPS = 3 };  // of patterns: keep_f32, use_f16, place
 
