@@ -675,7 +675,6 @@ static rondo_stepper *begun(void) {
     }
 #define ROW(name, arguments) {#name, call_##name},
 #include "unit/api_hostile_runs.h"
-
 #define ALL_ROWS(X, V) \
     RUN_ROWS(X, V)     \
     BUILDER_ROWS(X, V) \

@@ -46,7 +46,8 @@ RONDO_MUST_USE rondo_status rondo__device_visit_kernels(rondo_device *device,
 RONDO_MUST_USE rondo_status rondo__device_offer_kernel(rondo_device *device,
                                                        const rondo__kernel_code *code);
 
-// Says that rondo__device_get_function will be called with these texts, so that they are compiled meanwhile.
+// Says that rondo__device_get_function will be called with these texts, so that they are compiled
+// meanwhile.
 //
 // Threads:   safe.
 void rondo__device_want_function(rondo_device *device, const char *source,

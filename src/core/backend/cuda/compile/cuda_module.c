@@ -122,8 +122,8 @@ static rondo_status get_module(rondo__cuda_device *device, const char *source,
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__cuda_get_compiler_version(&compiler_version));
-    RETURN_IF_ERROR(make_key(source, options, option_count, device->arch, compiler_version,
-                             &made.file_key));
+    RETURN_IF_ERROR(
+        make_key(source, options, option_count, device->arch, compiler_version, &made.file_key));
     rondo__cuda_image image = {0};
     bool is_loaded = false;
     if (rondo__compile_ahead_take(device->ahead, made.file_key, &image) ||
