@@ -143,6 +143,22 @@ static void expect_file_same(const char *path, const world *w) {
     close_world(&loaded);
 }
 
+// The program of the file, saved as a model and loaded again.
+static void expect_model_same(const char *path, const world *w) {
+    rondo_program *program = NULL;
+    world loaded = {0};
+    OK(rondo_program_load_plan(path, NULL, &program));
+    OK(rondo_program_save_onnx(program, g_other));
+    rondo_program_destroy(program);
+    OK(rondo_device_open("host", &loaded.device));
+    OK(rondo_program_load_onnx(g_other, &loaded.program));
+    OK(rondo_executor_create(loaded.program, loaded.device, NULL, &loaded.executor));
+    list_ports(&loaded);
+    OK(run(&loaded));
+    expect_same(w, &loaded);
+    close_world(&loaded);
+}
+
 TEST(test_executor_plan_file__programs_compute_the_same) {
     for (const code_program *row = code_programs; row->name != NULL; ++row) {
         world w;
@@ -154,6 +170,7 @@ TEST(test_executor_plan_file__programs_compute_the_same) {
             print_error("%s: its plan was not in the file\n", row->name);
         }
         assert_true(g_ready_count > before);
+        expect_model_same(g_path, &w);
         close_world(&w);
     }
 }
