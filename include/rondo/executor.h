@@ -27,6 +27,7 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_executor rondo_executor;
 typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
+typedef struct rondo_run_arena rondo_run_arena;        // rondo/executor_stream.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -112,6 +113,8 @@ typedef struct rondo_executor_options {
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
     rondo_communicator *communicator;  // the ranks that run the program together; of the same
                                        // device, and retained. NULL: none
+    rondo_run_arena *run_arena;        // where values of runs lie; of the same device, and
+                                       // retained. NULL: in memory of its own
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
@@ -290,6 +293,20 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_text_format format, rondo_write_function write, void *user_data);
+
+// Tells type and shape of each output for given inputs, without a run and without compiling a plan.
+//
+// feeds      as for rondo_executor_run, but a tensor without data stands for its shape. Values of
+//            inputs in host memory are looked at where they decide shapes.
+// outputs    in the program's order: names, borrowed from it, and tensors without data. An extent
+//            of -1 is known only to a run, and so is all of it where the rank is -1 (which it is of
+//            sequences and optionals).
+//
+// Errors:    INVALID (as feeds of rondo_executor_run), BAD_DATA (shapes that do not fit the
+//            program: the message names the node), UNSUPPORTED.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_infer_outputs(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count, rondo_binding *outputs,
+    size_t capacity, size_t *out_count);
 
 // Where half precision departs from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share

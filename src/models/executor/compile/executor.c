@@ -16,6 +16,7 @@
 #include "executor/compile/unit.h"
 #include "executor/devices/op_device.h"
 #include "executor/state/limits.h"
+#include "executor/state/run_arena.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
 #include "tensor/elements.h"
@@ -241,6 +242,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->options = *options;
     rondo_workers_retain(options->workers);
     rondo__communicator_retain(options->communicator);
+    rondo__run_arena_retain(options->run_arena);
     executor->graphs = options->graphs;
     executor->variants.active = &executor->main;
     executor->variants.is_training = options->training;
@@ -298,6 +300,14 @@ static rondo_status check_communicator(const rondo_executor_options *options,
                                "self_check_every or the communicator");
 }
 
+static rondo_status check_run_arena(const rondo_run_arena *arena, const rondo_device *device) {
+    return arena == NULL || arena->device == device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                               "options.run_arena is of %s, the executor is to run on %s",
+                               rondo_device_get_name(arena->device), rondo_device_get_name(device));
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -316,5 +326,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
     RETURN_IF_ERROR(check_communicator(&merged, device));
+    RETURN_IF_ERROR(check_run_arena(merged.run_arena, device));
     return create(program, device, &merged, out_executor);
 }
