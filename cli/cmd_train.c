@@ -246,6 +246,7 @@ static void close_trainer(trainer *t) {
 
 typedef struct measure {
     double loss, hits;
+    double rate;  // of the last step
     int64_t samples;
 } measure;
 
@@ -269,7 +270,7 @@ static size_t feed_part(trainer *t, int64_t index, int64_t count, float *scalars
 static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_t index,
                       bool has_hits, measure *in_out_sum, float *out_loss) {
     rondo_binding feeds[FEEDS_MAX + 2];
-    rondo_binding fetches[3] = {{.name = "train.loss"}, {.name = "train.hits"}};
+    rondo_binding fetches[4] = {{.name = "train.loss"}, {.name = "train.hits"}};
     float scalars[2];
     const int64_t count = cli_train_data_measure(&t->data, is_held, index);
     const bool is_shared = !is_held && cli_train_ranks_are_many(&t->ranks);
@@ -281,12 +282,18 @@ static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_
     } else {
         cli_train_data_take(&t->data, is_held, index, 0, count, feeds);
     }
+    if (!is_held) {
+        fetches[fetch_count++].name = "train.rate";
+    }
     if (rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count) != RONDO_STATUS_OK) {
         cli_progress_clear();
         return fail();
     }
     if (is_shared) {
-        t->ranks.is_stopped = *(const float *)fetches[fetch_count - 1].tensor.data > 0.0f;
+        t->ranks.is_stopped = *(const float *)fetches[fetch_count - 2].tensor.data > 0.0f;
+    }
+    if (!is_held) {
+        in_out_sum->rate = *(const double *)fetches[fetch_count - 1].tensor.data;
     }
     double loss = (double)NAN;
     const rondo_tensor *made = &fetches[0].tensor;
@@ -375,8 +382,8 @@ static void say_epoch(trainer *t, int64_t epoch, const measure *trained, const m
     (void)snprintf(t->summary, sizeof t->summary, "epoch %lld of %llu: loss %.6g%s",
                    (long long)epoch + 1, (unsigned long long)t->settings->epochs,
                    trained->loss / (double)trained->samples, held_text);
-    cli_say(CLI_NORMAL, "%s; %.3g ms a batch, %.0f s left", t->summary, each * 1e3,
-            each * (double)(all - t->runs));
+    cli_say(CLI_NORMAL, "%s; rate %.3g, %.3g ms a batch, %.0f s left", t->summary, trained->rate,
+            each * 1e3, each * (double)(all - t->runs));
 }
 
 // What was measured of an epoch that Ctrl-C ended.

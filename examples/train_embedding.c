@@ -3,8 +3,8 @@
 //   train_embedding [DEVICE] [ROWS]      10 000 000 rows of 150 take 5.6 GiB
 //
 // The table is a variable; the scope "cpu" keeps what looks it up and changes it on the processor.
-// Only rows that were looked up change. On the host device nothing else moves; an executor of a GPU
-// keeps its variables there, so that the table travels.
+// Only rows that were looked up change, and only they travel where the rest runs on a GPU: the
+// table lies in host memory, since no op of the GPU reads it.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

@@ -232,6 +232,7 @@ bool cli_train_program_train(const rondo_program *model, const cli_train_plan *p
             note(&m, rondo_builder_minimize(m.builder, plan->has_ranks ? "train.own" : "train.loss",
                                             &step));
         }
+        add_output(&m, "train.rate");
         if (!m.is_bad) {
             count_runs(&m);
         }

@@ -14,7 +14,7 @@ for optimizer in momentum adam adamw adagrad; do
     rate=0.02
     [ $optimizer != adagrad ] || rate=0.2
     train 0 --optimizer $optimizer --learning-rate $rate --epochs 60 --batch 27 --validation 0.2 --output "$work/$optimizer.onnx"
-    expect_text 'epoch 60 of 60: loss 0\.[0-9]+, validation 0\.[0-9]+ \((8[5-9]|9[0-9]|100)\.[0-9]+ % right\); .* s left'
+    expect_text 'epoch 60 of 60: loss 0\.[0-9]+, validation 0\.[0-9]+ \((8[5-9]|9[0-9]|100)\.[0-9]+ % right\); rate 0\.[0-9]+, .* s left'
 done
 
 # What comes out is the model, with other weights.
@@ -66,7 +66,7 @@ grep -q '<polyline' "$work/report.html" || fail "the report has no picture"
 train 0 --epochs 40 --dtype fp16 --output "$work/half.onnx"
 expect_text 'epoch 40 of 40: loss 0\.'
 train 0 --epochs 40 --dtype bf16 --schedule step --step-epochs 10 --step-factor 0.5 --output "$work/bf16.onnx"
-expect_text 'epoch 40 of 40: loss 0\.'
+expect_text 'epoch 40 of 40: loss 0\..*; rate 0\.0025, '
 train 0 --epochs 2 --lora 1 --output "$work/adapted.onnx"
 train 0 --epochs 2 --train 'w*' --accumulate 2 --schedule cosine --warm-up 3 --clip-norm 1 --weight-decay 0.01 --output "$work/x.onnx"
 

@@ -227,6 +227,87 @@ TEST(momentum_of_rows) {
     }
 }
 
+// ---- tables on the processor --------------------------------------------------------------------
+
+enum { LONG = 300 };
+
+// The same table as above, but long, and placed; loss = sum(table[ids] * w * x), w of the device.
+static void train_placed(const char *device, const rondo_minimize_options *how, float *table,
+                         float *weight) {
+    static float start[LONG * COLUMNS];
+    float x[LOOKED_UP * COLUMNS], w[COLUMNS];
+    const rondo_port ids = {.struct_size = sizeof ids,
+                            .name = "ids",
+                            .dtype = RONDO_DTYPE_I64,
+                            .rank = 1,
+                            .extent = {LOOKED_UP}};
+    const rondo_port fed = {.struct_size = sizeof fed,
+                            .name = "x",
+                            .dtype = RONDO_DTYPE_F32,
+                            .rank = 2,
+                            .extent = {LOOKED_UP, COLUMNS}};
+    const rondo_tensor tensor = {
+        .dtype = RONDO_DTYPE_F32, .shape = {2, {LONG, COLUMNS}}, .data = start};
+    const rondo_tensor line = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COLUMNS}}, .data = w};
+    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_builder_node_options dropped = {
+        .struct_size = sizeof dropped, .attributes = &keep, .attribute_count = 1};
+    rondo_transfer_stats moved = {.struct_size = sizeof moved};
+    rondo_builder *b;
+    world v;
+    fill(9, LONG * COLUMNS, 1.0, start);
+    fill(10, COLUMNS, 1.0, w);
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &ids));
+    OK(rondo_builder_add_input(b, &fed));
+    OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(b, "w", &line, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_begin_place(b, "cpu"));
+    OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
+    OK(rondo_builder_end_place(b));
+    add_node(b, "Mul", "rows", "w", "q");
+    add_node(b, "Mul", "q", "x", "p");
+    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
+                              &dropped));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_minimize(b, "loss", how));
+    OK(rondo_builder_finish(b, &v.program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open(device, &v.device));
+    OK(rondo_executor_create(v.program, v.device, NULL, &v.executor));
+    for (int step = 0; step < STEPS; ++step) {
+        fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
+        run_step(&v, false, step, x);
+    }
+    OK(rondo_executor_get_transfers(v.executor, &moved));
+    assert_true(moved.to_host.bytes + moved.to_device.bytes < STEPS * sizeof start / 2);
+    read_variable(&v, "table", table);
+    read_variable(&v, "w", weight);
+    close_world(&v);
+}
+
+// A table that only ops of the processor read and change lies there: it does not travel, and comes
+// to what it does on the host.
+TEST(tables_stay_on_the_processor) {
+    static float tables[2][LONG * COLUMNS];
+    const rondo_minimize_options cases[] = {
+        {BASE(RONDO_OPTIMIZER_SGD, 0.1)},
+        {BASE(RONDO_OPTIMIZER_ADAM, 0.01), BY_ROWS},
+        {BASE(RONDO_OPTIMIZER_SGD, 0.1), BY_ROWS, .momentum = 0.9, .scale_loss = true},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        float weights[2][COLUMNS];
+        train_placed(on_devices_get_name(), &cases[c], tables[0], weights[0]);
+        train_placed("host", &cases[c], tables[1], weights[1]);
+        for (size_t i = 0; i < LONG * COLUMNS; ++i) {
+            assert_true(fabsf(tables[0][i] - tables[1][i]) <= 1e-6f);
+        }
+        for (size_t i = 0; i < COLUMNS; ++i) {
+            assert_true(fabsf(weights[0][i] - weights[1][i]) <= 1e-5f);
+        }
+    }
+}
+
 TEST(other_tables_are_refused) {
     static const struct {
         rondo_minimize_options options;
@@ -256,6 +337,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_change_as_in_pytorch),
         cmocka_unit_test(momentum_of_rows),
+        cmocka_unit_test(tables_stay_on_the_processor),
         cmocka_unit_test(other_tables_are_refused),
     };
     return ON_DEVICES(tests);

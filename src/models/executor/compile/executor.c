@@ -14,6 +14,7 @@
 #include "collective/communicator.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/unit.h"
+#include "executor/devices/op_device.h"
 #include "executor/state/limits.h"
 #include "executor/state/prepared.h"
 #include "executor/state/run_arena.h"
@@ -213,6 +214,7 @@ static rondo_status make_parts(rondo_executor *executor) {
     RETURN_IF_ERROR(rondo__executor_make_budgets(executor));
     RETURN_IF_ERROR(index_ports(executor));
     RETURN_IF_ERROR(rondo__states_add_variables(executor));
+    rondo__op_device_pin_states(executor);
     RETURN_IF_ERROR(own_patterns(executor));
     RETURN_IF_ERROR(
         rondo__tuning_choices_create(executor->options.tuning_file, &executor->resources.choices));

@@ -197,8 +197,10 @@ void rondo__states_bind_slots(const rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->program->input_count; ++i) {
         const rondo__state *state = rondo__state_find_read(unit, i);
         rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
-        if (state != NULL && slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 &&
-            slot->side == RONDO__SIDE_DEVICE) {
+        const bool is_reached =
+            slot->side == RONDO__SIDE_DEVICE ||
+            (state != NULL && slot->side == RONDO__SIDE_HOST && state->value.is_pinned);
+        if (state != NULL && slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && is_reached) {
             slot->is_kept = true;
             slot->is_bound = true;
             slot->address = state->value.tensor.data;
@@ -207,7 +209,7 @@ void rondo__states_bind_slots(const rondo__unit *unit, rondo__plan *plan) {
 }
 
 // The value slot of the new value of the state of input `i`, and in *out_old that of the old one,
-// when both lie on the device and the state's memory has room for the new one; NULL otherwise.
+// when both lie on one side and the state's memory has room for the new one; NULL otherwise.
 static rondo__slot *find_update(const rondo__unit *unit, const rondo__plan *plan, size_t i,
                                 rondo__slot **out_old) {
     const rondo_program *program = plan->program;
@@ -218,8 +220,8 @@ static rondo__slot *find_update(const rondo__unit *unit, const rondo__plan *plan
     }
     rondo__slot *update = &plan->slots[plan->slots[program->outputs[state->output]].root];
     *out_old = old;
-    return update->kind == RONDO__SLOT_ARENA && update->side == RONDO__SIDE_DEVICE &&
-                   update->bytes > 0 && update->bytes <= state->value.bytes
+    return update->kind == RONDO__SLOT_ARENA && update->side == old->side && update->bytes > 0 &&
+                   update->bytes <= state->value.bytes
                ? update
                : NULL;
 }

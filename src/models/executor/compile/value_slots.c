@@ -245,11 +245,8 @@ static void join_in_place(lifetimes *l, rondo__plan *plan, const int32_t *carrie
                     !is_spent_here(l, plan, node, i, place)) {
                     continue;
                 }
-                rondo__kernel *kernel = plan->items[n].kernel;
                 const int32_t root = find_root(plan, node->inputs[i]);
-                if (kernel->join_output != NULL) {
-                    kernel->join_output(kernel);
-                }
+                rondo__hosted_join(plan->items[n].kernel);
                 l->last[root] = l->last[output];
                 plan->slots[output].root = root;
                 break;
@@ -315,7 +312,8 @@ static rondo_status place_staging(rondo__unit *unit, rondo__plan *plan) {
     size_t total = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
         plan->memory.input_staging[i] = total;
-        total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+        const rondo__slot *slot = &plan->slots[program->inputs[i]];
+        total += slot->is_kept ? 0 : rondo__align_up(slot->bytes, RONDO__ARENA_ALIGNMENT);
     }
     plan->memory.input_bytes = total;
     if (rondo_device_is_host(unit->executor->device)) {

@@ -41,6 +41,13 @@ bool rondo__kernel_is_hosted(const rondo__kernel *kernel) {
     return kernel->launch == launch_one;
 }
 
+void rondo__hosted_join(rondo__kernel *kernel) {
+    rondo__kernel *inner = rondo__kernel_is_hosted(kernel) ? ((hosted *)kernel)->inner : kernel;
+    if (inner->join_output != NULL) {
+        inner->join_output(inner);
+    }
+}
+
 // ---- running ----------------------------------------------------------------------------------
 
 static rondo_status run_item(const hosted_item *item) {

@@ -23,6 +23,9 @@ RONDO_MUST_USE rondo_status rondo__hosted_prepare(rondo_executor *executor, rond
 
 bool rondo__kernel_is_hosted(const rondo__kernel *kernel);
 
+// Tells a kernel of either side that its output lies where its input does.
+void rondo__hosted_join(rondo__kernel *kernel);
+
 // How many items from `first` on, but before `end`, one host function runs; 0: the first is none.
 size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end);
 

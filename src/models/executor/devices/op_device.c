@@ -12,6 +12,7 @@
 #include "executor/devices/transfers.h"
 #include "executor/state/counted.h"
 #include "executor/state/limits.h"
+#include "executor/state/states.h"
 #include "op/draws.h"
 #include "program/edit.h"
 #include "program/node_pattern.h"
@@ -133,6 +134,51 @@ static bool has_marks(const rondo_program *program) {
 
 bool rondo__op_device_has_marks(const rondo__unit *unit) {
     return unit->executor->options.place != NULL || has_marks(unit->source);
+}
+
+// ---- variables ----------------------------------------------------------------------------------
+
+static bool is_on_processor(const rondo_executor_options *options, const rondo__node *node) {
+    uint8_t place = node->place.place;
+    for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
+        char pattern[PATTERN_BYTES];
+        uint8_t asked;
+        rondo_error saved;
+        rondo__error_save(&saved);
+        if (read_entry(options->place[i], pattern, &asked) == RONDO_STATUS_OK &&
+            rondo__node_matches(node, pattern)) {
+            place = asked;
+        }
+        rondo__error_restore(&saved);  // told when the marks are made
+    }
+    return place == RONDO__PLACE_CPU;
+}
+
+static bool is_of_processor(const rondo_executor *executor, const rondo__state *state) {
+    const rondo_program *program = executor->main.source;
+    const int32_t value = program->inputs[state->input];
+    bool is_read = false;
+    bool is = true;
+    for (size_t n = 0; n < program->node_count && is; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        for (size_t k = 0; k < node->input_count && is; ++k) {
+            is_read = is_read || node->inputs[k] == value;
+            is = node->inputs[k] != value || is_on_processor(&executor->options, node);
+        }
+    }
+    const int32_t update = state->output != RONDO__STATE_NO_OUTPUT
+                               ? program->values[program->outputs[state->output]].producer
+                               : -1;
+    return is && is_read &&
+           (update < 0 || is_on_processor(&executor->options, &program->nodes[update]));
+}
+
+void rondo__op_device_pin_states(rondo_executor *executor) {
+    rondo__state *state = rondo_device_is_host(executor->device) ? NULL : executor->caller.states;
+    for (; state != NULL; state = state->next) {
+        state->value.is_pinned = is_of_processor(executor, state);
+        state->spare.is_pinned = state->value.is_pinned;
+    }
 }
 
 rondo_status rondo__op_device_mark(const rondo__unit *unit, rondo_program *program) {

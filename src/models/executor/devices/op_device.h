@@ -29,6 +29,10 @@ bool rondo__op_device_has_marks(const rondo__unit *unit);
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__op_device_decide(rondo__unit *unit, rondo__plan *plan);
 
+// Lets variables lie in host memory that only ops placed on the processor read and change: a table
+// that is too large for the GPU, say.
+void rondo__op_device_pin_states(rondo_executor *executor);
+
 // The failure of a node that was asked to run on the GPU, and cannot: `why` says what hinders.
 rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_device *home,
                                      const char *why);

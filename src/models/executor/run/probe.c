@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "executor/compile/schedule.h"
 #include "executor/state/capture_verdict.h"
+#include "executor/state/op_span.h"
+#include "rondo/update.h"
 
 enum {
     FLUKES_MAX = 3,        // failures in one search that do not come again
@@ -53,6 +55,107 @@ void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const cha
     step->run.retry_run = plan->run.count + (plan->run.count > 0 ? UINT64_C(1) << power : 1);
     RONDO_LOG_INFO_F("a segment of %zu ops runs without a graph for now: %.160s", step->item_count,
                      why);
+}
+
+// ---- what a capture froze -----------------------------------------------------------------------
+
+static bool is_own(const rondo__plan *plan, size_t item) {
+    return (get_op(plan, item)->def->flags & RONDO__OP_USER) != 0;
+}
+
+bool rondo__probe_may_freeze(const rondo__unit *unit, const rondo__plan *plan,
+                             const rondo__step *step) {
+    bool may = false;
+    for (size_t i = step->first_item; i < step->first_item + step->item_count && !may; ++i) {
+        may = is_own(plan, i) && !plan->items[i].is_frozen;
+    }
+    bool trains = unit->is_training;
+    for (size_t v = 0; v < unit->source->variable_count && may && !trains; ++v) {
+        trains = unit->source->variables[v].update != RONDO__VALUE_NONE;
+    }
+    return may && trains && plan->ranks == NULL;
+}
+
+// The op of the program's own whose nodes have this label; SIZE_MAX: none.
+static size_t find_own(const rondo__plan *plan, const rondo__step *step, const char *label) {
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        const rondo__op *op = get_op(plan, i);
+        char title[112];
+        (void)snprintf(title, sizeof title, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+        const size_t length = strlen(title);
+        const size_t whole = strlen(label);
+        if (is_own(plan, i) && whole >= length && strcmp(label + whole - length, title) == 0) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+// Marks the ops that differ; how many.
+static size_t mark_frozen(rondo__plan *plan, const rondo__step *step, rondo_graph *before,
+                          rondo_graph *after) {
+    enum { LISTED_MAX = 16 };
+    rondo_difference list[LISTED_MAX];
+    size_t count = 0;
+    size_t found = 0;
+    memset(list, 0, sizeof list);
+    list[0].struct_size = sizeof list[0];
+    if (rondo_graph_compare(before, after, list, LISTED_MAX, &count) != RONDO_STATUS_OK) {
+        return 0;
+    }
+    for (size_t k = 0; k < count && k < LISTED_MAX; ++k) {
+        const size_t i = find_own(plan, step, list[k].label);
+        if (i == SIZE_MAX || plan->items[i].is_frozen) {
+            continue;
+        }
+        char text[300];
+        (void)rondo_difference_format(&list[k], text, sizeof text);
+        RONDO_LOG_WARN_F(
+            "%.40s \"%.64s\": its launch puts other numbers than when it was captured: "
+            "%s; hand them over as inputs",
+            get_op(plan, i)->def->name, get_op(plan, i)->name, text);
+        plan->items[i].is_frozen = true;
+        found += 1;
+    }
+    return found;
+}
+
+rondo_status rondo__probe_frozen(rondo__unit *unit, rondo__plan *plan, rondo__step_recorder record,
+                                 rondo__step *step, bool *out_found) {
+    rondo__step again = {.kind = RONDO__STEP_SEGMENT,
+                         .first_item = step->first_item,
+                         .item_count = step->item_count};
+    rondo_error saved;
+    rondo__error_save(&saved);
+    *out_found = false;
+    const rondo_status status = record(unit, plan, &again);
+    if (status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_found = mark_frozen(plan, step, step->run.graph, again.run.graph) > 0;
+        rondo_graph_destroy(again.run.graph);
+    }
+    if (*out_found) {
+        rondo_graph_destroy(step->run.graph);
+        step->run.graph = NULL;
+    }
+    rondo__error_restore(&saved);  // one that cannot be recorded now goes on as it is
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__probe_refuse_frozen(const rondo__plan *plan, size_t item) {
+    const rondo__op *op = get_op(plan, item);
+    if (!plan->items[item].is_frozen) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        RONDO_FAIL_AS("rondo_executor_run", MISMATCH,
+                      "op %.40s, node \"%.64s\": its launch puts other numbers from run to run, of "
+                      "which a capture froze the first; hand them over as inputs",
+                      op->def->name, op->name);
+    rondo__error_set_op(op->name);
+    return status;
 }
 
 // ---- trying -----------------------------------------------------------------------------------

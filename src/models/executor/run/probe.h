@@ -35,6 +35,25 @@ bool rondo__probe_is_wanted(const rondo__plan *plan, const rondo__step *step);
 // A capture of the step is to be tried again, but not soon: after 2 runs, 4, 8 ...
 void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const char *why);
 
+// Whether a graph of the step may have frozen a number that goes on from run to run, as a count of
+// steps or a rate: the executor trains, and a launch is the program's own.
+bool rondo__probe_may_freeze(const rondo__unit *unit, const rondo__plan *plan,
+                             const rondo__step *step);
+
+// Records a step that has a graph once more, and compares the two: 1, 2, 4, 8 ... runs behind that
+// of the capture. Where a launch of an op puts other numbers now, *out_found is true,
+// the log names them, the item is_frozen, and the step has no graph.
+//
+// Errors:    LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__probe_frozen(rondo__unit *unit, rondo__plan *plan,
+                                                rondo__step_recorder record, rondo__step *step,
+                                                bool *out_found);
+// Fails for an item that is frozen.
+//
+// Errors:    MISMATCH.
+RONDO_MUST_USE rondo_status rondo__probe_refuse_frozen(const rondo__plan *plan, size_t item);
+
 // Replaces segment `index`, whose capture failed, by segments with graphs and bypassed ops. A
 // segment that is tried again later has no graph. *in_out_index becomes the last of them.
 //

@@ -137,7 +137,10 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
     RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
     rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
-        rondo_status status = open_label(stream, plan, i);
+        rondo_status status = rondo__probe_refuse_frozen(plan, i);
+        if (status == RONDO_STATUS_OK) {
+            status = open_label(stream, plan, i);
+        }
         if (status == RONDO_STATUS_OK) {
             status = launch_ready(unit, plan, step, i, &count);
         }
@@ -185,10 +188,11 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
-    options.keep =
-        rondo__self_check_is_expected(unit->executor) || rondo__verbose_wants_nodes(unit->executor)
-            ? RONDO_KEEP_TEMPLATE
-            : RONDO_KEEP_EXECUTABLE;
+    options.keep = rondo__self_check_is_expected(unit->executor) ||
+                           rondo__verbose_wants_nodes(unit->executor) ||
+                           rondo__probe_may_freeze(unit, plan, step)
+                       ? RONDO_KEEP_TEMPLATE
+                       : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     plan->run.failed_item = SIZE_MAX;
@@ -214,6 +218,7 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
 destroy_graph:
     if (status == RONDO_STATUS_OK) {
         step->run.graph = graph;
+        step->run.captured_run = plan->run.count;
         step->run.may_run_here = may_run_here(plan, step);
     } else {
         rondo_error saved;
@@ -283,6 +288,24 @@ static rondo_status capture_plan(rondo__unit *unit, rondo__plan *plan) {
         rondo__verbose_tell_graphs(unit, plan, first, s);
     }
     rondo__verbose_tell_bypassed(unit, plan);
+    return RONDO_STATUS_OK;
+}
+
+// Looks in later runs, ever more rarely, whether a graph froze what changes.
+static rondo_status check_frozen(rondo__unit *unit, rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        bool is_frozen = false;
+        const uint64_t passed = plan->run.count - step->run.captured_run;
+        const bool is_due = passed > 0 && (passed & (passed - 1)) == 0;
+        if (step->run.graph == NULL || !is_due || !rondo__probe_may_freeze(unit, plan, step)) {
+            continue;
+        }
+        RETURN_IF_ERROR(rondo__probe_frozen(unit, plan, capture_step, step, &is_frozen));
+        if (is_frozen) {
+            RETURN_IF_ERROR(capture_counted(unit, plan, &s));
+        }
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -463,6 +486,7 @@ rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
     }
     RETURN_IF_ERROR(rondo__ranks_begin(unit, plan));
     if (mode.use_graphs) {
+        RETURN_IF_ERROR(check_frozen(unit, plan));
         RETURN_IF_ERROR(capture_plan(unit, plan));
     }
     rondo_executor *executor = unit->executor;

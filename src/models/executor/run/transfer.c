@@ -51,6 +51,9 @@ static rondo_status feed_host_side(rondo__unit *unit, rondo__plan *plan, size_t 
     if (slot == NULL) {
         return RONDO_STATUS_OK;
     }
+    if (slot->is_kept) {  // ops that go ahead may read what earlier work on the stream changes
+        return waits ? rondo_stream_synchronize(unit->stream) : RONDO_STATUS_OK;
+    }
     if (feed->device != unit->executor->device) {
         if (waits) {
             feed_memory(unit, plan, i, slot->address, feed->data, slot->bytes);

@@ -79,6 +79,7 @@ typedef struct rondo__item {
     void **outputs;
     void *workspace;
     uint8_t side;             // where it works: RONDO__SIDE_...
+    bool is_frozen;           // its launch puts other numbers each time (run/probe.h)
     rondo_node last_node;     // in the step's graph, where the executor checks itself
     size_t workspace_offset;  // from the arena's start
 } rondo__item;
@@ -171,6 +172,7 @@ typedef struct rondo__step_run {
     // segment
     rondo_graph *graph;      // NULL until captured
     bool may_run_here;       // the graph, by the thread that waits for it
+    uint64_t captured_run;   // of the plan: its count then
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     uint32_t branch_count;   // of the graph; 0: not tried yet

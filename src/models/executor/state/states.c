@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/state/limits.h"
+#include "tensor/storage.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
     rondo__state *state = executor->caller.states;
@@ -45,11 +46,59 @@ rondo_status rondo__states_add_variables(rondo_executor *executor) {
 
 // ---- memory -----------------------------------------------------------------------------------
 
+typedef struct pinned_block {
+    rondo_device *device;  // retained
+    void *address;
+} pinned_block;
+
+static void free_pinned(void *user_data) {
+    pinned_block *block = user_data;
+    rondo_memory_free(block->device, block->address);
+    rondo_device_release(block->device);
+    rondo__free(block);
+}
+
+// A tensor of the device, in host memory.
+static rondo_status make_pinned(rondo_executor *executor, size_t bytes, rondo_tensor *out_block) {
+    rondo_storage *storage = NULL;
+    pinned_block *block = rondo__calloc(1, sizeof *block);
+    if (block == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = rondo__executor_allocate_pinned(executor, bytes, &block->address);
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(block);
+        return status;
+    }
+    rondo_device_retain(executor->device);
+    block->device = executor->device;
+    status = rondo__storage_wrap(free_pinned, block, &storage);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(executor->resources.budget, RONDO__OWNER_PINNED, bytes);
+        free_pinned(block);
+        return status;
+    }
+    *out_block = (rondo_tensor){.dtype = RONDO_DTYPE_U8,
+                                .shape = {1, {(int64_t)bytes}},
+                                .data = block->address,
+                                .storage = storage,
+                                .device = executor->device};
+    return RONDO_STATUS_OK;
+}
+
+static void give_back_count(rondo_executor *executor, const rondo__roomy *roomy) {
+    if (roomy->is_pinned) {
+        rondo__budget_give_back(executor->resources.budget, RONDO__OWNER_PINNED, roomy->bytes);
+    } else {
+        rondo__budget_give_back(executor->resources.device_budget, RONDO__OWNER_STATE,
+                                roomy->bytes);
+    }
+}
+
 // Memory of the host counts itself; that of a GPU is counted here.
 static rondo_status allocate(rondo_executor *executor, size_t bytes, rondo_tensor *out_block) {
     rondo__resources *resources = &executor->resources;
     const rondo_shape shape = {.rank = 1, .extent = {(int64_t)bytes}};
-    const int64_t taken = rondo__memory_get_thread_bytes();
     if (!rondo__budget_take(resources->device_budget, RONDO__OWNER_STATE, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -60,7 +109,6 @@ static rondo_status allocate(rondo_executor *executor, size_t bytes, rondo_tenso
         rondo_tensor_init_device(executor->device, RONDO_DTYPE_U8, &shape, out_block);
     (void)rondo__budget_enter_owner(owner_before);
     (void)rondo__budget_enter(before);
-    rondo__memory_set_thread_bytes(taken);  // no plan's own
     if (status != RONDO_STATUS_OK) {
         rondo__budget_give_back(resources->device_budget, RONDO__OWNER_STATE, bytes);
         rondo__name_largest_on_gpu(resources->device_budget, status);
@@ -72,11 +120,19 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
     if (roomy->tensor.storage != NULL) {
         const int64_t taken = rondo__memory_get_thread_bytes();
         rondo_tensor_deinit(&roomy->tensor);
-        rondo__budget_give_back(executor->resources.device_budget, RONDO__OWNER_STATE,
-                                roomy->bytes);
+        give_back_count(executor, roomy);
         rondo__memory_set_thread_bytes(taken);
     }
-    *roomy = (rondo__roomy){0};
+    *roomy = (rondo__roomy){.is_pinned = roomy->is_pinned};
+}
+
+static rondo_status take(rondo_executor *executor, bool is_pinned, size_t bytes,
+                         rondo_tensor *out_block) {
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    const rondo_status status =
+        is_pinned ? make_pinned(executor, bytes, out_block) : allocate(executor, bytes, out_block);
+    rondo__memory_set_thread_bytes(taken);  // no plan's own
+    return status;
 }
 
 // Takes other memory, as much as `bytes` or, where that is not to be had, as `wanted`. Waits for
@@ -84,24 +140,25 @@ static void give_up(rondo_executor *executor, rondo__roomy *roomy) {
 static rondo_status move(rondo__unit *unit, rondo__roomy *roomy, size_t wanted, size_t bytes) {
     const bool is_growing = roomy->tensor.storage != NULL;
     rondo_tensor block = {0};
-    rondo_status status = allocate(unit->executor, bytes, &block);
+    rondo_status status = take(unit->executor, roomy->is_pinned, bytes, &block);
     size_t taken = bytes;
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_LOST && bytes > wanted) {
         taken = wanted;
-        status = allocate(unit->executor, wanted, &block);
+        status = take(unit->executor, roomy->is_pinned, wanted, &block);
     }
     if (status == RONDO_STATUS_OK && is_growing) {
         status = rondo_stream_synchronize(unit->stream);
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__roomy unused = {block, taken};
+        rondo__roomy unused = {block, taken, roomy->is_pinned};
         give_up(unit->executor, &unused);
         return status;
     }
     block.dtype = roomy->tensor.dtype;
     block.shape = roomy->tensor.shape;
     give_up(unit->executor, roomy);
-    *roomy = (rondo__roomy){block, taken};
+    roomy->tensor = block;
+    roomy->bytes = taken;
     return RONDO_STATUS_OK;
 }
 

@@ -1,7 +1,8 @@
 // executor/state/states.h — inputs whose values an executor keeps from run to run: a variable of
 // the program, or an input that the caller has bound to an output.
 //
-// The value lies once in the device's memory. Plans read it there: its input is a value slot that
+// The value lies once in the device's memory; beside a GPU in pinned memory where only ops that are
+// placed on the processor read and change it. Plans read it there: its input is a value slot that
 // is bound to that address, which is part of what a plan is found by. Where the kernels allow it,
 // the new value is written to the same place (compile/place_states.h); otherwise it is made in the
 // arena, and copied behind everything that reads the old one (run/put_states.h).
@@ -22,6 +23,7 @@ enum { RONDO__STATE_NO_OUTPUT = -1 };
 typedef struct rondo__roomy {
     rondo_tensor tensor;  // on the executor's device; dtype NONE: none yet
     size_t bytes;         // of its memory
+    bool is_pinned;       // in host memory that the device reaches, too
 } rondo__roomy;
 
 // All units of an executor share them.

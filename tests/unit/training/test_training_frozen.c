@@ -1,0 +1,266 @@
+// Numbers that a program's own op takes from the host in each launch, such as a rate that goes on
+// from run to run: where a program trains, a capture that froze one is found, told and given up.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <string.h>
+
+#include "executor/state/capture_verdict.h"
+#include "rondo/log.h"
+#include "rondo/models.h"
+#include "support/expect_ok.h"
+#include "support/test.h"
+
+enum { COUNT = 4 };
+
+static float rate;  // of the host; what test.Decay multiplies by
+
+typedef struct decay_call {
+    const float *from;
+    float *to;
+    uint64_t count;
+    float factor;
+    uint32_t unused;
+} decay_call;
+
+static void run_decay(void *arguments) {
+    const decay_call *call = arguments;
+    for (uint64_t i = 0; i < call->count; ++i) {
+        call->to[i] = call->from[i] * call->factor;
+    }
+}
+
+static rondo_status infer_decay(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                                rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0].dtype = inputs[0].dtype;
+    outputs[0].shape = inputs[0].shape;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status launch(const rondo_op_launch *l, float factor) {
+    const decay_call call = {l->inputs[0].data, l->outputs[0].data,
+                             (uint64_t)rondo_shape_get_count(&l->inputs[0].shape), factor, 0};
+    return rondo_stream_launch(l->stream, &(rondo_launch){.struct_size = sizeof(rondo_launch),
+                                                          .name = "decay",
+                                                          .function = (void *)run_decay,
+                                                          .grid = {1, 1, 1},
+                                                          .block = {1, 1, 1},
+                                                          .arguments = &call,
+                                                          .argument_bytes = sizeof call});
+}
+
+static rondo_status launch_decay(rondo_op_node *node, const rondo_op_launch *l) {
+    (void)node;
+    return launch(l, rate);
+}
+
+static rondo_status launch_half(rondo_op_node *node, const rondo_op_launch *l) {
+    (void)node;
+    return launch(l, 0.5f);
+}
+
+static void register_ops(void) {
+    const rondo_op_definition ops[] = {{.struct_size = sizeof *ops,
+                                        .domain = "test",
+                                        .name = "Decay",
+                                        .input_min = 1,
+                                        .input_max = 1,
+                                        .output_min = 1,
+                                        .output_max = 1,
+                                        .infer = infer_decay,
+                                        .host = {.launch = launch_decay}},
+                                       {.struct_size = sizeof *ops,
+                                        .domain = "test",
+                                        .name = "Half",
+                                        .input_min = 1,
+                                        .input_max = 1,
+                                        .output_min = 1,
+                                        .output_max = 1,
+                                        .infer = infer_decay,
+                                        .host = {.launch = launch_half}},
+                                       {.struct_size = sizeof *ops,
+                                        .domain = "test",
+                                        .name = "Sure",
+                                        .input_min = 1,
+                                        .input_max = 1,
+                                        .output_min = 1,
+                                        .output_max = 1,
+                                        .infer = infer_decay,
+                                        .host = {.launch = launch_decay},
+                                        .capture = RONDO_OP_CAPTURE_YES}};
+    for (size_t i = 0; i < 3; ++i) {
+        OK(rondo_op_register(&ops[i]));
+    }
+}
+
+// y = op(Half(x + x)); `trains`: a variable counts runs.
+static rondo_program *make_program(const char *op, bool trains) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {COUNT}};
+    const rondo_port count = {
+        .struct_size = sizeof count, .name = "count", .dtype = RONDO_DTYPE_F32};
+    const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_CONSTANT};
+    const rondo_builder_node_options own = {.struct_size = sizeof own, .domain = "test"};
+    static const rondo_shape scalar = {0};
+    const float one = 1.0f;
+    rondo_builder *b;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_node(b, "Add", (const char *[]){"x", "x"}, 2, (const char *[]){"s"}, 1,
+                              NULL));
+    OK(rondo_builder_add_node(b, "Half", (const char *[]){"s"}, 1, (const char *[]){"h"}, 1, &own));
+    OK(rondo_builder_add_node(b, op, (const char *[]){"h"}, 1, (const char *[]){"y"}, 1, &own));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    if (trains) {
+        OK(rondo_builder_add_variable(b, &count, &start));
+        OK(rondo_builder_add_constant(b, "one", RONDO_DTYPE_F32, &scalar, &one));
+        OK(rondo_builder_add_node(b, "Add", (const char *[]){"count", "one"}, 2,
+                                  (const char *[]){"next"}, 1, NULL));
+        OK(rondo_builder_set_update(b, "count", "next"));
+    }
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
+static char warnings[4096];
+
+static void note_warning(void *data, rondo_log_level level, const char *message) {
+    (void)data;
+    const size_t used = strlen(warnings);
+    if (level == RONDO_LOG_WARNING) {
+        (void)snprintf(warnings + used, sizeof warnings - used, "%s\n", message);
+    }
+}
+
+static rondo_status run(rondo_executor *executor, float *out_y) {
+    float x[COUNT] = {1.0f, 2.0f, 3.0f, 4.0f};
+    const rondo_shape shape = {1, {COUNT}};
+    const rondo_binding feed = {.name = "x",
+                                .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
+    rondo_binding fetch = {.name = "y",
+                           .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = out_y}};
+    return rondo_executor_run(executor, &feed, 1, &fetch, 1);
+}
+
+typedef struct world {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+} world;
+
+static void open_world(const char *op, bool trains, rondo_graphs_mode graphs, world *w) {
+    const rondo_executor_options options = {.struct_size = sizeof options, .graphs = graphs};
+    rondo__verdict_forget_all();
+    warnings[0] = '\0';
+    w->program = make_program(op, trains);
+    OK(rondo_device_open("host", &w->device));
+    OK(rondo_executor_create(w->program, w->device, &options, &w->executor));
+}
+
+static rondo_executor_stats close_world(world *w) {
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(w->executor, &stats));
+    rondo_executor_destroy(w->executor);
+    rondo_program_destroy(w->program);
+    rondo_device_release(w->device);
+    return stats;
+}
+
+// The rate changes each run, which the run after the capture finds; nothing was replayed yet.
+TEST(changing_numbers_are_found) {
+    world w;
+    float y[COUNT];
+    open_world("Decay", true, RONDO_GRAPHS_AUTO, &w);
+    for (int i = 0; i < 8; ++i) {
+        rate = 1.0f / (float)(i + 1);
+        OK(run(w.executor, y));
+        for (int k = 0; k < COUNT; ++k) {
+            assert_true(y[k] == (float)(k + 1) * rate);
+        }
+    }
+    assert_non_null(strstr(warnings, "Decay"));
+    assert_non_null(strstr(warnings, "argument word 3"));
+    assert_non_null(strstr(warnings, "hand them over as inputs"));
+    assert_null(strstr(warnings, "Half"));
+    const rondo_executor_stats stats = close_world(&w);
+    assert_int_equal(stats.bypassed_count, 1);
+    assert_true(stats.segment_count >= 1);
+}
+
+// One that changes later is found at the next look: 1, 2, 4, 8 runs behind the capture.
+TEST(later_changes_are_found) {
+    world w;
+    float y[COUNT];
+    rate = 0.5f;
+    open_world("Decay", true, RONDO_GRAPHS_AUTO, &w);
+    for (int i = 0; i < 12; ++i) {
+        rate = i < 4 ? 0.5f : 0.25f;  // captured by run 1
+        OK(run(w.executor, y));
+        assert_true(i == 4 || y[3] == 4.0f * rate);  // looked at in runs 2, 3, 5, 9
+    }
+    assert_non_null(strstr(warnings, "Decay"));
+    assert_int_equal(close_world(&w).bypassed_count, 1);
+}
+
+// One that stays is captured as before.
+TEST(constant_numbers_are_captured) {
+    world w;
+    float y[COUNT];
+    rate = 0.25f;
+    open_world("Decay", true, RONDO_GRAPHS_AUTO, &w);
+    for (int i = 0; i < 8; ++i) {
+        OK(run(w.executor, y));
+        assert_true(y[3] == 1.0f);
+    }
+    assert_string_equal(warnings, "");
+    assert_int_equal(close_world(&w).bypassed_count, 0);
+}
+
+// Where the caller wants graphs or an error it is an error.
+TEST(strict_graphs_make_it_an_error) {
+    world w;
+    float y[COUNT];
+    open_world("Sure", true, RONDO_GRAPHS_ON, &w);
+    for (int i = 0; i < 2; ++i) {
+        rate = (float)(i + 1);
+        OK(run(w.executor, y));
+        assert_true(y[0] == rate);
+    }
+    rate = 3.0f;
+    EXPECT(MISMATCH, "Sure", run(w.executor, y));
+    (void)close_world(&w);
+    assert_non_null(strstr(warnings, "Sure"));
+}
+
+// Nothing is recorded twice where nothing trains.
+TEST(others_are_left_alone) {
+    world w;
+    float y[COUNT];
+    rate = 1.0f;
+    open_world("Decay", false, RONDO_GRAPHS_AUTO, &w);
+    for (int i = 0; i < 4; ++i) {
+        OK(run(w.executor, y));
+    }
+    assert_string_equal(warnings, "");
+    assert_int_equal(close_world(&w).bypassed_count, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changing_numbers_are_found),
+        cmocka_unit_test(later_changes_are_found),
+        cmocka_unit_test(constant_numbers_are_captured),
+        cmocka_unit_test(strict_graphs_make_it_an_error),
+        cmocka_unit_test(others_are_left_alone),
+    };
+    register_ops();
+    rondo_log_set_sink(note_warning, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
