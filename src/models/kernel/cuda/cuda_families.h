@@ -68,6 +68,7 @@
     X(lp_normalization)          \
     X(hardmax)                   \
     X(loss)                      \
+    X(loss_gradient)             \
     X(dft)                       \
     X(stft)                      \
     X(cosine_window)             \

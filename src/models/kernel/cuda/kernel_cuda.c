@@ -171,6 +171,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     // losses and optimisers
     ROW(OP, NegativeLogLikelihoodLoss, loss),
     ROW(OP, SoftmaxCrossEntropyLoss, loss),
+    ROW(FUSED, LossGradient, loss_gradient),
     ROW(TRAINING, Adagrad, optimize),
     ROW(TRAINING, Adam, optimize),
     ROW(TRAINING, Momentum, optimize),

@@ -23,6 +23,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_einsum(program));
     }
+    RETURN_IF_ERROR(rondo__pass_narrow_loss(program));
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     RETURN_IF_ERROR(rondo__pass_rotary(program));
@@ -127,6 +128,9 @@ rondo_status rondo__program_name_gradients(rondo_program *program) {
     rondo_status status = rondo__pass_norm_gradient(program);
     if (status == RONDO_STATUS_OK) {
         status = rondo__pass_conv_weights(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_loss_gradient(program);
     }
     rondo__program_show_placed(program);
     return status;

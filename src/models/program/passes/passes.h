@@ -131,6 +131,8 @@ rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
 rondo_status rondo__pass_conv_weights(rondo_program *program);
+rondo_status rondo__pass_loss_gradient(rondo_program *program);
+rondo_status rondo__pass_narrow_loss(rondo_program *program);
 rondo_status rondo__pass_norm_gradient(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
