@@ -60,7 +60,7 @@
     X(FUSED, Concat) X(FUSED, Conv) \
     X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) \
-    X(FUSED, GroupNormalization) X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
+    X(FUSED, GroupNormalization) X(FUSED, InsertZeros) X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
     X(FUSED, NormGradient) X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
     X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \

@@ -164,6 +164,8 @@ const op_case op_cases[] = {
      "width=2 results=2, keeps=1,",
      2},
     {"rondo.Finite", 17, "f32[3] f16[9] f32[40,50]", "", 1},
+    {"rondo.InsertZeros", 17, "T[2,3,5,4]", "strides=2,3", 1},
+    {"rondo.InsertZeros", 17, "T[2,5,4,24]", "strides=2,2 channels_last=1", 1},
     {"rondo.LossGradient", 17, "T[9,33]:n9 i64[9,1]:i33 T[9,1]", "", 1},
     {"rondo.LossGradient", 17, "f32[3,2000]:n9 i32[3,1]:i2000 f32[3,1]:=0,1,2", "to=10", 1},
     {"rondo.LossGradient", 17, "T[3,5,4]:n9 i64[3,1,4]:i5 T[3,1,4]", "", 1},

@@ -82,6 +82,7 @@
     X(dropout)                   \
     X(conv_transpose)            \
     X(conv_weights)              \
+    X(insert_zeros)              \
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \

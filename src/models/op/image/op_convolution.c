@@ -186,6 +186,46 @@ static rondo_status compute_conv_weights(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
+// rondo.InsertZeros: images with zeros between their pixels, each of which is the first of a block
+// of `strides`.
+
+static rondo_status infer_insert_zeros(rondo__infer *infer) {
+    rondo_shape y = infer->inputs[0].shape;
+    const int32_t first = is_channels_last(infer->op) ? 1 : 2;
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(infer->op, "strides", &count);
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (y.rank != 4 || count != 2 || strides[0] < 1 || strides[1] < 1) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "x is no image, or strides are not two");
+    }
+    y.extent[first] *= strides[0];
+    y.extent[first + 1] *= strides[1];
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &y);
+}
+
+static rondo_status compute_insert_zeros(rondo__compute *compute) {
+    const int64_t *x_extent = compute->inputs[0]->shape.extent;
+    const bool is_last = is_channels_last(compute->op);
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(compute->op, "strides", &count);
+    const int64_t inner = is_last ? x_extent[3] : 1;
+    const int64_t height = x_extent[is_last ? 1 : 2], wide = x_extent[is_last ? 2 : 3];
+    const int64_t all = rondo_shape_get_count(&compute->inputs[0]->shape);
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *y = rondo__scratch_create(&scratch, all * strides[0] * strides[1]);
+    for (int64_t i = 0; i < all && scratch.status == RONDO_STATUS_OK; ++i) {
+        const int64_t column = i / inner % wide, row = i / inner / wide % height;
+        const int64_t outer = i / inner / wide / height;
+        y[((outer * height + row) * strides[0] * wide + column) * strides[1] * inner + i % inner] =
+            x[i];
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 // ---- ConvInteger and QLinearConv --------------------------------------------------------------
 //
 // Passes give both the attribute channels_last, under domain "rondo" (op/fused/fused.h); a file
@@ -524,6 +564,10 @@ const rondo__op_def rondo__op_table_convolution[] = {
     RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1,
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
                  .infer = infer_conv_weights, .compute = compute_conv_weights,
+                 .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, InsertZeros, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_insert_zeros, .compute = compute_insert_zeros,
                  .half.kind = HALF_PRODUCT),
     {.name = NULL},
 };

@@ -282,7 +282,8 @@ static bool is_following_batch(const layout *l, const rondo__node *node) {
     const bool is_back = rondo__node_is(node, RONDO__FUSED_NormGradient) && node->input_count > 4 &&
                          node->inputs[3] >= 0;
     const size_t x = is_back ? 1 : 0;
-    return (is_back || rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
+    return (is_back || rondo__node_is(node, RONDO__FUSED_InsertZeros) ||
+            rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
            has_twin(l, node->inputs[x]) && is_image(l, node->inputs[x], &shape) &&
            node->outputs[0] >= 0;
 }

@@ -132,6 +132,9 @@ rondo_status rondo__program_name_gradients(rondo_program *program) {
     if (status == RONDO_STATUS_OK) {
         status = rondo__pass_loss_gradient(program);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_conv_back(program);
+    }
     rondo__program_show_placed(program);
     return status;
 }

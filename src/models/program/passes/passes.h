@@ -130,6 +130,7 @@ rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
+rondo_status rondo__pass_conv_back(rondo_program *program);
 rondo_status rondo__pass_conv_weights(rondo_program *program);
 rondo_status rondo__pass_loss_gradient(rondo_program *program);
 rondo_status rondo__pass_narrow_loss(rondo_program *program);
