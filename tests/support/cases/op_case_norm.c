@@ -68,6 +68,17 @@ const op_case op_norm_cases[] = {
     {"rondo.Rotate", 17, "T[1,8,1,64] T[1,1,1,64] T[1,1,1,64]", "", 1},
     {"rondo.Rotate", 17, "T[2,7,6] T[2,7,1] T[6]", "", 1},
     {"rondo.Rotate", 17, "T[3,40,9,256] T[3,1,9,256] T[3,40,9,1]", "", 1},
+    // one token over a cache: a head for each, heads that share, parts of the keys, wide heads
+    {"rondo.AppendAttention", 17, "T[1,1,192] T[1,2,5,32] T[1,2,5,32] T[32] T[1,1,1,32]",
+     "heads=2 shape=1,1,64 scale=0.2", 3},
+    {"rondo.AppendAttention", 17, "T[2,1,384] T[2,2,37,32] T[2,2,37,32] T[32] T[32]",
+     "heads=8 shape=2,8,1,32 scale=0.17", 3},
+    {"rondo.AppendAttention", 17, "T[1,1,768] T[1,2,511,64] T[1,2,511,64] T[64] T[64]",
+     "heads=8 shape=1,8,64 scale=0.125", 3},
+    {"rondo.AppendAttention", 17, "T[1,768] T[1,1,130,128] T[1,1,130,128] T[128] T[128]",
+     "heads=4 shape=1,512 scale=0.09", 3},
+    {"rondo.AppendAttention", 17, "T[1,1,320] T[1,1,1029,32] T[1,1,1029,32] T[32] T[32]",
+     "heads=8 shape=1,256 scale=0.2", 3},
     // what stands behind a ConvTranspose beside its skip
     {"rondo.Concat", 17, "T[1,4,6,32] T[1,8,12,24]", "blocks=2,1", 1},
     {"rondo.Concat", 17, "T[2,9,6,5] T[2,3,2,63] T[2,9,6,1]", "blocks=1,3,1", 1},

@@ -56,6 +56,8 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,
                                    .fuse_norm = traits.fuses_norm,
+                                   .fuse_rows = traits.fuses_rows,
+                                   .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);
 }
@@ -91,6 +93,9 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
     }
     list_border(program, types);
     rondo_status status = name_gradients(unit->executor, plan);
+    if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
+        status = rondo__program_name_norms(plan->program);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__precision_apply(unit, plan);
     }

@@ -55,6 +55,8 @@
     X(bits_product)              \
     X(gather_bits)               \
     X(norm_product)              \
+    X(row_product)               \
+    X(append_attention)          \
     X(recurrent)                 \
     X(resize)                    \
     X(grid_sample)               \
