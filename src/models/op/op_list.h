@@ -61,7 +61,7 @@
     X(FUSED, ConvWeights) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, InsertZeros) \
     X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
-    X(FUSED, NormGradient) X(FUSED, NormMatMul) \
+    X(FUSED, NormGradient) X(FUSED, NormMatMul) X(FUSED, PoolGradient) \
     X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) X(FUSED, RowProduct) X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) X(FUSED, Update) \

@@ -85,6 +85,7 @@
     X(conv_transpose)            \
     X(conv_weights)              \
     X(insert_zeros)              \
+    X(pool_gradient)             \
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \

@@ -188,6 +188,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, ConvTranspose, conv_transpose),
     ROW(FUSED, ConvWeights, conv_weights),
     ROW(FUSED, InsertZeros, insert_zeros),
+    ROW(FUSED, PoolGradient, pool_gradient),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),

@@ -94,8 +94,7 @@ static rondo_status init_weights(const rondo__op *op, const rondo_shape *dy, con
     if (x->rank < 3 || dy->rank != x->rank || dy->extent[0] != x->extent[0]) {
         return RONDO_OP_FAIL(op, BAD_DATA, "dy and x are no images of one batch");
     }
-    RETURN_IF_ERROR(
-        rondo__window_init(op, x->rank - 2, x->extent + first, NULL, out_window));
+    RETURN_IF_ERROR(rondo__window_init(op, x->rank - 2, x->extent + first, NULL, out_window));
     *out_weights =
         (rondo_shape){.rank = x->rank, .extent = {dy->extent[channel], x->extent[channel]}};
     for (int32_t d = 0; d < x->rank - 2; ++d) {
@@ -132,8 +131,8 @@ static double sum_tap(const rondo__window *w, const double *dy, const double *x,
         int64_t rest = p, at = 0, step = 1;
         bool is_inside = true;
         for (int32_t d = rank - 1; d >= 0; --d) {
-            const int64_t in = rest % w->output[d] * w->stride[d] + taps[d] * w->dilation[d] -
-                               w->pad_begin[d];
+            const int64_t in =
+                rest % w->output[d] * w->stride[d] + taps[d] * w->dilation[d] - w->pad_begin[d];
             rest /= w->output[d];
             is_inside = is_inside && in >= 0 && in < w->input[d];
             at += in * step;
@@ -561,13 +560,11 @@ const rondo__op_def rondo__op_table_convolution[] = {
                  .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
     RONDO_OP_ENTRY(DeformConv, 19, 28, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
                    compute_deform_conv, .weights = 1, .half.kind = HALF_PRODUCT),
-    RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1,
-                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
-                 .infer = infer_conv_weights, .compute = compute_conv_weights,
-                 .half.kind = HALF_PRODUCT),
-    RONDO_OP_ROW(FUSED, InsertZeros, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1,
-                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
-                 .infer = infer_insert_zeros, .compute = compute_insert_zeros,
-                 .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_conv_weights,
+                 .compute = compute_conv_weights, .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, InsertZeros, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_insert_zeros,
+                 .compute = compute_insert_zeros, .half.kind = HALF_PRODUCT),
     {.name = NULL},
 };

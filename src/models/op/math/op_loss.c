@@ -154,8 +154,8 @@ static rondo_status infer_loss_gradient(rondo__infer *infer) {
         !rondo_shape_is_equal(&inputs[2].shape, &column)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "labels or shares do not fit the scores");
     }
-    return rondo__infer_set_output(infer, 0,
-                                   to != 0 ? rondo__dtype_from_onnx(to) : inputs[0].dtype, x);
+    return rondo__infer_set_output(infer, 0, to != 0 ? rondo__dtype_from_onnx(to) : inputs[0].dtype,
+                                   x);
 }
 
 static rondo_status compute_loss_gradient(rondo__compute *compute) {

@@ -25,9 +25,9 @@ void rondo__cuda_prepare_insert_zeros(rondo__cuda_kernel *kernel) {
     rondo__define_int(&defines, "INNER", inner * (int64_t)bytes / (int64_t)pack);
     const int64_t all = rondo_shape_get_count(&rondo__cuda_output(kernel, 0)->shape) *
                         (int64_t)bytes / (int64_t)pack;
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_insert_zeros, &defines,
-                                               "insert_zeros", rondo__cuda_blocks(all),
-                                               RONDO__CUDA_BLOCK);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_insert_zeros, &defines, "insert_zeros",
+                               rondo__cuda_blocks(all), RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
     rondo__step_int(step, all);

@@ -1,4 +1,4 @@
-// program/passes/pass_loss_gradient.c — how SoftmaxCrossEntropyLoss changes with its scores, as
+// program/backward/pass_loss_gradient.c — how SoftmaxCrossEntropyLoss changes with its scores, as
 // gradients write it (gradient/rules_loss.c), becomes rondo.LossGradient, which looks at the scores
 // itself: then nobody keeps the logarithms of their softmax.
 //
@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
+#include "program/backward/backward.h"
+#include "program/backward/match_tree.h"
 #include "program/passes/match.h"
-#include "program/passes/match_tree.h"
-#include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
 enum { ONNX_FLOAT16 = 10 };

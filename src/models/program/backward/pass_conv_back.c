@@ -1,4 +1,4 @@
-// program/passes/pass_conv_back.c — ConvTranspose with weights that change, as gradients of
+// program/backward/pass_conv_back.c — ConvTranspose with weights that change, as gradients of
 // convolutions with steps are, becomes a Conv of images with zeros between their pixels:
 //
 //   ConvTranspose(x, w)  =  Conv(InsertZeros(x), w turned round, channels exchanged)
@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "op/image/convolution.h"
 #include "op/op.h"
+#include "program/backward/backward.h"
 #include "program/passes/match.h"
-#include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
 enum { AXES = 2 };
@@ -39,8 +39,7 @@ static bool read_form(const rondo_program *program, const rondo__node *node, for
         const rondo__window *win = &f->c.window;
         const int64_t span = (win->kernel[d] - 1) * win->dilation[d];
         f->pads[d] = span - win->pad_begin[d];
-        f->pads[AXES + d] =
-            win->output[d] - win->input[d] * win->stride[d] - f->pads[d] + span;
+        f->pads[AXES + d] = win->output[d] - win->input[d] * win->stride[d] - f->pads[d] + span;
         fits = fits || win->stride[d] > 1;
         f->is_point = f->is_point && span == 0 && f->pads[d] == 0 && f->pads[AXES + d] == 0;
     }
@@ -87,12 +86,12 @@ static rondo_status turn_weights(rondo_program *program, size_t n, const form *f
     static const int64_t lists[4][AXES] = {
         {-1, -1}, {INT64_MIN / 2, INT64_MIN / 2}, {2, 3}, {-1, -1}};
     static const int64_t perm[] = {1, 0, 2, 3};
-    const rondo_shape as_is = {.rank = 4,
-                               .extent = {f->c.channels, f->c.filters, f->c.window.kernel[0],
-                                          f->c.window.kernel[1]}};
-    const rondo_shape turned = {.rank = 4,
-                                .extent = {f->c.filters, f->c.channels, f->c.window.kernel[0],
-                                           f->c.window.kernel[1]}};
+    const rondo_shape as_is = {
+        .rank = 4,
+        .extent = {f->c.channels, f->c.filters, f->c.window.kernel[0], f->c.window.kernel[1]}};
+    const rondo_shape turned = {
+        .rank = 4,
+        .extent = {f->c.filters, f->c.channels, f->c.window.kernel[0], f->c.window.kernel[1]}};
     int32_t inputs[5] = {program->nodes[n].inputs[1]}, round = RONDO__VALUE_NONE;
     for (size_t i = 0; i < 4; ++i) {
         RETURN_IF_ERROR(add_list(program, lists[i], &inputs[1 + i]));
