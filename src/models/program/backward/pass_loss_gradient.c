@@ -39,13 +39,35 @@ static bool has_column(const rondo_program *program, int32_t value, const rondo_
            rondo_shape_is_equal(&shape, &column);
 }
 
+static bool is_single(const rondo_program *program, int32_t value) {
+    const rondo__value *v = &program->values[value];
+    return (rondo__value_is_constant(v) ? v->constant.dtype : v->dtype) == RONDO_DTYPE_F32;
+}
+
+// The condition says where the share is 0: computed so, or both are known.
+static bool is_out_of_count(const rondo_program *program, const rondo__tree *tree) {
+    rondo__tree equal = {0};
+    if (rondo__match_tree(program, tree->value['q'], "Equal(s,a)", &equal)) {
+        return equal.value['s'] == tree->value['s'] && is_number(program, equal.value['a'], 0.0f);
+    }
+    const rondo_tensor *out = &program->values[tree->value['q']].constant;
+    const rondo_tensor *share = &program->values[tree->value['s']].constant;
+    bool is_good = out->dtype == RONDO_DTYPE_BOOL && share->dtype == RONDO_DTYPE_F32 &&
+                   rondo_shape_is_equal(&out->shape, &share->shape);
+    for (int64_t i = 0; is_good && i < rondo_shape_get_count(&out->shape); ++i) {
+        is_good =
+            (((const uint8_t *)out->data)[i] != 0) == (((const float *)share->data)[i] == 0.0f);
+    }
+    return is_good;
+}
+
 static rondo_status rewrite(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     rondo__tree tree = {0};
     rondo_shape x;
     if (!rondo__node_is(&program->nodes[n], RONDO__OP_Where) ||
         !rondo__match_tree(program, program->nodes[n].outputs[0],
-                           "Where(Equal(s,a),b,Mul(Sub(Exp(l),Where(Equal(C,L),o,z)),s))", &tree)) {
+                           "Where(q,b,Mul(Sub(Exp(l),Where(Equal(C,L),o,z)),s))", &tree)) {
         return RONDO_STATUS_OK;
     }
     const int32_t maker = program->values[tree.value['l']].producer;
@@ -54,9 +76,9 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
         loss->output_count < 2 || loss->outputs[1] != tree.value['l'] ||
         !rondo__value_get_shape(&program->values[loss->inputs[0]], &x) || x.rank < 2 ||
         program->values[loss->inputs[0]].dtype != RONDO_DTYPE_F32 ||
-        program->values[tree.value['s']].dtype != RONDO_DTYPE_F32 ||
-        !is_number(program, tree.value['a'], 0.0f) || !is_number(program, tree.value['b'], 0.0f) ||
-        !is_number(program, tree.value['o'], 1.0f) || !is_number(program, tree.value['z'], 0.0f) ||
+        !is_single(program, tree.value['s']) || !is_out_of_count(program, &tree) ||
+        !is_number(program, tree.value['b'], 0.0f) || !is_number(program, tree.value['o'], 1.0f) ||
+        !is_number(program, tree.value['z'], 0.0f) ||
         !counts_classes(program, tree.value['C'], x.extent[1]) ||
         !has_column(program, tree.value['L'], &x) || !has_column(program, tree.value['s'], &x)) {
         return RONDO_STATUS_OK;
