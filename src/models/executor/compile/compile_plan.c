@@ -17,6 +17,7 @@
 #include "executor/devices/transfers.h"
 #include "executor/state/capture_verdict.h"
 #include "executor/state/precision.h"
+#include "program/backward/backward.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 

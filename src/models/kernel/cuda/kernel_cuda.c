@@ -174,6 +174,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     // losses and optimisers
     ROW(OP, NegativeLogLikelihoodLoss, loss),
     ROW(OP, SoftmaxCrossEntropyLoss, loss),
+    ROW(FUSED, LossGradient, loss_gradient),
     ROW(TRAINING, Adagrad, optimize),
     ROW(TRAINING, Adam, optimize),
     ROW(TRAINING, Momentum, optimize),
@@ -188,6 +189,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
     ROW(FUSED, ConvWeights, conv_weights),
+    ROW(FUSED, InsertZeros, insert_zeros),
+    ROW(FUSED, PoolGradient, pool_gradient),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),

@@ -281,15 +281,18 @@ static bool is_following_batch(const layout *l, const rondo__node *node) {
     rondo_shape shape;
     const bool is_back = rondo__node_is(node, RONDO__FUSED_NormGradient) && node->input_count > 4 &&
                          node->inputs[3] >= 0;
-    const size_t x = is_back ? 1 : 0;
-    return (is_back || rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
+    const bool is_pool = rondo__node_is(node, RONDO__FUSED_PoolGradient);
+    const size_t x = is_back || is_pool ? 1 : 0;
+    return (is_back || is_pool || rondo__node_is(node, RONDO__FUSED_InsertZeros) ||
+            rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
            has_twin(l, node->inputs[x]) && is_image(l, node->inputs[x], &shape) &&
            node->outputs[0] >= 0;
 }
 
 static rondo_status visit_batch(layout *l, size_t n) {
     static const size_t images[] = {0, 1, 5};
-    const bool is_back = rondo__node_is(&l->program->nodes[n], RONDO__FUSED_NormGradient);
+    const bool is_back = rondo__node_is(&l->program->nodes[n], RONDO__FUSED_NormGradient) ||
+                         rondo__node_is(&l->program->nodes[n], RONDO__FUSED_PoolGradient);
     for (size_t i = 0; i < (is_back ? 3u : 1u); ++i) {
         const size_t at = images[i];
         if (at < l->program->nodes[n].input_count && l->program->nodes[n].inputs[at] >= 0) {
