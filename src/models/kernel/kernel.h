@@ -148,6 +148,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
     bool fuses_concat;       // rondo.Concat: of images in blocks
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_gradients;    // rondo.NormGradient
     bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
     bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks

@@ -62,6 +62,14 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     return rondo__program_optimise(plan->program, &options);
 }
 
+static rondo_status name_gradients(const rondo_executor *executor, rondo__plan *plan) {
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    return traits.fuses_gradients && !executor->options.op_by_op
+               ? rondo__program_name_gradients(plan->program)
+               : RONDO_STATUS_OK;
+}
+
 // The types of the program's inputs, then of its outputs.
 static void list_border(const rondo_program *program, rondo_dtype *out_types) {
     for (size_t i = 0; i < program->input_count + program->output_count; ++i) {
@@ -84,9 +92,10 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
         return RONDO_STATUS_NO_MEMORY;
     }
     list_border(program, types);
-    rondo_status status = unit->executor->options.op_by_op
-                              ? RONDO_STATUS_OK
-                              : rondo__program_name_norms(plan->program);
+    rondo_status status = name_gradients(unit->executor, plan);
+    if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
+        status = rondo__program_name_norms(plan->program);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__precision_apply(unit, plan);
     }

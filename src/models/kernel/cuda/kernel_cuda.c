@@ -101,6 +101,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Update, update),
     ROW(FUSED, Finite, finite),
     ROW(OP, BatchNormalization, batch_normalization),
+    ROW(FUSED, BatchNormalization, batch_training),
+    ROW(FUSED, NormGradient, norm_gradient),
     // rearranging
     ROW(OP, Dropout, dropout),
     ROW(OP, BitCast, view),
@@ -183,6 +185,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Conv, convolution),
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
+    ROW(FUSED, ConvWeights, conv_weights),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),

@@ -137,6 +137,16 @@ rondo_status rondo__program_name_norms(rondo_program *program) {
     return status;
 }
 
+rondo_status rondo__program_name_gradients(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    rondo_status status = rondo__pass_norm_gradient(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_conv_weights(program);
+    }
+    rondo__program_show_placed(program);
+    return status;
+}
+
 rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_options *options) {
     rondo__program_hide_placed(program);
     const rondo_status status = optimise(program, options);
