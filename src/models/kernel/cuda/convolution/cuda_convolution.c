@@ -471,10 +471,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     if (c->has_second) {
         return;
     }
-    // Not of groups: behind cuDNN's kernels for these a GPU is idle for 6 ms (cuDNN 9, H200; in graphs,
-    // too), which a contest of one kernel with itself does not see.
-    const bool may_stall = c->groups > 1 && tensor_count > 0;
-    if (!may_stall && rondo__cuda_may_have_libraries(kernel)) {
+    if (rondo__cuda_may_have_libraries(kernel)) {
         const size_t own_count = problem->count;
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
