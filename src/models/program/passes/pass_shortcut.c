@@ -5,9 +5,9 @@
 //            y = rondo.Conv(x, w, z)
 //   after    y = rondo.Conv(x, w, x2, w2)     one sum over the channels of both
 //
-// Or the other way around, where it is the second that reads all pixels in rows. z is as large as y:
-// it is neither written nor read any more, nor rounded. For convolutions of f16
-// with channels last, on devices with a kernel for both (kernel/cuda/convolution/cuda_conv_tma.c).
+// Or the other way around, where it is the second that reads all pixels in rows. z is as large as
+// y: it is neither written nor read any more, nor rounded. For convolutions of f16 with channels
+// last, on devices with a kernel for both (kernel/cuda/convolution/cuda_conv_tma.c).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// program/passes/pass_rotary.c — names the pattern of rotary positions, as exporters write it out
+// program/attention/pass_rotary.c — names the pattern of rotary positions, as exporters write it out
 // in small ops, RotaryEmbedding.
 //
 //   x ─┬─────────────────────────── Mul cosines ──┐

@@ -1,4 +1,4 @@
-// program/passes/pass_rotate.c — names the rotation by position that exporters write out in small
+// program/attention/pass_rotate.c — names the rotation by position that exporters write out in small
 // ops, rondo.Rotate.
 //
 //   x ─┬──────────────────────────────────────────── Mul cosines ──┐
