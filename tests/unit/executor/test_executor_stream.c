@@ -3,8 +3,8 @@
 // nothing taken from the heap by a replayed run.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
