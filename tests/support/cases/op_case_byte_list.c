@@ -123,6 +123,12 @@ const op_case op_byte_cases[] = {
      "K=136 N=70 bits=4 block_size=16", 1},
     {"com.microsoft.MatMulNBits", 1, "T[90,192] u8[100,3,64]:k128 T[300]:w T[300]:w",
      "K=192 N=100 bits=8 block_size=64", 1},
+    // parts of k to each block of a cluster
+    {"com.microsoft.MatMulNBits", 1, "T[16,4096] u8[70,128,16]:k128 T[70,128]:w",
+     "K=4096 N=70 block_size=32", 1},
+    {"com.microsoft.MatMulNBits", 1,
+     "T[33,1536] u8[40,24,32]:k128 T[40,24]:w u8[480]:k128 - T[40]:w", "K=1536 N=40 block_size=64",
+     1},
     {"com.microsoft.MatMulNBits", 1, "T[70,160] u8[66,5,8]:k128 T[66,5]:w",
      "K=160 N=66 bits=2 block_size=32", 1},
     {"com.microsoft.GatherBlockQuantized", 1, "u8[5,32,6]:i256 i32[4]:n5 T[5,2,12] u8[5,2,6]:i256",

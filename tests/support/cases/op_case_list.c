@@ -239,6 +239,13 @@ const op_case op_cases[] = {
      "channels_last=1 activation=relu strides=1,1 pads=0,0,0,0", 1},
     {"rondo.Conv", 17, "T[2,30,1,40] T[33,40,3,1]:w - T[2,15,1,33]",
      "channels_last=1 activation=sigmoid strides=2,1 pads=1,0,1,0", 1},
+    // groups whose filters are tiles of tensor cores, or parts of them
+    {"rondo.Conv", 17, "T[2,9,11,48] T[48,24,3,3]:w T[48] T[2,9,11,48]",
+     "group=2 channels_last=1 activation=relu strides=1,1 pads=1,1,1,1", 1},
+    {"rondo.Conv", 17, "T[1,14,13,96] T[144,32,3,3]:w T[144]",
+     "group=3 channels_last=1 strides=2,2 pads=1,1,1,1", 1},
+    {"rondo.Conv", 17, "T[1,5,7,80] T[200,16,1,1]:w - T[1,5,7,200]",
+     "group=5 channels_last=1 activation=silu strides=1,1 pads=0,0,0,0", 1},
     // ---- resizing with channels last
     {"Resize", 13, "T[2,5,6,40] - f32[4]:=1,2,2,1", "mode=nearest", 1},
     {"Resize", 13, "T[1,33,41,19] - f32[4]:=1,1.5,2,1", "mode=linear", 1},

@@ -15,7 +15,7 @@
 #include "support/test.h"
 #include "tensor/narrow.h"
 
-enum { WORDS_MAX = 24, INPUTS_MAX = 4, TEXT_BYTES = 512 };
+enum { WORDS_MAX = 24, INPUTS_MAX = 8, TEXT_BYTES = 512 };
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {

@@ -1,7 +1,8 @@
 // program/passes/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
 //
-// Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
-// The pass to f16, which needs more than the program, is declared in program/half/half_pass.h.
+// Each pass is one file, pass_<name>.c here or in program/attention, and one function. All leave
+// the program verified. The pass to f16, which needs more than the program, is declared in
+// program/half/half_pass.h.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_PASSES_H
 #define RONDO_PROGRAM_PASSES_PASSES_H
