@@ -61,7 +61,7 @@
     X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) \
     X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
-    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
+    X(FUSED, NormMatMul) X(FUSED, QLinearAdd) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
     X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) X(FUSED, Update) \
