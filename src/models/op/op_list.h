@@ -62,7 +62,8 @@
     X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, InsertZeros) \
     X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
     X(FUSED, NormGradient) X(FUSED, NormMatMul) X(FUSED, PoolGradient) \
-    X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) X(FUSED, RowProduct) X(FUSED, Softmax) \
+    X(FUSED, QLinearAdd) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
+    X(FUSED, RowProduct) X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) X(FUSED, Update) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \

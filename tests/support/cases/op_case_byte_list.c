@@ -139,6 +139,21 @@ const op_case op_byte_cases[] = {
      "block_size=32 bits=8 quantize_axis=2", 1},
     {"com.microsoft.FusedMatMul", 1, "T[3,5,7] T[3,9,5]", "transA=1 transB=1 alpha=0.5", 1},
     {"com.microsoft.TransposeMatMul", 1, "T[2,5,7] T[9,7]", "transB=1", 1},
+    {"rondo.QLinearAdd", 1,
+     "u8[2,5,700]:i256 f32[]:=0.013 u8[]:=117 u8[2,5,700]:i256 f32[]:=0.021 u8[]:=9 f32[]:=0.03 "
+     "u8[]:=120",
+     "", 1},
+    {"rondo.QLinearAdd", 1,
+     "i8[3,33]:n128 f32[1]:=0.5 i8[1]:=-7 u8[3,33]:i256 f32[]:=0.25 u8[]:=200 f32[]:=0.7 i8[]:=3",
+     "", 1},
+    {"rondo.QLinearAdd", 1,
+     "u16[9,41]:i60000 f32[]:=0.001 u16[]:=30000 i16[9,41]:n9999 f32[]:=0.002 i16[]:=-5 "
+     "f32[]:=0.003 "
+     "u16[]:=20000",
+     "", 1},
+    {"rondo.QLinearAdd", 1,
+     "u8[4,1,6]:i256 f32[]:=0.01 u8[]:=100 u8[5,1]:i256 f32[]:=0.02 u8[]:=50 f32[]:=0.02 u16[]:=7",
+     "", 1},
     {"rondo.MaxPool", 17, "u8[2,9,8,16]:i256",
      "channels_last=1 kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,1,1,1", 1},
     {"rondo.MaxPool", 17, "i8[1,9,8,5]:n128",

@@ -239,6 +239,34 @@ TEST(test_program_patterns__quantised_convolutions) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+TEST(test_program_patterns__quantised_sums) {
+#define OF_TWO                                                                       \
+    "input a u8 2,3,5", "input b i8 2,3,5", "value as f32 0.02", "value az u8 117",  \
+        "value bs f32 0.01", "value bz i8 -3", "value ys f32 0.03", "value yz u8 0", \
+        "DequantizeLinear a as az > af", "DequantizeLinear b bs bz > bf"
+    static const program_row rows[] = {
+        {{OF_TWO, "Add af bf > s", "QuantizeLinear s ys yz > y", "output y"}, "rondo.QLinearAdd"},
+        {{OF_TWO, "Add bf af > s", "Relu s > r", "QuantizeLinear r ys yz > y", "output y"},
+         "rondo.QLinearAdd"},
+        {{"input a u16 2,3,5", "value as f32 0.0002", "value az u16 30000", "value ys f32 0.0003",
+          "value yz u16 0", "DequantizeLinear a as az > af", "Add af af > s", "Relu s > r",
+          "QuantizeLinear r ys yz > y", "output y"},
+         "rondo.QLinearAdd"},
+        // not implied; real on one side; the sum is wanted; a scale for each channel
+        {{OF_TWO, "value mid u8 9", "Add af bf > s", "Relu s > r", "QuantizeLinear r ys mid > y",
+          "output y"},
+         "DequantizeLinear DequantizeLinear Add Relu QuantizeLinear"},
+        {{OF_TWO, "input f f32 2,3,5", "Add af f > s", "QuantizeLinear s ys yz > y", "output y"},
+         "DequantizeLinear Add QuantizeLinear"},
+        {{OF_TWO, "Add af bf > s", "QuantizeLinear s ys yz > y", "output y", "output s"},
+         "DequantizeLinear DequantizeLinear Add QuantizeLinear"},
+        {{OF_TWO, "value cs f32 0.01 3", "value cz i8 0 3", "DequantizeLinear axis=1 b cs cz > cf",
+          "Add af cf > s", "QuantizeLinear s ys yz > y", "output y"},
+         "DequantizeLinear DequantizeLinear Add QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 TEST(test_program_patterns__quantised_products) {
 #define PRODUCT                                                                              \
     "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
@@ -539,6 +567,7 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
+        cmocka_unit_test(test_program_patterns__quantised_sums),
         cmocka_unit_test(test_program_patterns__quantised_moves),
         cmocka_unit_test(test_program_patterns__products_of_few_bits),
         cmocka_unit_test(test_program_patterns__rotary),

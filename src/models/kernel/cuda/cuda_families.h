@@ -100,6 +100,7 @@
     X(matmul_integer)            \
     X(qlinear_matmul)            \
     X(conv_integer)              \
+    X(qlinear_add)               \
     X(qlinear_conv)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \

@@ -234,6 +234,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, QuantizeLinear, quantize),
     ROW(FUSED, ConvInteger, conv_integer),
     ROW(FUSED, MatMulInteger, matmul_integer),
+    ROW(FUSED, QLinearAdd, qlinear_add),
     ROW(FUSED, QLinearConv, qlinear_conv),
     ROW(OP, AveragePool, pool),
     ROW(OP, GlobalAveragePool, pool),

@@ -117,6 +117,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, QuantizeLinear, quantize),
     ROW(OP, DequantizeLinear, quantize),
     ROW(OP, DynamicQuantizeLinear, quantize),
+    ROW(FUSED, QLinearAdd, quantized_sum),
     ROW(OP, BitCast, view),
     ROW(OP, Cast, cast),
     ROW(OP, CastLike, cast),

@@ -38,11 +38,13 @@ static bool is_byte(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8;
 }
 
-// An image of reals; where convolutions of bytes count, of bytes or sums of them, too.
+// An image of reals, or of what stands for them in 16 bits; where convolutions of bytes count, of
+// bytes or sums of them, too.
 static bool is_image(const layout *l, int32_t value, rondo_shape *out_shape) {
     const rondo__value *v = &l->program->values[value];
     const rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16 ||
+                         dtype == RONDO_DTYPE_U16 || dtype == RONDO_DTYPE_I16;
     const bool is_counted =
         (l->wants & RONDO__LAYOUT_BYTES) != 0 && (is_byte(dtype) || dtype == RONDO_DTYPE_I32);
     return (is_real || is_counted) && rondo__value_get_shape(v, out_shape) &&
