@@ -101,7 +101,7 @@ static bool load(void) {
 
 // ---- records ----------------------------------------------------------------------------------
 
-// Kernels by the address of their name, which CUPTI keeps. Its own thread asks, and one that flushes.
+// Kernels by the address of their name, which CUPTI keeps. Its thread asks, and one that flushes.
 static uint32_t name_kernel(const char *name) {
     enum { SLOTS = 1 << 10 };
     static struct {
