@@ -64,6 +64,19 @@ static void read_program(char *out_program, size_t bytes) {
     }
 }
 
+uintptr_t rondo__inject_find_heap(void) {
+    char line[512];
+    uintptr_t found = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps != NULL && found == 0 && fgets(line, sizeof(line), maps) != NULL) {
+        found = strstr(line, "[heap]") != NULL ? (uintptr_t)strtoull(line, NULL, 16) : 0;
+    }
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+    return found;
+}
+
 // A file of this name for each image of the process: exec keeps the number of the process.
 static int create_file(const char *folder) {
     char path[4096];
