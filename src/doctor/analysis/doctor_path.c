@@ -245,11 +245,12 @@ static void go_on(replay *r) {
 }
 
 static void finish_works(replay *r) {
-    static const double ROUNDED_US = 1e-7;
+    // What is left by rounding, so that any times come to an end.
+    const double rounded_us = 1e-7 + 1e-9 * r->now_us;
     size_t kept = 0;
     for (size_t i = 0; i < r->active_count; i++) {
         node *n = &r->g->nodes[r->active[i]];
-        if (n->ready_us > r->now_us || n->left_us > ROUNDED_US) {
+        if (n->ready_us > r->now_us || n->left_us > rounded_us) {
             r->active[kept++] = r->active[i];
         } else {
             n->finish_us = r->now_us;
