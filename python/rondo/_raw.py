@@ -601,6 +601,31 @@ rondo_work._fields_ = [
 ]
 
 
+class rondo_node_state(Structure):
+    pass
+
+
+rondo_node_state._fields_ = [
+    ("struct_size", c_size_t),
+    ("kind", c_int32),
+    ("name", c_char_p),
+    ("is_enabled", c_bool),
+    ("can_be_patched", c_bool),
+    ("function", c_void_p),
+    ("grid", c_uint32 * 3),
+    ("block", c_uint32 * 3),
+    ("shared_bytes", c_uint32),
+    ("arguments", c_void_p),
+    ("argument_bytes", c_size_t),
+    ("copy_kind", c_int32),
+    ("source", c_void_p),
+    ("destination", c_void_p),
+    ("byte_count", c_uint64),
+    ("fill_value", c_uint32),
+    ("element_bytes", c_uint32),
+]
+
+
 class rondo_patch(Structure):
     pass
 
@@ -855,6 +880,16 @@ rondo_graph_cache_entry._fields_ = [
     ("node_count", c_uint64),
     ("bytes", c_uint64),
     ("reason", c_char * 256),
+]
+
+
+class rondo_cache_key(Structure):
+    pass
+
+
+rondo_cache_key._fields_ = [
+    ("bytes", c_void_p),
+    ("byte_count", c_size_t),
 ]
 
 
@@ -1671,6 +1706,9 @@ FUNCTIONS = {
     "rondo_stream_get_last_node": (c_int32, (c_void_p, POINTER(rondo_node),)),
     "rondo_stream_add_node": (c_int32, (c_void_p, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_get_node_index": (c_int32, (c_void_p, rondo_node, POINTER(c_size_t),)),
+    "rondo_graph_get_node_handle": (c_int32, (c_void_p, c_size_t, POINTER(rondo_node),)),
+    "rondo_graph_find_nodes": (c_int32, (c_void_p, c_char_p, POINTER(rondo_node), c_size_t, POINTER(c_size_t),)),
+    "rondo_graph_read_node": (c_int32, (c_void_p, rondo_node, POINTER(rondo_node_state),)),
     "rondo_graph_build_begin": (c_int32, (c_void_p,)),
     "rondo_graph_add_node": (c_int32, (c_void_p, POINTER(rondo_node), c_size_t, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_patch": (c_int32, (c_void_p, POINTER(rondo_patch), c_size_t,)),
@@ -1679,6 +1717,7 @@ FUNCTIONS = {
     "rondo_stepper_destroy": (None, (c_void_p,)),
     "rondo_stepper_begin": (c_int32, (c_void_p, c_void_p,)),
     "rondo_stepper_put": (c_int32, (c_void_p, POINTER(rondo_work),)),
+    "rondo_stepper_skip": (c_int32, (c_void_p, POINTER(rondo_work),)),
     "rondo_stepper_end": (c_int32, (c_void_p,)),
     "rondo_stepper_reset": (c_int32, (c_void_p,)),
     "rondo_stepper_get_mode": (c_int32, (c_void_p,)),
@@ -1737,6 +1776,7 @@ FUNCTIONS = {
     "rondo_graph_cache_clear": (c_int32, (c_void_p,)),
     "rondo_graph_cache_get_stats": (c_int32, (c_void_p, POINTER(rondo_graph_cache_stats),)),
     "rondo_graph_cache_get_entry": (c_int32, (c_void_p, c_void_p, c_size_t, POINTER(rondo_graph_cache_entry),)),
+    "rondo_graph_cache_list_keys": (c_int32, (c_void_p, POINTER(rondo_cache_key), c_size_t, POINTER(c_size_t),)),
     "rondo_tensor_from_dlpack": (c_int32, (POINTER(rondo_dlpack_managed), POINTER(rondo_tensor), POINTER(rondo_dlpack_info),)),
     "rondo_tensor_from_dlpack_versioned": (c_int32, (POINTER(rondo_dlpack_versioned), POINTER(rondo_tensor), POINTER(rondo_dlpack_info),)),
     "rondo_dlpack_get_device": (c_int32, (c_void_p, c_int32, POINTER(rondo_dlpack_device),)),

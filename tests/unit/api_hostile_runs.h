@@ -22,6 +22,13 @@ static rondo_bound_run *bound(void) {
     return s.out.bound;
 }
 
+#define NODE_ROWS(X, V)                                                                          \
+    X(rondo_graph_get_node_handle, (P(s.graph), N(0), P(PLAIN(rondo_node))))                     \
+    X(rondo_graph_find_nodes, (P(s.graph), P(""), P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))    \
+    X(rondo_graph_read_node, (P(s.graph), s.node, W(rondo_node_state)))                          \
+    X(rondo_graph_cache_list_keys, (P(s.cache), P(PLAIN(rondo_cache_key)), 1, P(PLAIN(size_t)))) \
+    X(rondo_stepper_skip, (P(begun()), R(s.work)))
+
 #define RUN_ROWS(X, V)                                                                        \
     X(rondo_run_arena_create, (P(s.device), S(rondo_run_arena_options), P(&s.out.run_arena))) \
     V(rondo_run_arena_destroy, (NULL))                                                        \
