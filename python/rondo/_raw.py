@@ -1366,6 +1366,7 @@ rondo_executor_options._fields_ = [
     ("workers", c_void_p),
     ("communicator", c_void_p),
     ("run_arena", c_void_p),
+    ("keep_templates", c_bool),
 ]
 
 
@@ -1859,6 +1860,7 @@ FUNCTIONS = {
     "rondo_executor_set_training": (c_int32, (c_void_p, c_bool,)),
     "rondo_executor_get_times": (c_int32, (c_void_p, POINTER(rondo_run_times),)),
     "rondo_executor_get_stats": (c_int32, (c_void_p, POINTER(rondo_executor_stats),)),
+    "rondo_executor_list_graphs": (c_int32, (c_void_p, POINTER(c_void_p), c_size_t, POINTER(c_size_t),)),
     "rondo_executor_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_describe_feeds": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_infer_outputs": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(c_size_t),)),

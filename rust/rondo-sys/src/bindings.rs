@@ -3004,6 +3004,7 @@ pub struct rondo_executor_options {
     pub workers: *mut rondo_workers,
     pub communicator: *mut rondo_communicator,
     pub run_arena: *mut rondo_run_arena,
+    pub keep_templates: bool,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
@@ -3122,6 +3123,14 @@ extern "C" {
     pub fn rondo_executor_get_stats(
         executor: *const rondo_executor,
         out_stats: *mut rondo_executor_stats,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_list_graphs(
+        executor: *mut rondo_executor,
+        graphs: *mut *mut rondo_graph,
+        capacity: usize,
+        out_count: *mut usize,
     ) -> rondo_status;
 }
 extern "C" {

@@ -185,10 +185,11 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
-    options.keep =
-        rondo__self_check_is_expected(unit->executor) || rondo__verbose_wants_nodes(unit->executor)
-            ? RONDO_KEEP_TEMPLATE
-            : RONDO_KEEP_EXECUTABLE;
+    options.keep = unit->executor->options.keep_templates ||
+                           rondo__self_check_is_expected(unit->executor) ||
+                           rondo__verbose_wants_nodes(unit->executor)
+                       ? RONDO_KEEP_TEMPLATE
+                       : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     plan->run.failed_item = SIZE_MAX;
