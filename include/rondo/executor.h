@@ -28,6 +28,7 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_executor rondo_executor;
 typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
 typedef struct rondo_run_arena rondo_run_arena;        // rondo/executor_stream.h
+typedef struct rondo_watchdog rondo_watchdog;          // rondo/inspect.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -115,6 +116,8 @@ typedef struct rondo_executor_options {
     rondo_run_arena *run_arena;        // where values of runs lie; of the same device, and
                                        // retained. NULL: in memory of its own
     bool keep_templates;               // of its graphs, for rondo_executor_list_graphs
+    rondo_watchdog *watchdog;          // that watches replays, with each op as a mark; of the same
+                                       // device, and outlives the executor. See rondo/inspect.h
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.

@@ -542,6 +542,38 @@ rondo_graph_edge._fields_ = [
 ]
 
 
+class rondo_stall(Structure):
+    pass
+
+
+rondo_stall._fields_ = [
+    ("struct_size", c_size_t),
+    ("device", c_char_p),
+    ("driver_version", c_int32),
+    ("graph", c_char_p),
+    ("last_label", c_char_p),
+    ("mark", c_uint64),
+    ("mark_count", c_uint64),
+    ("stream", c_uint32),
+    ("waited_ns", c_uint64),
+    ("text", c_char_p),
+]
+
+rondo_stall_function = CFUNCTYPE(None, c_void_p, POINTER(rondo_stall))
+
+
+class rondo_watchdog_options(Structure):
+    pass
+
+
+rondo_watchdog_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("timeout_ns", c_uint64),
+    ("function", rondo_stall_function),
+    ("user_data", c_void_p),
+]
+
+
 class rondo_difference(Structure):
     pass
 
@@ -1367,6 +1399,7 @@ rondo_executor_options._fields_ = [
     ("communicator", c_void_p),
     ("run_arena", c_void_p),
     ("keep_templates", c_bool),
+    ("watchdog", c_void_p),
 ]
 
 
@@ -1700,6 +1733,11 @@ FUNCTIONS = {
     "rondo_graph_dump": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_graph_measure_device_bytes": (c_int32, (c_void_p, POINTER(c_uint64),)),
     "rondo_graph_get_native": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "rondo_watchdog_create": (c_int32, (c_void_p, POINTER(rondo_watchdog_options), POINTER(c_void_p),)),
+    "rondo_watchdog_destroy": (None, (c_void_p,)),
+    "rondo_watchdog_mark": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_watchdog_replay": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_watchdog_get_stall_count": (c_uint64, (c_void_p,)),
     "rondo_graph_update": (c_int32, (c_void_p, c_void_p, POINTER(rondo_update_report),)),
     "rondo_graph_recapture": (c_int32, (c_void_p, c_void_p, POINTER(rondo_step_options), c_void_p, c_void_p, POINTER(rondo_update_report),)),
     "rondo_graph_compare": (c_int32, (c_void_p, c_void_p, POINTER(rondo_difference), c_size_t, POINTER(c_size_t),)),

@@ -555,8 +555,8 @@ def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping
     for name, value in options.items():
         if name in lists:
             continue
-        if name not in kinds or name in ("struct_size", "progress_data", "stream", "workers", "run_arena",
-                                         "place_count", "keep_f32_count", "use_f16_count"):
+        if name not in kinds or name in ("struct_size", "progress_data", "stream", "workers",
+                                         "run_arena", "watchdog", "communicator", "place_count", "keep_f32_count", "use_f16_count"):
             raise TypeError(f"Session: there is no option {name!r}")
         if name in enums:
             value = _value(enums[name], value)

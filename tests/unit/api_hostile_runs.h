@@ -22,7 +22,27 @@ static rondo_bound_run *bound(void) {
     return s.out.bound;
 }
 
+// It outlives the scenes, whose replays write its memory.
+static rondo_watchdog *lasting, *made_watchdog;
+
+static rondo_watchdog *watchdog(void) {
+    if (lasting == NULL) {
+        OK(rondo_watchdog_create(s.device, NULL, &lasting));
+    }
+    return lasting;
+}
+
+__attribute__((destructor)) static void end_watchdogs(void) {
+    rondo_watchdog_destroy(lasting);
+    rondo_watchdog_destroy(made_watchdog);
+}
+
 #define NODE_ROWS(X, V)                                                                          \
+    X(rondo_watchdog_create, (P(s.device), S(rondo_watchdog_options), P(&made_watchdog)))        \
+    V(rondo_watchdog_destroy, (NULL))                                                            \
+    X(rondo_watchdog_mark, (P(watchdog()), P(s.recording), P(s.records)))                        \
+    X(rondo_watchdog_replay, (P(watchdog()), P(s.graph), P(s.stream)))                           \
+    V(rondo_watchdog_get_stall_count, (P(watchdog())))                                           \
     X(rondo_graph_get_node_handle, (P(s.graph), N(0), P(PLAIN(rondo_node))))                     \
     X(rondo_graph_find_nodes, (P(s.graph), P(""), P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))    \
     X(rondo_graph_read_node, (P(s.graph), s.node, W(rondo_node_state)))                          \
@@ -30,6 +50,7 @@ static rondo_bound_run *bound(void) {
     X(rondo_stepper_skip, (P(begun()), R(s.work)))
 
 #define RUN_ROWS(X, V)                                                                           \
+    NODE_ROWS(X, V)                                                                              \
     X(rondo_executor_list_graphs, (P(s.executor), P(PLAIN(rondo_graph *)), 1, P(PLAIN(size_t)))) \
     X(rondo_run_arena_create, (P(s.device), S(rondo_run_arena_options), P(&s.out.run_arena)))    \
     V(rondo_run_arena_destroy, (NULL))                                                           \

@@ -811,6 +811,81 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct rondo_watchdog {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_stall {
+    pub struct_size: usize,
+    pub device: *const ::std::os::raw::c_char,
+    pub driver_version: i32,
+    pub graph: *const ::std::os::raw::c_char,
+    pub last_label: *const ::std::os::raw::c_char,
+    pub mark: u64,
+    pub mark_count: u64,
+    pub stream: u32,
+    pub waited_ns: u64,
+    pub text: *const ::std::os::raw::c_char,
+}
+impl Default for rondo_stall {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub type rondo_stall_function = ::std::option::Option<
+    unsafe extern "C" fn(user_data: *mut ::std::os::raw::c_void, stall: *const rondo_stall),
+>;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_watchdog_options {
+    pub struct_size: usize,
+    pub timeout_ns: u64,
+    pub function: rondo_stall_function,
+    pub user_data: *mut ::std::os::raw::c_void,
+}
+impl Default for rondo_watchdog_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_watchdog_create(
+        device: *mut rondo_device,
+        options: *const rondo_watchdog_options,
+        out_watchdog: *mut *mut rondo_watchdog,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_destroy(watchdog: *mut rondo_watchdog);
+}
+extern "C" {
+    pub fn rondo_watchdog_mark(
+        watchdog: *mut rondo_watchdog,
+        graph: *mut rondo_graph,
+        stream: *mut rondo_stream,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_replay(
+        watchdog: *mut rondo_watchdog,
+        graph: *mut rondo_graph,
+        stream: *mut rondo_stream,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_get_stall_count(watchdog: *mut rondo_watchdog) -> u64;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct rondo_difference {
     pub struct_size: usize,
     pub place: [::std::os::raw::c_char; 40usize],
@@ -3005,6 +3080,7 @@ pub struct rondo_executor_options {
     pub communicator: *mut rondo_communicator,
     pub run_arena: *mut rondo_run_arena,
     pub keep_templates: bool,
+    pub watchdog: *mut rondo_watchdog,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
