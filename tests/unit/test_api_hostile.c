@@ -676,10 +676,10 @@ static rondo_stepper *begun(void) {
 #define ROW(name, arguments) {#name, call_##name},
 #include "unit/api_hostile_runs.h"
 #define ALL_ROWS(X, V) \
-    RUN_ROWS(X, V)     \
     BUILDER_ROWS(X, V) \
     DEVICE_ROWS(X, V)  \
-    TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V)
+    TENSOR_ROWS(X, V)  \
+    GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V) RUN_ROWS(X, V)
 
 ALL_ROWS(STATUS_FUNCTION, VOID_FUNCTION)
 

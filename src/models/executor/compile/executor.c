@@ -20,6 +20,7 @@
 #include "executor/state/run_arena.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
+#include "graph/watchdog.h"
 #include "tensor/elements.h"
 
 enum {
@@ -311,6 +312,15 @@ static rondo_status check_run_arena(const rondo_run_arena *arena, const rondo_de
                                rondo_device_get_name(arena->device), rondo_device_get_name(device));
 }
 
+static rondo_status check_watchdog(rondo_watchdog *watchdog, const rondo_device *device) {
+    rondo_device *own = watchdog != NULL ? rondo__watchdog_get_device(watchdog) : NULL;
+    return own == NULL || own == device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                               "options.watchdog is of %s, the executor is to run on %s",
+                               rondo_device_get_name(own), rondo_device_get_name(device));
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -331,5 +341,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     RETURN_IF_ERROR(rondo__prepared_check(program, device));
     RETURN_IF_ERROR(check_communicator(&merged, device));
     RETURN_IF_ERROR(check_run_arena(merged.run_arena, device));
+    RETURN_IF_ERROR(check_watchdog(merged.watchdog, device));
     return create(program, device, &merged, out_executor);
 }
