@@ -192,8 +192,8 @@ size_t sweep_allocations(const sweep_subject *subject, const char *device_name) 
 sweep_count sweep_on_fake(const char *name, const sweep_subject *subject) {
     sweep_count count = {.driver_calls = sweep_driver_calls(subject)};
     count.allocations = sweep_allocations(subject, "cuda:0");
-    print_message("%s: swept %zu points (%zu driver calls, %zu allocations), each %zu. of them\n", name,
-                  count.driver_calls + count.allocations, count.driver_calls, count.allocations,
-                  sweep_get_every());
+    print_message("%s: swept %zu points (%zu driver calls, %zu allocations), each %zu. of them\n",
+                  name, count.driver_calls + count.allocations, count.driver_calls,
+                  count.allocations, sweep_get_every());
     return count;
 }

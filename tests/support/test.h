@@ -1,4 +1,4 @@
-// support/test.h — cmocka with the headers that it wants first, and how a test file begins and ends.
+// support/test.h — cmocka with the headers that it wants first, and what a test file is made of.
 //
 //   TEST(test_pool__grows) { ... }      a test; those of a file run in the order of its lines
 //   TEST_MAIN()                         runs them all
@@ -23,26 +23,26 @@ typedef struct test_listed {
 
 static const test_listed *g_listed __attribute__((unused));
 
-#define TEST(name)                                                                  \
-    static void name(void **state);                                                 \
-    __attribute__((constructor)) static void name##__list(void) {                   \
-        static test_listed listed = {.test = {.name = #name, .test_func = (name)}}; \
+#define TEST(what)                                                                  \
+    static void what(void **state);                                                 \
+    __attribute__((constructor)) static void what##__list(void) {                   \
+        static test_listed listed = {.test = {.name = #what, .test_func = (what)}}; \
         listed.line = __LINE__;                                                     \
         listed.next = g_listed;                                                     \
         g_listed = &listed;                                                         \
     }                                                                               \
-    static void name(__attribute__((unused)) void **state)
+    static void what(__attribute__((unused)) void **state)
 
-// Runs the tests, each between set_up and tear_down, all between the other two; any may be NULL. The
-// number of failures.
+// Runs the tests, each between set_up and tear_down, all between the other two; any may be NULL.
+// Returns how many failed.
 int test_run(const test_listed *listed, CMFixtureFunction set_up, CMFixtureFunction tear_down,
              CMFixtureFunction set_up_group, CMFixtureFunction tear_down_group);
 
 #define RUN_TESTS(set_up_group, tear_down_group) \
     test_run(g_listed, NULL, NULL, (set_up_group), (tear_down_group))
-#define TEST_MAIN_WITH(set_up, tear_down)                                \
-    int main(void) {                                                     \
-        return test_run(g_listed, (set_up), (tear_down), NULL, NULL);    \
+#define TEST_MAIN_WITH(set_up, tear_down)                             \
+    int main(void) {                                                  \
+        return test_run(g_listed, (set_up), (tear_down), NULL, NULL); \
     }
 #define TEST_MAIN() TEST_MAIN_WITH(NULL, NULL)
 
