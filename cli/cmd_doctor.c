@@ -1,5 +1,6 @@
 // rondo doctor — what CUDA graphs would gain a program, and what stands in the way.
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "command.h"
 #include "doctor_report.h"
 #include "doctor_watch.h"
-#include "file_bytes.h"
 #include "output_file.h"
 #include "suggest.h"
 
@@ -86,13 +86,14 @@ static int report(cli_doctor *doctor, const doctor_settings *settings) {
 }
 
 static int examine_file(const doctor_settings *settings) {
-    cli_bytes bytes;
     rondo__doctor_log log = {.events = NULL};
-    if (!cli_bytes_load(settings->from, &bytes)) {
+    FILE *file = fopen(settings->from, "rb");
+    if (file == NULL) {
+        cli_print_error("%s: %s", settings->from, strerror(errno));
         return CLI_FAILED;
     }
-    const char *problem = rondo__doctor_log_read(&log, bytes.data, bytes.count);
-    cli_bytes_free(&bytes);
+    const char *problem = rondo__doctor_log_read(&log, file);
+    (void)fclose(file);
     int status = CLI_FAILED;
     if (problem != NULL) {
         cli_print_error("%s: %s", settings->from, problem);
@@ -152,6 +153,12 @@ static int examine_program(const doctor_settings *settings, char **program, size
                              .cost_us = best->cost_us,
                              .lost_count = best->lost_count,
                              .status = watch.status};
+        size_t others = 0;
+        for (size_t i = 0; i < watch.count; i++) {
+            if (&watch.processes[i] != best) {
+                doctor.others[others++] = &watch.processes[i].log;
+            }
+        }
         status = report(&doctor, settings);
     }
     cli_watch_clear(&watch);

@@ -26,11 +26,13 @@ enum { PATH_BYTES = 4096, FEEDS_MAX = 256, SPOILT_MAX = 30 };
 typedef struct train_settings {
     const char *device, *data, *target, *result, *output, *checkpoint, *report;
     int loss, optimizer, schedule, dtype, graphs;
-    double rate, momentum, decay, clip_norm, clip_value, held, least;
-    uint64_t epochs, batch, warmup, accumulate, rank, seed, thread_count;
-    cli_list train, recompute;
+    double rate, momentum, decay, clip_norm, clip_value, held, least, step_factor;
+    uint64_t epochs, batch, warmup, accumulate, rank, seed, thread_count, step_epochs;
+    cli_list train, recompute, rows;
     bool resumes, is_quiet;
 } train_settings;
+
+static const rondo_dtype compute_types[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16, RONDO_DTYPE_BF16};
 
 typedef struct trainer {
     const train_settings *settings;
@@ -60,11 +62,14 @@ static double get_seconds(void) {
 
 static void fill_plan(const train_settings *s, int64_t steps, cli_train_plan *plan) {
     static const rondo_schedule schedules[] = {RONDO_SCHEDULE_CONSTANT, RONDO_SCHEDULE_COSINE,
-                                               RONDO_SCHEDULE_LINEAR};
+                                               RONDO_SCHEDULE_LINEAR, RONDO_SCHEDULE_STEP};
     static const rondo_optimizer optimizers[] = {RONDO_OPTIMIZER_SGD, RONDO_OPTIMIZER_SGD,
-                                                 RONDO_OPTIMIZER_ADAM, RONDO_OPTIMIZER_ADAMW};
+                                                 RONDO_OPTIMIZER_ADAM, RONDO_OPTIMIZER_ADAMW,
+                                                 RONDO_OPTIMIZER_ADAGRAD};
     const int64_t warmup = (int64_t)s->warmup;
     const int64_t taken = steps / (int64_t)s->accumulate;
+    const int64_t each = taken * (int64_t)s->step_epochs / (int64_t)s->epochs;
+    const int64_t step_steps = each > 0 ? each : 1;
     plan->loss = (cli_train_loss)s->loss;
     plan->result = s->result;
     plan->rank = s->rank;
@@ -75,7 +80,12 @@ static void fill_plan(const train_settings *s, int64_t steps, cli_train_plan *pl
         .momentum = s->optimizer == 1 ? s->momentum : 0.0,
         .weight_decay = s->decay,
         .schedule = schedules[s->schedule],
-        .schedule_steps = taken - warmup > 0 ? taken - warmup : 1,
+        .schedule_steps = s->schedule == 3     ? step_steps
+                          : taken - warmup > 0 ? taken - warmup
+                                               : 1,
+        .schedule_factor = s->step_factor,
+        .rows = s->rows.count > 0 ? s->rows.items : NULL,
+        .rows_count = s->rows.count,
         .schedule_least = s->least,
         .warmup_steps = warmup,
         .clip_norm = s->clip_norm,
@@ -107,6 +117,9 @@ static int check_settings(const cli_command *command, const train_settings *s) {
     }
     if (!(s->held >= 0.0 && s->held < 1.0)) {
         return cli_fail_misuse(command, "--validation is a share from 0 to below 1");
+    }
+    if (!(s->step_factor > 0.0) || s->step_epochs < 1 || s->step_epochs > INT32_MAX) {
+        return cli_fail_misuse(command, "--step-factor is above 0, --step-epochs at least 1");
     }
     if (!(s->rate > 0.0)) {
         return cli_fail_misuse(command, "--learning-rate is above 0");
@@ -150,7 +163,7 @@ static bool open_executor(trainer *t) {
     const rondo_executor_options options = {
         .struct_size = sizeof options,
         .graphs = s->graphs,
-        .dtype = s->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .dtype = compute_types[s->dtype],
         .seed = s->seed,
         .training = true,
         .progress = cli_train_ranks_is_first(&t->ranks) ? cli_progress_show : NULL,
@@ -173,6 +186,30 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
+// What ranks must have alike, so that they take the same steps.
+static bool meet_ranks(trainer *t) {
+    static const char *const losses[] = {"cross_entropy", "mse", "bce"};
+    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw", "adagrad"};
+    static const char *const schedules[] = {"constant", "cosine", "linear", "step"};
+    static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
+    const train_settings *s = t->settings;
+    char common[800];
+    (void)snprintf(common, sizeof common,
+                   "--dtype %s\n--learning-rate %.9g\n--batch %llu\n--seed %llu\n--epochs %llu\n"
+                   "--optimizer %s\n--loss %s\n--schedule %s\n--least-rate %.9g\n--warm-up %llu\n"
+                   "--momentum %.9g\n--weight-decay %.9g\n--clip-norm %.9g\n--clip-value %.9g\n"
+                   "--accumulate %llu\n--validation %.9g\n--lora %llu\n--step-epochs %llu\n"
+                   "--step-factor %.9g\n%lld samples",
+                   dtypes[s->dtype], s->rate, (unsigned long long)s->batch,
+                   (unsigned long long)s->seed, (unsigned long long)s->epochs,
+                   optimizers[s->optimizer], losses[s->loss], schedules[s->schedule], s->least,
+                   (unsigned long long)s->warmup, s->momentum, s->decay, s->clip_norm,
+                   s->clip_value, (unsigned long long)s->accumulate, s->held,
+                   (unsigned long long)s->rank, (unsigned long long)s->step_epochs, s->step_factor,
+                   (long long)t->data.sample_count);
+    return cli_train_ranks_meet(&t->ranks, t->device, common);
+}
+
 static bool open_trainer(trainer *t) {
     const train_settings *s = t->settings;
     if (!check_outputs(t)) {
@@ -189,8 +226,8 @@ static bool open_trainer(trainer *t) {
     fill_plan(s, cli_train_data_count(&t->data, false) * (int64_t)s->epochs, &t->plan);
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
     return cli_train_program_train(t->model, &t->plan, &t->program) &&
-           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) &&
-           cli_train_ranks_meet(&t->ranks, t->device) && open_executor(t) && resume(t);
+           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) && meet_ranks(t) &&
+           open_executor(t) && resume(t);
 }
 
 static void close_trainer(trainer *t) {
@@ -272,10 +309,9 @@ static bool validate(trainer *t, measure *out_measure) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     const bool has_hits = t->plan.loss == CLI_CROSS_ENTROPY;
-    const rondo_executor_options options = {
-        .struct_size = sizeof options,
-        .dtype = t->settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-        .thread_count = (uint32_t)t->settings->thread_count};
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .dtype = compute_types[t->settings->dtype],
+                                            .thread_count = (uint32_t)t->settings->thread_count};
     *out_measure = (measure){0};
     bool is_good =
         rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK || fail();
@@ -405,7 +441,6 @@ static int train(trainer *t) {
     const int64_t batches = cli_train_data_count(&t->data, false);
     t->started_at = get_seconds();
     t->started_runs = t->runs;
-    cli_interrupt_watch();
     for (int64_t epoch = t->runs / batches;
          epoch < (int64_t)t->settings->epochs && !cli_train_ranks_stop(&t->ranks); ++epoch) {
         if (!run_epoch(t, epoch, t->runs - epoch * batches)) {
@@ -435,7 +470,9 @@ static int run_train(const cli_command *command, int argc, char **argv) {
                                .held = 0.1,
                                .epochs = 10,
                                .batch = 32,
-                               .accumulate = 1};
+                               .accumulate = 1,
+                               .step_epochs = 1,
+                               .step_factor = 0.1};
     size_t operand_count = 0;
     const cli_parse_result parsed = cli_parse(command, argc, argv, &settings, &operand_count);
     if (parsed != CLI_PARSE_RUN) {
@@ -451,7 +488,12 @@ static int run_train(const cli_command *command, int argc, char **argv) {
     }
     cli_set_level(settings.is_quiet || !cli_train_ranks_is_first(&t.ranks) ? CLI_RESULT
                                                                            : CLI_NORMAL);
-    status = open_trainer(&t) ? train(&t) : CLI_FAILED;
+    cli_interrupt_watch();
+    if (open_trainer(&t)) {
+        status = train(&t);
+    } else {
+        status = cli_interrupt_came() ? CLI_INTERRUPTED : CLI_FAILED;
+    }
     close_trainer(&t);
     return status;
 }
@@ -469,13 +511,17 @@ static const cli_option train_options[] = {
      "array of the target (default: the one that is no input)"},
     {"--result", "NAME", CLI_TEXT, AT(result), NULL,
      "output that is compared with it (default: the first)"},
-    {"--optimizer", NULL, CLI_CHOICE, AT(optimizer), "sgd|momentum|adam|adamw",
+    {"--optimizer", NULL, CLI_CHOICE, AT(optimizer), "sgd|momentum|adam|adamw|adagrad",
      "as PyTorch computes them (default: adam)"},
     {"--learning-rate", "R", CLI_NUMBER, AT(rate), NULL, "of the first step (0.001)"},
     {"--momentum", "M", CLI_NUMBER, AT(momentum), NULL, "with --optimizer momentum (0.9)"},
     {"--weight-decay", "D", CLI_NUMBER, AT(decay), NULL, "of each weight, each step (0)"},
-    {"--schedule", NULL, CLI_CHOICE, AT(schedule), "constant|cosine|linear",
-     "of the learning rate, over all epochs (default: constant)"},
+    {"--schedule", NULL, CLI_CHOICE, AT(schedule), "constant|cosine|linear|step",
+     "of the learning rate, over all epochs (default: constant);\nstep: by --step-factor after "
+     "each "
+     "--step-epochs"},
+    {"--step-epochs", "N", CLI_COUNT, AT(step_epochs), NULL, "with --schedule step (1)"},
+    {"--step-factor", "F", CLI_NUMBER, AT(step_factor), NULL, "with --schedule step (0.1)"},
     {"--least-rate", "SHARE", CLI_NUMBER, AT(least), NULL,
      "where the schedule ends, a share of the learning rate (0)"},
     {"--warm-up", "N", CLI_COUNT, AT(warmup), NULL,
@@ -490,14 +536,17 @@ static const cli_option train_options[] = {
      "runs whose gradients are averaged for a step (1)"},
     {"--validation", "SHARE", CLI_NUMBER, AT(held), NULL,
      "of the samples that is held out, and measured after each\nepoch (0.1)"},
-    {"--dtype", NULL, CLI_CHOICE, AT(dtype), "fp32|fp16",
-     "compute in single (default) or half precision, with a\nscaled loss and weights of f32"},
+    {"--dtype", NULL, CLI_CHOICE, AT(dtype), "fp32|fp16|bf16",
+     "compute in single precision (default), in half precision\nwith a scaled loss, or products in "
+     "bf16; weights are of f32"},
     {"--train", "PATTERN", CLI_LIST, AT(train), NULL,
      "train these parameters alone (* any characters, ? one);\nmay be repeated"},
     {"--lora", "RANK", CLI_COUNT, AT(rank), NULL,
      "train low-rank adapters of matrices (those of --train, or\nall) in their place; what comes "
      "out "
      "has them added"},
+    {"--rows", "PATTERN", CLI_LIST, AT(rows), NULL,
+     "tables whose rows change alone, where they were looked up;\nmay be repeated"},
     {"--recompute", "PATTERN", CLI_LIST, AT(recompute), NULL,
      "ops that run once more on the way back, to save memory;\nmay be repeated"},
     {"--output", "FILE", CLI_TEXT, AT(output), NULL, "the trained model, as ONNX"},

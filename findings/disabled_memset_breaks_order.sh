@@ -1,6 +1,7 @@
 #!/bin/bash
 # A memset node that is switched off keeps no order: what stands behind it does not wait for what
-# stands before it. A kernel node that is switched off does keep it.
+# stands before it, and neither does whoever waits for the stream or the device: the launch counts
+# as done while its first kernel runs. A kernel node that is switched off does keep the order.
 #
 # What is done: a graph of a slow kernel (x = 2x + 1), a memset elsewhere, a kernel (x = 3x), in a
 # row; the memset is switched off by cudaGraphNodeSetEnabled; x = 1; launch.
@@ -26,6 +27,7 @@ cat >"$folder/finding.cu" <<'END'
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 #define MUST(call)                                                                 \
     do {                                                                           \
@@ -90,12 +92,42 @@ static int count_lost(bool is_memset) {
     return lost;
 }
 
+// What is read behind a launch and cudaDeviceSynchronize, and again behind a wait of the host.
+static void read_twice(int *first, int *second) {
+    int *x, value = 1;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t nodes[3];
+    size_t count = 3;
+    MUST(cudaMalloc(&x, 1024));
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    slow<<<1, 1, 0, stream>>>(x);
+    MUST(cudaMemsetAsync(x + 64, 0, 4, stream));
+    triple<<<1, 1, 0, stream>>>(x);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphGetNodes(graph, nodes, &count));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphNodeSetEnabled(exec, nodes[1], 0));
+    MUST(cudaMemcpy(x, &value, 4, cudaMemcpyHostToDevice));
+    MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaDeviceSynchronize());
+    MUST(cudaMemcpy(first, x, 4, cudaMemcpyDeviceToHost));
+    sleep(1);
+    MUST(cudaMemcpy(second, x, 4, cudaMemcpyDeviceToHost));
+}
+
 int main() {
     const int memset_lost = count_lost(true);
     const int kernel_lost = count_lost(false);
     printf("out of order: %d of 10 behind a memset, %d of 10 behind a kernel\n", memset_lost, kernel_lost);
     expect("behind a memset that is off the order is lost", memset_lost > 0);
     expect("behind a kernel that is off the order is kept", kernel_lost == 0);
+    int first = 0, second = 0;
+    read_twice(&first, &second);
+    printf("behind cudaDeviceSynchronize: %d, a second later: %d\n", first, second);
+    expect("nobody waits for the kernel before it", first == 3 && second == 7);
     return differences != 0;
 }
 END

@@ -51,7 +51,7 @@ def make_tag():
 
 
 def build_library():
-    """The folder with librondo.so.0 and librondo_torch.so, stripped."""
+    """The folder with librondo.so.0.1 and librondo_torch.so, stripped."""
     cache = os.path.join(BUILD, "CMakeCache.txt")
     command = ["cmake", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release",
                "-DRONDO_BUILD_TESTS=OFF", "-DRONDO_BUILD_EXAMPLES=OFF", "-DRONDO_INSTALL=OFF",
@@ -67,13 +67,13 @@ def build_library():
     subprocess.run(["cmake", "--build", BUILD, "--target", "rondo_shared", "rondo_torch", "-j", jobs],
                    check=True, stdout=sys.stderr)
     libraries = {}
-    for name in ("librondo.so.0", "librondo_torch.so"):
+    for name in ("librondo.so.0.1", "librondo_torch.so"):
         stripped = os.path.join(BUILD, "stripped-" + name)
         shutil.copyfile(os.path.realpath(os.path.join(BUILD, name)), stripped)
         if shutil.which("strip"):
             subprocess.run(["strip", "--strip-unneeded", stripped], check=True)
         libraries["rondo/" + name] = stripped
-    needed = subprocess.run(["ldd", os.path.join(BUILD, "librondo.so.0")], check=True,
+    needed = subprocess.run(["ldd", os.path.join(BUILD, "librondo.so.0.1")], check=True,
                             capture_output=True, text=True).stdout
     for name, path in re.findall(r"(libre2\S*) => (/\S+)", needed):
         libraries["rondo/" + name] = os.path.realpath(path)

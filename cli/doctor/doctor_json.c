@@ -12,11 +12,15 @@
 
 static const char *const g_harms[] = {[RONDO__DOCTOR_BREAKS] = "breaks",
                                       [RONDO__DOCTOR_FREEZES] = "freezes",
-                                      [RONDO__DOCTOR_COSTS] = "costs"};
+                                      [RONDO__DOCTOR_COSTS] = "costs",
+                                      [RONDO__DOCTOR_NOTES] = "notes"};
 
 static void write_step(const cli_doctor *doctor, cli_json *json) {
     const rondo__doctor_costs *costs = &doctor->costs;
     cli_json_begin(json, "step", '{');
+    if (doctor->steps.name != 0) {
+        cli_json_text(json, "name", rondo__doctor_log_text(doctor->log, doctor->steps.name));
+    }
     cli_json_count(json, "works", doctor->steps.period);
     cli_json_count(json, "launches", costs->launch_count);
     cli_json_count(json, "graph_launches", costs->graph_launch_count);
@@ -35,6 +39,11 @@ static void write_step(const cli_doctor *doctor, cli_json *json) {
         cli_json_number(json, "device_us", costs->device_us);
         cli_json_number(json, "copy_us", costs->copy_us);
         cli_json_number(json, "idle_share", costs->idle_share);
+        if (costs->path.is_known) {
+            cli_json_number(json, "path_us", costs->path.path_us);
+            cli_json_count(json, "path_works", costs->path.work_count);
+            cli_json_count(json, "streams", costs->path.stream_count);
+        }
     }
     cli_json_end(json, '}');
 }
@@ -65,6 +74,9 @@ static void write_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     }
     if (finding->line != 0) {
         cli_json_text(json, "line", rondo__doctor_log_text(doctor->log, finding->line));
+    }
+    if (finding->range != 0) {
+        cli_json_text(json, "range", rondo__doctor_log_text(doctor->log, finding->range));
     }
     if (finding->word >= 0) {
         cli_json_count(json, "word", (uint64_t)finding->word);

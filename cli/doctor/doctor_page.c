@@ -5,7 +5,8 @@
 
 #include "doctor_report.h"
 
-enum { WIDTH = 1000, ROW = 18, WORKS_SHOWN = 4000 };
+enum { WIDTH = 1000, ROW = 18, WORKS_SHOWN = 4000, STREAMS_SHOWN = 8 };
+enum { FINDINGS_ROW, HOST_ROW, DEVICE_ROW };
 
 // Text from outside, between tags or in an attribute.
 static void put_text(FILE *file, const char *text) {
@@ -98,22 +99,74 @@ static const rondo__doctor_step *choose_step(const cli_doctor *doctor) {
 static void draw_host(const cli_doctor *doctor, const rondo__doctor_step *step, const picture *p) {
     for (size_t i = step->first; i < step->last && i < step->first + WORKS_SHOWN; i++) {
         const rondo__doctor_event *event = &doctor->log->events[i];
-        draw(p, 0, event->begin_ns, event->duration_ns,
+        draw(p, HOST_ROW, event->begin_ns, event->duration_ns,
              get_colour(rondo__doctor_call_kind(event->call)), rondo__doctor_call_name(event->call),
              rondo__doctor_log_text(doctor->log, event->name));
     }
 }
 
+// Each finding at the call of this step that it is of.
+static void draw_findings(const cli_doctor *doctor, const rondo__doctor_step *step,
+                          const picture *p) {
+    static const char *const colours[] = {[RONDO__DOCTOR_BREAKS] = "#c2463b",
+                                          [RONDO__DOCTOR_FREEZES] = "#8a4fb5",
+                                          [RONDO__DOCTOR_COSTS] = "#b58a2c",
+                                          [RONDO__DOCTOR_NOTES] = "#999"};
+    size_t works = 0;
+    for (size_t i = step->first; i < step->last; i++) {
+        const rondo__doctor_event *event = &doctor->log->events[i];
+        for (size_t k = 0; k < doctor->findings.count; k++) {
+            const rondo__doctor_finding *finding = &doctor->findings.rows[k];
+            if (finding->call == event->call && finding->works == works) {
+                const size_t harm = (size_t)rondo__doctor_get_rule(finding->rule)->harm;
+                draw(p, FINDINGS_ROW, event->begin_ns, event->duration_ns, colours[harm],
+                     rondo__doctor_rule_id(finding->rule), rondo__doctor_call_name(event->call));
+            }
+        }
+        works += rondo__doctor_is_work(event->call);
+    }
+}
+
+typedef struct stream_rows {
+    uint32_t streams[STREAMS_SHOWN];
+    int count;
+} stream_rows;
+
+// The last row is that of all other streams.
+static int find_row(stream_rows *rows, uint32_t stream) {
+    for (int i = 0; i < rows->count; i++) {
+        if (rows->streams[i] == stream) {
+            return i;
+        }
+    }
+    if (rows->count == STREAMS_SHOWN) {
+        return STREAMS_SHOWN - 1;
+    }
+    rows->streams[rows->count] = stream;
+    return rows->count++;
+}
+
+static int count_streams(const cli_doctor *doctor, const rondo__doctor_step *step) {
+    stream_rows rows = {.count = 0};
+    for (size_t i = 0; i < doctor->log->work_count; i++) {
+        if (is_within(step, &doctor->log->works[i])) {
+            (void)find_row(&rows, doctor->log->works[i].stream);
+        }
+    }
+    return rows.count > 0 ? rows.count : 1;
+}
+
 static void draw_device(const cli_doctor *doctor, const rondo__doctor_step *step,
                         const picture *p) {
+    stream_rows rows = {.count = 0};
     size_t shown = 0;
     for (size_t i = 0; i < doctor->log->work_count && shown < WORKS_SHOWN; i++) {
         const rondo__doctor_work *work = &doctor->log->works[i];
         if (is_within(step, work)) {
             const char *name = rondo__doctor_log_text(doctor->log, work->name);
             const bool is_kernel = name[0] != '[';
-            draw(p, 1, work->begin_ns, work->duration_ns, is_kernel ? "#3b78c2" : "#3f9e68", "",
-                 name);
+            draw(p, DEVICE_ROW + find_row(&rows, work->stream), work->begin_ns, work->duration_ns,
+                 is_kernel ? "#3b78c2" : "#3f9e68", "", name);
             ++shown;
         }
     }
@@ -123,14 +176,17 @@ static void write_timeline(const cli_doctor *doctor, FILE *file) {
     char length[32];
     const rondo__doctor_step *step = choose_step(doctor);
     const double span = step->length_ns > 0 ? (double)step->length_ns : 1.0;
+    const int rows = DEVICE_ROW + count_streams(doctor, step);
     const picture p = {.file = file, .begin_ns = step->begin_ns, .scale = WIDTH / span};
     fprintf(file,
-            "<h2>One step, %s</h2>\n<p>Above the host's calls, below the device%s: launches and "
-            "kernels blue, copies and fills green, waits red, other calls yellow. A name shows "
-            "under the pointer.</p>\n"
-            "<svg viewBox=\"0 0 %d %d\" width=\"100%%\" preserveAspectRatio=\"none\">\n",
+            "<h2>One step, %s</h2>\n<p>Above what was found, then the host's calls, below the "
+            "device's streams%s: launches and kernels blue, copies and fills green, waits red, "
+            "other calls yellow. A name shows under the pointer.</p>\n"
+            "<svg viewBox=\"0 0 %d %d\" width=\"100%%\" height=\"%d\" "
+            "preserveAspectRatio=\"none\">\n",
             cli_doctor_format_us(span * 1e-3, length, sizeof length),
-            step->is_timed ? "" : " (its times are not known)", WIDTH, 2 * ROW);
+            step->is_timed ? "" : " (its times are not known)", WIDTH, rows * ROW, rows * 2 * ROW);
+    draw_findings(doctor, step, &p);
     draw_host(doctor, step, &p);
     draw_device(doctor, step, &p);
     fputs("</svg>\n", file);
@@ -140,13 +196,16 @@ static void write_timeline(const cli_doctor *doctor, FILE *file) {
 
 static void write_numbers(const cli_doctor *doctor, FILE *file) {
     const rondo__doctor_costs *costs = &doctor->costs;
-    char texts[5][32];
+    char texts[6][32];
     fprintf(file, "<p><b>%s.</b> The step takes %s", rondo__doctor_verdict_name(costs->verdict),
             cli_doctor_format_us(costs->step_us, texts[0], sizeof texts[0]));
     if (costs->has_times) {
         fprintf(file,
-                ", the device works %s of it. As one graph a replay would take about %s (%s to %s)",
+                ", the device works %s of it, %s along the critical path. As one graph a replay "
+                "would take about %s (%s to %s)",
                 cli_doctor_format_us(costs->device_us, texts[1], sizeof texts[1]),
+                cli_doctor_format_us(costs->path.is_known ? costs->path.path_us : costs->device_us,
+                                     texts[5], sizeof texts[5]),
                 cli_doctor_format_us(costs->graph_us, texts[2], sizeof texts[2]),
                 cli_doctor_format_us(costs->graph_low_us, texts[3], sizeof texts[3]),
                 cli_doctor_format_us(costs->graph_high_us, texts[4], sizeof texts[4]));
@@ -178,7 +237,7 @@ bool cli_doctor_write_page(void *doctor, FILE *file) {
     fputs(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
         "<title>rondo doctor</title>\n<style>body{font:14px sans-serif;margin:2em;max-width:1200px}"
-        "svg{background:#eee;height:90px}td,th{padding:2px 8px;text-align:left;vertical-align:top;"
+        "svg{background:#eee}td,th{padding:2px 8px;text-align:left;vertical-align:top;"
         "border-top:1px solid #ccc;word-break:break-word}</style></head><body>\n<h1>rondo doctor: ",
         file);
     put_text(file, from->program);

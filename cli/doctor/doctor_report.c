@@ -5,16 +5,24 @@
 #include <string.h>
 
 #include "console.h"
+#include "doctor/analysis/doctor_changes.h"
 
-enum { SHOWN = 6, KEPT_STEPS = 8 };
+enum { SHOWN = 6, KEPT_STEPS = 8, KEPT_WORKS = 1024 };
 
 bool cli_doctor_examine(cli_doctor *doctor) {
-    if (!rondo__doctor_find_steps(doctor->log, &doctor->steps)) {
+    if (!rondo__doctor_find_steps(doctor->log, &doctor->steps) ||
+        !rondo__doctor_predict(&doctor->steps, &doctor->costs)) {
         cli_print_error("out of memory");
         return false;
     }
-    rondo__doctor_predict(&doctor->steps, &doctor->costs);
     rondo__doctor_apply_rules(&doctor->steps, &doctor->findings);
+    for (size_t i = 0; i < doctor->other_count; i++) {
+        rondo__doctor_steps other;
+        if (rondo__doctor_find_steps(doctor->others[i], &other)) {
+            rondo__doctor_compare_ranks(&doctor->steps, &other, &doctor->findings);
+            rondo__doctor_steps_clear(&other);
+        }
+    }
     return true;
 }
 
@@ -76,9 +84,11 @@ static void print_step(const cli_doctor *doctor) {
     size_t copies = 0;
     size_t fills = 0;
     count_kinds(doctor, &copies, &fills);
-    cli_say(CLI_NORMAL, "step     %zu launches, %zu graphs, %zu copies, %zu fills; %s (%s to %s)",
-            costs->launch_count, costs->graph_launch_count, copies, fills, US(costs->step_us),
-            US(costs->step_low_us), US(costs->step_high_us));
+    const char *name = rondo__doctor_log_text(doctor->log, doctor->steps.name);
+    cli_say(CLI_NORMAL,
+            "step     %.80s%s%zu launches, %zu graphs, %zu copies, %zu fills; %s (%s to %s)", name,
+            name[0] != '\0' ? ": " : "", costs->launch_count, costs->graph_launch_count, copies,
+            fills, US(costs->step_us), US(costs->step_low_us), US(costs->step_high_us));
     cli_say(
         CLI_NORMAL,
         "         seen %zu times, %zu of them with as much work; %.1f %% of the work is that of "
@@ -93,6 +103,12 @@ static void print_step(const cli_doctor *doctor) {
     } else {
         cli_say(CLI_NORMAL, "device   its times are not known (%s)",
                 doctor->log->note != NULL ? doctor->log->note : "they were not taken");
+    }
+    if (costs->path.is_known) {
+        cli_say(CLI_NORMAL,
+                "path     %zu of its works follow each other, %s of the device; %zu stream%s",
+                costs->path.work_count, US(costs->path.path_us), costs->path.stream_count,
+                costs->path.stream_count == 1 ? "" : "s");
     }
     if (doctor->cost_us > 0.0 && costs->step_us > 0.0) {
         const rondo__doctor_step *step = &doctor->steps.steps[doctor->steps.reference];
@@ -140,7 +156,8 @@ static void print_verdict(const cli_doctor *doctor) {
 static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding *finding) {
     static const char *const harms[] = {[RONDO__DOCTOR_BREAKS] = "breaks a capture",
                                         [RONDO__DOCTOR_FREEZES] = "stays as it was captured",
-                                        [RONDO__DOCTOR_COSTS] = "costs time"};
+                                        [RONDO__DOCTOR_COSTS] = "costs time",
+                                        [RONDO__DOCTOR_NOTES] = "most likely harmless"};
     const rondo__doctor_rule_row *rule = rondo__doctor_get_rule(finding->rule);
     const char *name = rondo__doctor_log_text(doctor->log, finding->name);
     const char *place = rondo__doctor_log_text(doctor->log, finding->place);
@@ -164,6 +181,10 @@ static void print_finding(const cli_doctor *doctor, const rondo__doctor_finding 
     } else if (place[0] != '\0') {
         cli_say(CLI_NORMAL, "    at %.160s", place);
     }
+    const char *range = rondo__doctor_log_text(doctor->log, finding->range);
+    if (range[0] != '\0') {
+        cli_say(CLI_NORMAL, "    in the range %.80s", range);
+    }
     cli_say(CLI_NORMAL, "    cure: %s", rule->cure);
     if (rule->rondo != NULL) {
         cli_say(CLI_NORMAL, "    Rondo: %s", rule->rondo);
@@ -186,9 +207,13 @@ static void print_findings(const cli_doctor *doctor, bool is_all) {
     if (doctor->steps.period == 0) {
         return;
     }
+    // The harmless ones come last.
+    const bool is_free =
+        findings->count == 0 ||
+        rondo__doctor_get_rule(findings->rows[0].rule)->harm == RONDO__DOCTOR_NOTES;
     cli_say(CLI_NORMAL, "%s",
-            findings->count == 0 ? "Nothing stands in the way of a capture."
-                                 : "What stands in the way, the worst first:");
+            is_free ? "Nothing stands in the way of a capture."
+                    : "What stands in the way, the worst first:");
     for (size_t i = 0; i < findings->count && (is_all || shown < SHOWN); i++) {
         if (is_all || !is_shown_before(doctor, i)) {
             print_finding(doctor, &findings->rows[i]);
@@ -232,21 +257,56 @@ static bool write_work(FILE *file, const rondo__doctor_work *work) {
                                        .duration_ns = work->duration_ns,
                                        .stream = work->stream,
                                        .object = work->is_of_graph ? 1 : 0,
+                                       .source = work->order,
                                        .bytes = work->bytes,
                                        .name = work->name};
     return write_bytes(file, &event, sizeof event);
 }
 
-// The latest steps without device times suffice, and all of the times.
-static size_t find_first_kept(const rondo__doctor_steps *steps) {
-    size_t kept = 0;
-    for (size_t i = steps->count; i > 0; i--) {
-        kept += steps->steps[i - 1].is_typical && !steps->steps[i - 1].is_timed;
-        if (kept == KEPT_STEPS) {
-            return steps->steps[i - 1].first;
-        }
+// What is known beside calls: the device, layouts, memory, ranges.
+static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since_ns) {
+    const rondo__doctor_event device = {
+        .call = RONDO__DOCTOR_DEVICE,
+        .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
+        .bytes = log->multiprocessor_shared_bytes};
+    bool is_done = log->multiprocessors == 0 || write_bytes(file, &device, sizeof device);
+    for (size_t i = 0; is_done && i < log->text_count; i++) {
+        const rondo__doctor_event layout = {
+            .call = RONDO__DOCTOR_LAYOUT, .name = (uint32_t)(i + 1), .object = log->layouts[i]};
+        is_done = layout.object == 0 || write_bytes(file, &layout, sizeof layout);
     }
-    return 0;
+    for (size_t i = 0; is_done && i < log->block_count && i < RONDO__DOCTOR_BLOCKS_MAX; i++) {
+        const rondo__doctor_event block = {.call = RONDO__DOCTOR_BLOCK,
+                                           .object = log->blocks[i].begin,
+                                           .bytes = log->blocks[i].end - log->blocks[i].begin};
+        is_done = write_bytes(file, &block, sizeof block);
+    }
+    for (size_t i = 0; is_done && i < log->range_count; i++) {
+        const rondo__doctor_range *range = &log->ranges[i];
+        const rondo__doctor_event push = {.call = RONDO__DOCTOR_RANGE_PUSH,
+                                          .begin_ns = range->begin_ns,
+                                          .object = i + 1,
+                                          .thread = range->thread,
+                                          .name = range->name};
+        const rondo__doctor_event pop = {
+            .call = RONDO__DOCTOR_RANGE_POP, .begin_ns = range->end_ns, .object = i + 1};
+        is_done = range->end_ns < since_ns ||
+                  (write_bytes(file, &push, sizeof push) && write_bytes(file, &pop, sizeof pop));
+    }
+    return is_done;
+}
+
+// A few steps without device times suffice, and times of as many.
+static void find_kept(const rondo__doctor_steps *steps, size_t *out_first, size_t *out_end) {
+    size_t kept[KEPT_STEPS];
+    const size_t count =
+        steps->period > 0 ? rondo__doctor_choose_steps(steps, false, KEPT_STEPS, kept) : 0;
+    if (count > 0) {
+        *out_first = steps->steps[kept[0]].first;
+        // The next step ends the last one.
+        *out_end = steps->steps[kept[count - 1]].last;
+        *out_end += *out_end < steps->log->event_count ? 1 : 0;
+    }
 }
 
 bool cli_doctor_write_stream(void *doctor, FILE *file) {
@@ -258,13 +318,19 @@ bool cli_doctor_write_stream(void *doctor, FILE *file) {
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         is_done = write_text(file, (uint32_t)(i + 1), log->texts[i]);
     }
-    const size_t first = from->steps.period > 0 ? find_first_kept(&from->steps) : 0;
-    for (size_t i = first; is_done && i < log->event_count; i++) {
+    size_t first = 0;
+    size_t end = log->event_count;
+    find_kept(&from->steps, &first, &end);
+    is_done =
+        is_done && write_facts(file, log, log->event_count > 0 ? log->events[first].begin_ns : 0);
+    for (size_t i = first; is_done && i < end; i++) {
         is_done = write_bytes(file, &log->events[i], sizeof log->events[i]) &&
                   write_bytes(file, rondo__doctor_log_words(log, i),
                               sizeof(uint64_t) * log->events[i].word_count);
     }
-    for (size_t i = 0; is_done && i < log->work_count; i++) {
+    const size_t works = KEPT_WORKS + KEPT_STEPS * from->steps.period;
+    for (size_t i = log->work_count > works ? log->work_count - works : 0;
+         is_done && i < log->work_count; i++) {
         is_done = write_work(file, &log->works[i]);
     }
     return is_done;

@@ -9,13 +9,15 @@
 
 #include "doctor/analysis/doctor_predict.h"
 #include "doctor/analysis/doctor_rules.h"
+#include "doctor_watch.h"
 
 typedef struct cli_doctor {
     const char *program;  // its command line, or the file of the stream
     const rondo__doctor_log *log;
     uint32_t process;    // 0: of a file
     size_t other_count;  // processes that called the driver, too
-    double cost_us;      // what watching a call takes; 0: not known
+    const rondo__doctor_log *others[CLI_WATCH_PROCESSES_MAX];
+    double cost_us;  // what watching a call takes; 0: not known
     uint32_t lost_count;
     int status;  // the program's
     rondo__doctor_steps steps;

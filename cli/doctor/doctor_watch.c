@@ -22,14 +22,14 @@
 #include "doctor/stream/doctor_ring.h"
 
 enum {
-    PROCESSES_MAX = 64,
     NAPS_A_LOOK = 8,  // naps between looks into the folder
+    SAMPLES_MIN = 16,
+    WINDOWS_MAX = 6,
     CANNOT_RUN = 126,
     NOT_FOUND = 127,
 };
 
 static const long NAP_NS = 2000000;
-static const uint64_t LATEST_NS = 4000000000u;  // device times are taken by then, step or not
 static const uint64_t UNTIMED_NS = 300000000u;  // at least so long without them, first
 static const uint64_t TIMED_NS = 500000000u;    // and so long with them, or four steps
 static const uint64_t TIMED_MAX_NS = 8000000000u;
@@ -41,13 +41,17 @@ typedef struct source {
     rondo__doctor_ring *ring;  // NULL: it could not be mapped
     uint64_t times_ns;         // when device times were asked for; 0: not yet
     uint64_t window_ns;        // how long they are taken
+    size_t window_count;       // how often they were asked for
+    size_t period;             // of the step that they are of
     uint64_t looked_ns;        // when steps were last looked for
     size_t looked_count;       // of calls
+    uint64_t start_cost_ns;    // what watching took until the step was known,
+    uint32_t start_samples;    // of so many calls
 } source;
 
 typedef struct watcher {
     cli_watch *watch;
-    source sources[PROCESSES_MAX];
+    source sources[CLI_WATCH_PROCESSES_MAX];
     char folder[PATH_MAX];
     bool with_times;
 } watcher;
@@ -198,7 +202,7 @@ static void look_for_rings(watcher *w, bool is_end) {
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         cli_watch *watch = w->watch;
         if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof w->sources[0].name ||
-            watch->count == PROCESSES_MAX || is_known(w, entry->d_name) ||
+            watch->count == CLI_WATCH_PROCESSES_MAX || is_known(w, entry->d_name) ||
             !(is_end || is_made(w, entry->d_name))) {
             continue;
         }
@@ -245,8 +249,12 @@ static void read_front(const source *from, cli_watched *to) {
     if (ring == NULL) {
         return;
     }
-    const uint32_t samples = atomic_load(&ring->sample_count);
-    to->cost_us = samples > 0 ? (double)atomic_load(&ring->cost_ns) * 1e-3 / samples : 0.0;
+    // Without the first calls, in which symbols are looked up, where enough came later.
+    const bool is_steady = atomic_load(&ring->sample_count) >= from->start_samples + SAMPLES_MIN;
+    const uint32_t samples =
+        atomic_load(&ring->sample_count) - (is_steady ? from->start_samples : 0);
+    const uint64_t cost = atomic_load(&ring->cost_ns) - (is_steady ? from->start_cost_ns : 0);
+    to->cost_us = samples > 0 ? (double)cost * 1e-3 / samples : 0.0;
     to->lost_count = atomic_load(&ring->lost_count);
     memcpy(to->program, ring->program, sizeof to->program);
     to->program[sizeof to->program - 1] = '\0';
@@ -254,8 +262,8 @@ static void read_front(const source *from, cli_watched *to) {
 
 // ---- device times -----------------------------------------------------------------------------
 
-// Whether the step is known and was seen without device times for long enough.
-static bool has_enough(const rondo__doctor_log *log, uint64_t *out_window_ns) {
+// Whether a step is known that has no device times yet, and was seen without them for long enough.
+static bool has_enough(source *from, const rondo__doctor_log *log) {
     rondo__doctor_steps steps;
     if (!rondo__doctor_find_steps(log, &steps)) {
         return false;
@@ -266,34 +274,48 @@ static bool has_enough(const rondo__doctor_log *log, uint64_t *out_window_ns) {
         count += steps.steps[i].is_typical;
         length += steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
     }
-    const bool is_enough = count >= 3 && (length >= UNTIMED_NS || count >= 200);
+    const bool is_enough =
+        count >= 3 && (length >= UNTIMED_NS || count >= 200) && steps.period != from->period;
     const uint64_t four = count > 0 ? 4 * length / count : TIMED_NS;
-    *out_window_ns = four > TIMED_MAX_NS ? TIMED_MAX_NS : four > TIMED_NS ? four : TIMED_NS;
+    if (is_enough) {
+        from->period = steps.period;
+        from->window_ns = four > TIMED_MAX_NS ? TIMED_MAX_NS : four > TIMED_NS ? four : TIMED_NS;
+    }
     rondo__doctor_steps_clear(&steps);
     return is_enough;
 }
 
-static void ask_for_times(source *from, const cli_watched *to) {
+// What repeats while a program starts is no step of it: times that were taken then are forgotten.
+static void open_window(source *from, cli_watched *to, uint64_t now) {
+    rondo__doctor_ring *ring = from->ring;
+    to->log.work_count = 0;
+    from->times_ns = now;
+    from->window_count += 1;
+    from->start_cost_ns = atomic_load(&ring->cost_ns);
+    from->start_samples = atomic_load(&ring->sample_count);
+    atomic_fetch_add(&ring->times, 1);
+}
+
+static void ask_for_times(source *from, cli_watched *to) {
     const uint64_t now = now_ns();
     const uint64_t since = to->log.seen_count > 0 ? now - to->log.first_ns : 0;
-    rondo__doctor_ring *ring = from->ring;
     if (from->times_ns != 0) {
         if (now - from->times_ns > from->window_ns) {
-            atomic_store(&ring->times, RONDO__DOCTOR_TIMES_DONE);
+            atomic_fetch_add(&from->ring->times, 1);
+            from->times_ns = 0;
         }
         return;
     }
     // Looking costs a few milliseconds, so it waits until there is twice as much to look at.
     const bool is_due = to->log.seen_count >= 2 * from->looked_count + 32 ||
                         (now - from->looked_ns > UNTIMED_NS && from->looked_count > 0);
-    if (!is_due || since < UNTIMED_NS / 2) {
+    if (from->window_count == WINDOWS_MAX || !is_due || since < UNTIMED_NS / 2) {
         return;
     }
     from->looked_ns = now;
     from->looked_count = (size_t)to->log.seen_count;
-    if (has_enough(&to->log, &from->window_ns) || since > LATEST_NS) {
-        from->times_ns = now;
-        atomic_store(&ring->times, RONDO__DOCTOR_TIMES_ON);
+    if (has_enough(from, &to->log)) {
+        open_window(from, to, now);
     }
 }
 
@@ -310,20 +332,22 @@ static void read_all(watcher *w) {
 
 static volatile sig_atomic_t g_program;
 
-static void pass_on(int number) {
-    if (g_program > 0) {
+// Ctrl-C of a terminal reaches the program by itself; what another process sends does not.
+static void pass_on(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (g_program > 0 && info->si_code <= 0) {
         (void)kill((pid_t)g_program, number);
     }
 }
 
-// Ctrl-C reaches the program by itself; the doctor stays for its report.
+// The doctor stays for its report.
 static void set_signals(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = SIG_IGN;
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGQUIT, &action, NULL);
-    action.sa_handler = pass_on;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGHUP, &action, NULL);
 }
@@ -342,6 +366,7 @@ static void become(const watcher *w, const char *recorder, char *const *program,
     (void)signal(SIGXFSZ, SIG_DFL);
     (void)signal(SIGBUS, SIG_DFL);
     (void)setenv("RONDO_DOCTOR_FOLDER", w->folder, 1);
+    (void)setenv("NVTX_INJECTION64_PATH", recorder, 0);
     put_in_front(recorder);
     (void)execvp(program[0], program);
     const int problem = errno;
@@ -418,7 +443,7 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
     pid_t child = -1;
     *out_watch = (cli_watch){.status = CANNOT_RUN};
     watcher *w = calloc(1, sizeof *w);
-    out_watch->processes = calloc(PROCESSES_MAX, sizeof *out_watch->processes);
+    out_watch->processes = calloc(CLI_WATCH_PROCESSES_MAX, sizeof *out_watch->processes);
     if (w == NULL || out_watch->processes == NULL) {
         cli_print_error("out of memory");
         free(w);

@@ -9,6 +9,8 @@
 
 #include "doctor/analysis/doctor_log.h"
 
+enum { CLI_WATCH_PROCESSES_MAX = 64 };
+
 // A process of the program that called the driver.
 typedef struct cli_watched {
     rondo__doctor_log log;

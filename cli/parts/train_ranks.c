@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "console.h"
 #include "interrupt.h"
 
 static bool fail(void) {
@@ -33,10 +34,30 @@ bool cli_train_ranks_open_device(const cli_train_ranks *ranks, const char *name,
     return rondo_device_open(own, out_device) == RONDO_STATUS_OK || fail();
 }
 
-bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device) {
-    return !cli_train_ranks_are_many(ranks) ||
-           rondo_communicator_create(device, NULL, &ranks->communicator) == RONDO_STATUS_OK ||
-           fail();
+// After two seconds, and then each ten.
+static bool note_wait(void *user_data, const char *what, double seconds) {
+    cli_train_ranks *ranks = user_data;
+    if (seconds >= (ranks->said_at > 0.0 ? ranks->said_at + 10.0 : 2.0)) {
+        (void)fprintf(stderr, "rondo: %s, for %.0f s\n", what, seconds);
+        ranks->said_at = seconds;
+    }
+    return !cli_interrupt_came();
+}
+
+bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device, const char *common) {
+    const rondo_communicator_options options = {.struct_size = sizeof options,
+                                                .common = common,
+                                                .waiting = note_wait,
+                                                .waiting_data = ranks};
+    if (!cli_train_ranks_are_many(ranks) ||
+        rondo_communicator_create(device, &options, &ranks->communicator) == RONDO_STATUS_OK) {
+        return true;
+    }
+    if (!cli_interrupt_came()) {
+        return fail();
+    }
+    cli_print_error("stopped before all ranks were there");
+    return false;
 }
 
 float cli_train_ranks_take(const cli_train_ranks *ranks, int64_t count, int64_t *out_first,

@@ -12,6 +12,7 @@ typedef struct cli_train_ranks {
     rondo_ranks ranks;
     rondo_communicator *communicator;  // NULL: this process is alone
     bool is_stopped;                   // some rank was interrupted; all know, after the same batch
+    double said_at;                    // seconds of waiting after which it was said last
 } cli_train_ranks;
 
 // Reads which rank this is. On failure prints why.
@@ -28,8 +29,10 @@ static inline bool cli_train_ranks_is_first(const cli_train_ranks *ranks) {
 // ranks of this machine, or the host where there is no GPU. On failure prints why.
 bool cli_train_ranks_open_device(const cli_train_ranks *ranks, const char *name,
                                  rondo_device **out_device);
-// Meets the others, if there are any. On failure prints why.
-bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device);
+// Meets the others, if there are any, and says on stderr that it waits. On failure prints why.
+//
+// common      what all ranks must have alike (rondo_communicator_options).
+bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device, const char *common);
 
 // The part of a batch of `count` samples that this rank takes; of none the first, which counts 0.
 //

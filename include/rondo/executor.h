@@ -27,6 +27,7 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_executor rondo_executor;
 typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
+typedef struct rondo_run_arena rondo_run_arena;        // rondo/executor_stream.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -74,7 +75,8 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
                                // decides, if it is set
-    rondo_dtype dtype;         // F32 (also NONE), or F16 to compute in half precision
+    rondo_dtype dtype;         // F32 (also NONE); F16 to compute in half precision, BF16 to compute
+                               // products (MatMul, Gemm, Conv, ConvTranspose) in bf16
     uint64_t seed;             // for ops that draw random numbers
     bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
@@ -86,7 +88,7 @@ typedef struct rondo_executor_options {
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
     uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
                                   // inside it; 0 means 10 000 000
-    const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
+    const char *const *keep_f32;  // with F16 or BF16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
     size_t use_f16_count;
@@ -111,6 +113,8 @@ typedef struct rondo_executor_options {
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
     rondo_communicator *communicator;  // the ranks that run the program together; of the same
                                        // device, and retained. NULL: none
+    rondo_run_arena *run_arena;        // where values of runs lie; of the same device, and
+                                       // retained. NULL: in memory of its own
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
@@ -289,6 +293,20 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_text_format format, rondo_write_function write, void *user_data);
+
+// Tells type and shape of each output for given inputs, without a run and without compiling a plan.
+//
+// feeds      as for rondo_executor_run, but a tensor without data stands for its shape. Values of
+//            inputs in host memory are looked at where they decide shapes.
+// outputs    in the program's order: names, borrowed from it, and tensors without data. An extent
+//            of -1 is known only to a run, and so is all of it where the rank is -1 (which it is of
+//            sequences and optionals).
+//
+// Errors:    INVALID (as feeds of rondo_executor_run), BAD_DATA (shapes that do not fit the
+//            program: the message names the node), UNSUPPORTED.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_infer_outputs(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count, rondo_binding *outputs,
+    size_t capacity, size_t *out_count);
 
 // Where half precision departs from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share

@@ -1,5 +1,5 @@
 // rondo/executor_stream.h — an executor inside a program's own work: its stream, runs that do not
-// wait, runs recorded into a capture.
+// wait, runs recorded into a capture, and runs whose tensors are bound once.
 //
 //   options.stream = stream;                        // in rondo_executor_options
 //   rondo_executor_create(program, device, &options, &executor);
@@ -99,6 +99,133 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *execut
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_executor_record(rondo_executor *executor, rondo_stream *stream, const rondo_binding *feeds,
                       size_t feed_count, const rondo_binding *fetches, size_t fetch_count);
+
+// ---- memory of runs ---------------------------------------------------------------------------
+
+// Memory for the values between the ops of a run (the arena), which otherwise each executor has for
+// itself. Given by the program, or shared by executors that never run at once: plans of all of them
+// lie in the same bytes.
+//
+//   rondo_run_arena_create(device, &(rondo_run_arena_options){sizeof(rondo_run_arena_options),
+//                                                             NULL, largest_plan}, &arena);
+//   options.run_arena = arena;  // of several executors
+//
+// Executors that share a run arena are used by one thread at a time, as one executor would be; so
+// are their bound runs, and graphs that recorded their runs are destroyed there. Runs that are not
+// waited for come one behind another on the device, also from different streams. Not there:
+// weights, states, pinned memory, values of loops' and branches' bodies that the processor runs,
+// values on another GPU, and those of recorded runs, which have memory of their own. It does not
+// count against memory_limit_bytes.
+typedef struct rondo_run_arena_options {
+    size_t struct_size;  // sizeof(rondo_run_arena_options)
+    void *address;       // of memory of the device, at a multiple of 256, which stays the program's
+                         // and outlives the executors. NULL: taken by the first plan
+    size_t bytes;  // there; without an address: how much is taken. A plan that needs more gets
+                   // a piece of its own, for others of its size to share, since graphs keep
+                   // addresses
+} rondo_run_arena_options;
+
+// options    NULL means the defaults.
+//
+// Errors:    INVALID (an address without bytes; an odd address).
+// Ownership: caller destroys it.
+RONDO_API RONDO_MUST_USE rondo_status rondo_run_arena_create(rondo_device *device,
+                                                             const rondo_run_arena_options *options,
+                                                             rondo_run_arena **out_arena);
+// The executors that share it keep it. NULL is fine.
+RONDO_API void rondo_run_arena_destroy(rondo_run_arena *arena);
+
+// The bytes that it has now. What a plan needs of them is arena_bytes of the statistics, also after
+// rondo_executor_describe_feeds; where the program has given less, the call that compiles the plan
+// fails with NO_MEMORY and says how much it is.
+RONDO_API uint64_t rondo_run_arena_get_bytes(const rondo_run_arena *arena);
+
+// ---- bound runs -------------------------------------------------------------------------------
+
+// Feeds and fetches that are named and checked once, and run often:
+//
+//   rondo_bound_run_create(executor, &run);
+//   rondo_bound_run_set_feed(run, "x", &x);
+//   rondo_bound_run_set_fetch(run, "y", &y);
+//   for (;;) { ... write to x.data ...  rondo_bound_run_run(run);  ... read y.data ... }
+//
+// A run reads what lies at the addresses then. Tensors may lie in host memory, pinned or not, on
+// the executor's device, and in another library's memory (rondo/dlpack.h); the bound run shares
+// them, as rondo_tensor_share does. Setting one entry checks that one; a run looks for another plan
+// only when a shape has changed. Several bound runs of an executor, and its other calls, may be
+// used in turn.
+typedef struct rondo_bound_run rondo_bound_run;
+
+// Makes a bound run without feeds and fetches.
+//
+// Ownership: caller destroys it; the executor is kept until then, also when it is destroyed before.
+// Threads:   that of the executor.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_create(rondo_executor *executor,
+                                                             rondo_bound_run **out_run);
+
+// Waits for the executor's work, and frees the bound run and what it allocated. NULL is fine.
+RONDO_API void rondo_bound_run_destroy(rondo_bound_run *run);
+
+// Binds an input, in the place of what was bound before.
+//
+// tensor     as a feed of rondo_executor_run; NULL: no longer fed, which optional inputs and states
+//            allow.
+//
+// Errors:    INVALID (as feeds of rondo_executor_run). Then the input is bound as before.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_feed(rondo_bound_run *run,
+                                                               const char *name,
+                                                               const rondo_tensor *tensor);
+
+// Binds an output, in the place of what was bound before. What an earlier run allocated is freed.
+//
+// tensor     with data: runs write there; type and shape are checked by the next run. With data =
+//            NULL: allocated on its `device`, or in host memory, and kept for runs whose output has
+//            the same type and shape. NULL: no longer fetched.
+//
+// Errors:    INVALID (as fetches of rondo_executor_run). Then the output is bound as before.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run,
+                                                                const char *name,
+                                                                const rondo_tensor *tensor);
+
+// Gives memory for a fetch that was bound without data: `bytes` for a tensor of the dtype and shape
+// of `wanted`, on its device (NULL: in host memory). NULL makes the run fail. It must not use the
+// executor. The memory stays the program's; it is written until the fetch is bound anew, or the
+// function called for it again.
+typedef void *(*rondo_fetch_allocator)(void *user_data, const char *name,
+                                       const rondo_tensor *wanted, size_t bytes);
+
+// Lets a function of the program give the memory of fetches without data. It is called where their
+// type or shape is not that of the run before, and in every run that finds a shape as it goes. Not
+// for strings, sequences, optionals and what is empty. What earlier runs allocated is given up.
+//
+// allocate   NULL: the library allocates.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_allocator(rondo_bound_run *run,
+                                                                    rondo_fetch_allocator allocate,
+                                                                    void *user_data);
+
+// Runs as rondo_executor_run does.
+//
+// Errors:    as rondo_executor_run.
+// Capture:   legal, but not recorded; STATE while the executor's stream records.
+// Cost:      without names, checks and look-ups where nothing was set since the last run, no state
+//            is there and no input's value decides shapes.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_run(rondo_bound_run *run);
+
+// Puts the run on the executor's stream as rondo_executor_run_async does.
+//
+// Errors:    as rondo_executor_run_async.
+// Capture:   as rondo_executor_run_async.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_run_async(rondo_bound_run *run,
+                                                                rondo_event *done);
+
+// The output as the last run left it, or will have left it when it is done.
+//
+// Errors:    INVALID (not bound), STATE (no run has succeeded since it was bound).
+// Ownership: *out_tensor shares the bytes, which the next run may overwrite or give up: free it
+//            with rondo_tensor_deinit.
+RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_get_fetch(rondo_bound_run *run,
+                                                                const char *name,
+                                                                rondo_tensor *out_tensor);
 
 RONDO_EXTERN_C_END
 

@@ -95,6 +95,7 @@ enum {
     RONDO_OPTIMIZER_SGD = 0,  // with momentum, dampening, nesterov
     RONDO_OPTIMIZER_ADAM = 1,
     RONDO_OPTIMIZER_ADAMW = 2,  // the decay is taken off the weight, not added to the gradient
+    RONDO_OPTIMIZER_ADAGRAD = 3,
 };
 
 // The factor of the learning rate, as a function of the number of steps s that were taken.
@@ -116,7 +117,7 @@ typedef struct rondo_minimize_options {
     double dampening;
     bool nesterov;
     double beta1, beta2;  // Adam; 0: 0.9 and 0.999
-    double epsilon;       // Adam; 0: 1e-8
+    double epsilon;       // 0: 1e-8 of Adam, 1e-10 of Adagrad
     double weight_decay;
     rondo_schedule schedule;
     int64_t schedule_steps;
@@ -138,8 +139,11 @@ typedef struct rondo_minimize_options {
     size_t train_count;
     const char *const *recompute;  // as in rondo_gradient_options
     size_t recompute_count;
-    bool average_ranks;   // gradients are averaged over all ranks; see "several ranks" below
-    size_t bucket_bytes;  // that are averaged at once, of gradients; 0: 25 MiB
+    bool average_ranks;       // gradients are averaged over all ranks; see "several ranks" below
+    size_t bucket_bytes;      // that are averaged at once, of gradients; 0: 25 MiB
+    const char *const *rows;  // patterns of tables whose rows change alone, with their states; see
+                              // below
+    size_t rows_count;
 } rondo_minimize_options;
 
 // Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
@@ -162,12 +166,18 @@ typedef struct rondo_minimize_options {
 // else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row
 // that was looked up twice gets both parts, one after the other.
 //
+// Tables that options.rows name do so with all optimisers, and so do their states: the parts of a
+// row are added up first. Adam is then PyTorch's SparseAdam, Adagrad what PyTorch's is for sparse
+// gradients. With momentum rows that are not looked up rest (in PyTorch they go on moving). Beside
+// "NAME.mean" and the like there is "NAME.slot", of I64, a word for each row.
+//
 // Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
 // multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
 // sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.
 //
 // Errors:    INVALID (a number of the options: the message names it; names; nothing to train),
-//            UNSUPPORTED (as rondo_builder_add_gradients; a parameter that a body uses).
+//            UNSUPPORTED (as rondo_builder_add_gradients; a parameter that a body uses; a table of
+//            options.rows that is read otherwise, or with decay, clipping, accumulation or ranks).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *builder,
                                                              const char *loss,
                                                              const rondo_minimize_options *options);
@@ -221,6 +231,12 @@ enum {
     RONDO_TRANSPORT_SOCKETS = 3,  // the connections with rank 0
 };
 
+// Called about five times a second while ranks wait for others, by the thread that waits.
+//
+// what       in a few words, as "rank 0 of 2 waits for rank 1".
+// Returns:   whether to go on; false ends the call with CANCELLED.
+typedef bool (*rondo_waiting_function)(void *user_data, const char *what, double seconds);
+
 typedef struct rondo_communicator_options {
     size_t struct_size;   // sizeof(rondo_communicator_options)
     int32_t rank, size;   // size 0: as rondo_find_ranks says
@@ -229,7 +245,11 @@ typedef struct rondo_communicator_options {
                           // MASTER_PORT, or, on one machine, a file that the launcher's name of
                           // the job decides
     rondo_transport transport;
-    uint64_t wait_ms;  // for all ranks to come; 0: two minutes
+    uint64_t wait_ms;    // for all ranks to come; 0: two minutes
+    const char *common;  // what all ranks must have alike, as "name value" a line, up to 960 bytes:
+                         // a difference is an error at all of them, which names it. NULL: nothing
+    rondo_waiting_function waiting;  // NULL: none
+    void *waiting_data;
 } rondo_communicator_options;
 
 // Joins the other ranks, and waits until all are there.
@@ -242,7 +262,7 @@ typedef struct rondo_communicator_options {
 //
 // Errors:    UNAVAILABLE (a rank did not come, or ended; no NCCL, or no module for MPI), INVALID
 //            (ranks that do not fit together: the message has both), UNSUPPORTED (transport), STATE
-//            (this thread has a communicator already), DRIVER.
+//            (this thread has a communicator already), CANCELLED (options.waiting), DRIVER.
 // Ownership: caller destroys it; executors retain it.
 // Threads:   one thread a communicator makes it and runs its executors.
 // Capture:   not legal while a stream of the device records.

@@ -21,10 +21,10 @@ def _candidates() -> list[str]:
     if named:
         return [named]
     folder = os.path.dirname(os.path.abspath(__file__))
-    for path in ("librondo.so.0", "../../build/librondo.so.0"):  # the wheel's, a clone's
+    for path in ("librondo.so.0.1", "../../build/librondo.so.0.1"):  # the wheel's, a clone's
         if os.path.exists(os.path.join(folder, path)):
             return [os.path.join(folder, path)]
-    return ["librondo.so.0", "librondo.so"]
+    return ["librondo.so.0.1", "librondo.so"]
 
 
 class _Library:
@@ -47,7 +47,7 @@ class _Library:
                         problems.append(str(error))
                 if self._dll is None:
                     raise ImportError(
-                        "librondo.so.0 cannot be loaded (set RONDO_LIBRARY to its path, or install "
+                        "librondo.so.0.1 cannot be loaded (set RONDO_LIBRARY to its path, or install "
                         "the package with it): " + "; ".join(problems))
                 self._check_version(self._dll)
             return self._dll
@@ -290,7 +290,8 @@ def get_list(function: Callable[..., int], kind: Any, *arguments: Any) -> Sequen
             entry.struct_size = ctypes.sizeof(kind)
     if count.value:
         check(function(*arguments, entries, count.value, ctypes.byref(count)))
-    return entries[:count.value]
+    listed: Sequence[Any] = entries[:count.value]
+    return listed
 
 
 def get_text(call: Callable[[Any], int]) -> str:

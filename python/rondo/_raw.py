@@ -250,6 +250,7 @@ RONDO_PLACEMENT_TENSOR = 2
 RONDO_OPTIMIZER_SGD = 0
 RONDO_OPTIMIZER_ADAM = 1
 RONDO_OPTIMIZER_ADAMW = 2
+RONDO_OPTIMIZER_ADAGRAD = 3
 RONDO_SCHEDULE_CONSTANT = 0
 RONDO_SCHEDULE_STEP = 1
 RONDO_SCHEDULE_COSINE = 2
@@ -1330,6 +1331,7 @@ rondo_executor_options._fields_ = [
     ("weight_limit_bytes", c_uint64),
     ("workers", c_void_p),
     ("communicator", c_void_p),
+    ("run_arena", c_void_p),
 ]
 
 
@@ -1474,6 +1476,19 @@ rondo_self_check_report._fields_ = [
 ]
 
 
+class rondo_run_arena_options(Structure):
+    pass
+
+
+rondo_run_arena_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("address", c_void_p),
+    ("bytes", c_size_t),
+]
+
+rondo_fetch_allocator = CFUNCTYPE(c_void_p, c_void_p, c_char_p, POINTER(rondo_tensor), c_size_t)
+
+
 class rondo_op_options(Structure):
     pass
 
@@ -1540,6 +1555,8 @@ rondo_minimize_options._fields_ = [
     ("recompute_count", c_size_t),
     ("average_ranks", c_bool),
     ("bucket_bytes", c_size_t),
+    ("rows", POINTER(c_char_p)),
+    ("rows_count", c_size_t),
 ]
 
 
@@ -1556,6 +1573,8 @@ rondo_ranks._fields_ = [
     ("launcher", c_char_p),
 ]
 
+rondo_waiting_function = CFUNCTYPE(c_bool, c_void_p, c_char_p, c_double)
+
 
 class rondo_communicator_options(Structure):
     pass
@@ -1568,6 +1587,9 @@ rondo_communicator_options._fields_ = [
     ("meeting", c_char_p),
     ("transport", c_int32),
     ("wait_ms", c_uint64),
+    ("common", c_char_p),
+    ("waiting", rondo_waiting_function),
+    ("waiting_data", c_void_p),
 ]
 
 # What a function gives (None: nothing), and what it takes.
@@ -1807,6 +1829,7 @@ FUNCTIONS = {
     "rondo_executor_get_stats": (c_int32, (c_void_p, POINTER(rondo_executor_stats),)),
     "rondo_executor_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_describe_feeds": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_int32, c_void_p, c_void_p,)),
+    "rondo_executor_infer_outputs": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(c_size_t),)),
     "rondo_executor_find_loss": (c_int32, (c_void_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_binding), c_size_t, c_double, POINTER(rondo_precision_loss),)),
     "rondo_executor_write_tuning": (c_int32, (c_void_p, c_void_p, c_void_p,)),
     "rondo_executor_list_placements": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_size_t, POINTER(rondo_placement), POINTER(c_size_t),)),
@@ -1817,6 +1840,17 @@ FUNCTIONS = {
     "rondo_executor_run_async": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, c_void_p,)),
     "rondo_executor_wait": (c_int32, (c_void_p,)),
     "rondo_executor_record": (c_int32, (c_void_p, c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t,)),
+    "rondo_run_arena_create": (c_int32, (c_void_p, POINTER(rondo_run_arena_options), POINTER(c_void_p),)),
+    "rondo_run_arena_destroy": (None, (c_void_p,)),
+    "rondo_run_arena_get_bytes": (c_uint64, (c_void_p,)),
+    "rondo_bound_run_create": (c_int32, (c_void_p, POINTER(c_void_p),)),
+    "rondo_bound_run_destroy": (None, (c_void_p,)),
+    "rondo_bound_run_set_feed": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
+    "rondo_bound_run_set_fetch": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
+    "rondo_bound_run_set_allocator": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_bound_run_run": (c_int32, (c_void_p,)),
+    "rondo_bound_run_run_async": (c_int32, (c_void_p, c_void_p,)),
+    "rondo_bound_run_get_fetch": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),
     "rondo_executor_bind": (c_int32, (c_void_p, c_char_p, c_char_p,)),
     "rondo_executor_reserve_variable": (c_int32, (c_void_p, c_char_p, c_size_t,)),
     "rondo_executor_get_variable": (c_int32, (c_void_p, c_char_p, POINTER(rondo_tensor),)),

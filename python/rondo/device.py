@@ -62,7 +62,7 @@ class Device(Owned):
         number = getattr(_raw, "RONDO_FEATURE_" + feature.upper(), None)
         if number is None:
             raise InvalidError(f"no such feature: {feature!r}")
-        return lib.rondo_device_supports(self._h, number) == _raw.RONDO_STATUS_OK
+        return bool(lib.rondo_device_supports(self._h, number) == _raw.RONDO_STATUS_OK)
 
     def copies_directly_from(self, other: "Device") -> bool:
         """Whether Stream.copy_between from the other device needs no host memory between."""
@@ -409,7 +409,8 @@ def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optiona
     if what is None or isinstance(what, int):
         return what, None, False
     if hasattr(what, "__rondo_memory__"):
-        return what.__rondo_memory__()
+        memory: tuple[Optional[int], Optional[int], bool] = what.__rondo_memory__()
+        return memory
     if hasattr(what, "data_ptr") and hasattr(what, "is_contiguous"):  # torch
         if not what.is_contiguous():
             raise InvalidError("strided memory: make it contiguous first")

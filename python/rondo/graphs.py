@@ -21,7 +21,7 @@ def _value(prefix: str, name: str) -> int:
         start = f"RONDO_{prefix}_"
         names = [n[len(start):].lower() for n in dir(_raw) if n.startswith(start)]
         raise InvalidError(f"{name!r} is not among: {', '.join(sorted(names))}")
-    return number
+    return int(number)
 
 
 # ---- what a node does ---------------------------------------------------------------------------

@@ -375,26 +375,29 @@ class Builder(Owned):
     def minimize(self, loss: str, optimizer: str = "sgd", learning_rate: float = 0.01, *,
                  rate: Optional[str] = None, betas: tuple[float, float] = (0.9, 0.999),
                  schedule: str = "constant", train: Optional[Sequence[str]] = None,
-                 recompute: Sequence[str] = (), **options: Any) -> None:
+                 recompute: Sequence[str] = (), rows: Sequence[str] = (), **options: Any) -> None:
         """Adds a whole training step: a run computes the loss and changes the parameters, which are
         variables then.
 
-        optimizer      "sgd" (with momentum, dampening, nesterov), "adam", "adamw"
+        optimizer      "sgd" (with momentum, dampening, nesterov), "adam", "adamw", "adagrad"
         learning_rate  above 0; or `rate`, a scalar of the builder that is fed with each run
         schedule       "constant", "step", "cosine", "linear", with schedule_steps, schedule_factor,
                        schedule_least, warmup_steps
         train          patterns of names of parameters; None: all that look trained
+        rows           patterns of tables whose rows change alone, as with PyTorch's SparseAdam
         options        others of rondo_minimize_options: weight_decay, clip_norm, clip_value,
                        epsilon, scale_loss, accumulate, ...
         """
         raw = new(_raw.rondo_minimize_options, optimizer=_value("OPTIMIZER", optimizer),
                   learning_rate=learning_rate, rate=rate.encode() if rate is not None else None,
                   beta1=betas[0], beta2=betas[1], schedule=_value("SCHEDULE", schedule),
-                  recompute=make_texts(recompute), recompute_count=len(recompute))
+                  recompute=make_texts(recompute), recompute_count=len(recompute),
+                  rows=make_texts(rows), rows_count=len(rows))
         if train is not None:
             raw.train, raw.train_count = make_texts(train), len(train)
         known = {field[0] for field in raw._fields_} - {"struct_size", "train_count",
-                                                         "recompute_count", "beta1", "beta2"}
+                                                         "recompute_count", "rows_count", "beta1",
+                                                         "beta2"}
         for name, value in options.items():
             if name not in known:
                 raise TypeError(f"minimize: there is no option {name!r}")

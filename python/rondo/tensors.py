@@ -63,7 +63,7 @@ def find_dtype(dtype: Any) -> int:
 
 
 def get_itemsize(number: int) -> int:
-    return lib.rondo_dtype_get_bytes(number)
+    return int(lib.rondo_dtype_get_bytes(number))
 
 
 def get_numpy_dtype(number: int) -> Any:
@@ -296,7 +296,7 @@ class Tensor(Owned):
 
     @property
     def ndim(self) -> int:
-        return self._struct().shape.rank
+        return int(self._struct().shape.rank)
 
     @property
     def dtype(self) -> Any:
@@ -305,7 +305,7 @@ class Tensor(Owned):
 
     @property
     def nbytes(self) -> int:
-        return lib.rondo_tensor_get_bytes(ctypes.byref(self._struct()))
+        return int(lib.rondo_tensor_get_bytes(ctypes.byref(self._struct())))
 
     @property
     def address(self) -> int:
@@ -313,7 +313,7 @@ class Tensor(Owned):
 
     @property
     def is_on_host(self) -> bool:
-        return lib.rondo_tensor_is_on_host(ctypes.byref(self._struct()))
+        return bool(lib.rondo_tensor_is_on_host(ctypes.byref(self._struct())))
 
     @property
     def device(self) -> str:

@@ -379,6 +379,10 @@ def main():
             print(f"  FAILED: {error!r}")
             failed += 1
         gc.collect()
+        left = helper._load().rondo_torch_get_segment_count()
+        if left != 0 and check is not measure:  # whose graphs live on
+            print(f"  FAILED: {left} segments of torch's are left")
+            failed += 1
     print(f"{len(checks) - failed} passed, {failed} failed")
     sys.exit(bool(failed))
 

@@ -6,7 +6,7 @@ shift
 cd "$(dirname "$0")" || exit 1
 for python in ${RONDO_PYTHON:-} python3 /usr/bin/python3; do
     if "$python" -c 'import sys, numpy; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        RONDO_LIBRARY=$build/librondo.so.0
+        RONDO_LIBRARY=$build/librondo.so.0.1
         RONDO_LOG=${RONDO_LOG:-error}
         PYTHONPATH=$(cd .. && pwd)
         PYTHONDONTWRITEBYTECODE=1

@@ -9,6 +9,7 @@ import struct
 import sys
 import types
 import unittest
+import weakref
 
 import numpy
 
@@ -196,7 +197,8 @@ class FakeTorch(types.ModuleType):
     def __init__(self):
         super().__init__("torch")
         fake = self
-        self.pools, self.streams = [], []
+        self.pools, self.streams, self.early_deaths = [], [], []
+        living = weakref.WeakValueDictionary()
 
         class Pluggable:
             def __init__(self, path, allocate, free):
@@ -211,9 +213,12 @@ class FakeTorch(types.ModuleType):
 
         class MemPool:
             def __init__(self, allocator):
-                self.allocator, self.segments = allocator, []
+                self.allocator, self.segments, self.id = allocator, [], (0, id(self))
+                living[self.id] = self
 
             def __del__(self):
+                if fake.pools:  # torch ends the process here
+                    fake.early_deaths.append(self.id)
                 for address, nbytes, native in self.segments:
                     self.allocator.free(address, nbytes, 0, native)
 
@@ -230,7 +235,8 @@ class FakeTorch(types.ModuleType):
 
         self.cuda = types.SimpleNamespace(
             memory=types.SimpleNamespace(CUDAPluggableAllocator=Pluggable), MemPool=MemPool,
-            use_mem_pool=lambda pool, device: use(fake.pools, pool), Stream=Stream,
+            use_mem_pool=lambda pool, device: use(fake.pools, living[pool.id]), Stream=Stream,
+            is_current_stream_capturing=lambda: False,
             stream=lambda stream: use(fake.streams, stream),
             ExternalStream=lambda native, device: types.SimpleNamespace(native=native, device=device))
         self.device = lambda kind, index: f"{kind}:{index}"
@@ -302,6 +308,27 @@ class Torch(Case):
         with self.assertRaisesRegex(rondo.InvalidError, "no memory of torch's to lend"):
             with rondo.capture(stream, pool=second):
                 pass
+
+    def test_pools_outlast_open_blocks(self):
+        """torch ends the process where a pool dies while another one is in use."""
+        from rondo.interop import torch as helper
+        torch = self.torch
+        stream = torch.cuda.Stream()
+        for _ in range(3):
+            with rondo.capture(stream) as graph:  # from the second on another graph dies in here
+                gc.collect()
+                graph.stream.fill(torch.empty(4096), 6, 4, 1024)
+        try:
+            with rondo.capture(stream):
+                raise ValueError("a refused step")
+        except ValueError as error:
+            kept = error
+        with rondo.capture(torch.cuda.Stream()):
+            kept.__traceback__ = None
+            graph = None
+            gc.collect()
+        self.assertEqual(torch.early_deaths, [])
+        self.assertEqual(helper._load().rondo_torch_get_segment_count(), 0)
 
     def test_exception_leaves_nothing(self):
         from rondo.interop import torch as helper

@@ -100,6 +100,35 @@ for r in 0 1; do
         fail "rank $r: $(cat "$work/stderr.$r")"
 done
 
+# Options that differ are named before the first step, by both.
+start_rank 0 $options
+zero=$!
+start_rank 1 $options --batch 28
+one=$!
+check_count=$((check_count + 1))
+wait $zero && fail "rank 0 went on with another batch"
+wait $one && fail "rank 1 went on with another batch"
+for r in 0 1; do
+    grep -q 'rank 1 has --batch 28, rank 0 has --batch 27' "$work/stderr.$r" ||
+        fail "rank $r: $(cat "$work/stderr.$r")"
+done
+
+# One that waits says so; an end of it (Ctrl-C, or SIGTERM) leaves no file.
+start_rank 0 $options
+zero=$!
+tries=0
+while ! grep -q '^rondo: rank 0 of 2 waits for rank 1, for [0-9]* s$' "$work/stderr.0" && [ $tries -lt 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+check_count=$((check_count + 1))
+[ -e "$work/meeting" ] || fail "no file to meet at"
+kill -TERM $zero
+wait $zero
+[ $? = 130 ] || fail "waiting did not stop"
+grep -q 'stopped before all ranks were there' "$work/stderr.0" || fail "rank 0: $(cat "$work/stderr.0")"
+[ ! -e "$work/meeting" ] || fail "the file to meet at is left"
+
 # One that is killed ends the other, with a word, and the last good state stays.
 start_rank 0 --epochs 1000000 --checkpoint "$work/killed"
 zero=$!

@@ -10,8 +10,10 @@ train() {
 }
 
 # It learns, by every optimiser; the validation says how well.
-for optimizer in momentum adam adamw; do
-    train 0 --optimizer $optimizer --epochs 60 --batch 27 --validation 0.2 --output "$work/$optimizer.onnx"
+for optimizer in momentum adam adamw adagrad; do
+    rate=0.02
+    [ $optimizer != adagrad ] || rate=0.2
+    train 0 --optimizer $optimizer --learning-rate $rate --epochs 60 --batch 27 --validation 0.2 --output "$work/$optimizer.onnx"
     expect_text 'epoch 60 of 60: loss 0\.[0-9]+, validation 0\.[0-9]+ \((8[5-9]|9[0-9]|100)\.[0-9]+ % right\); .* s left'
 done
 
@@ -63,6 +65,8 @@ grep -q '<polyline' "$work/report.html" || fail "the report has no picture"
 # In half precision with a scaled loss; adapters; some parameters alone; micro-batches; a schedule.
 train 0 --epochs 40 --dtype fp16 --output "$work/half.onnx"
 expect_text 'epoch 40 of 40: loss 0\.'
+train 0 --epochs 40 --dtype bf16 --schedule step --step-epochs 10 --step-factor 0.5 --output "$work/bf16.onnx"
+expect_text 'epoch 40 of 40: loss 0\.'
 train 0 --epochs 2 --lora 1 --output "$work/adapted.onnx"
 train 0 --epochs 2 --train 'w*' --accumulate 2 --schedule cosine --warm-up 3 --clip-norm 1 --weight-decay 0.01 --output "$work/x.onnx"
 
@@ -82,6 +86,8 @@ expect_error 1 'no such|cannot|No such' train "$model" --device host --data "$da
 expect_error 1 'variables|no variable' train "$model" --device host --data "$data" --optimizer sgd --checkpoint "$work/state" --resume
 expect_error 2 'learning-rate' train "$model" --data "$data" --output x --learning-rate 0
 expect_error 2 'learning-rate' train "$model" --data "$data" --output x --learning-rate nan
+expect_error 2 'step-factor' train "$model" --data "$data" --output x --schedule step --step-factor 0
+expect_error 1 'one Gather' train "$model" --device host --data "$data" --rows 'w*' --output "$work/x.onnx"
 expect_error 2 '--data' train "$model" --output x
 expect_error 2 '--output' train "$model" --data "$data"
 expect_error 1 'no array' train "$model" --device host --data "$data" --target z --output "$work/x.onnx"

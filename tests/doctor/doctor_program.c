@@ -2,6 +2,8 @@
 //
 //   doctor_program FAULT [STEPS]
 //
+// With DOCTOR_PROGRAM_UNTIL it makes so many steps again and again, until there is a file of that
+// name.
 // DOCTOR_PROGRAM_IMAGE names a file that keeps its device code, so that it is compiled once.
 // It knows nothing of Rondo, and finds the driver and NVRTC like any program: by dlopen.
 // SPDX-License-Identifier: Apache-2.0
@@ -68,6 +70,8 @@ typedef struct world {
     handle module;
     handle add;
     handle scale;
+    handle collectives[2];
+    int rank;
     handle streams[2];
     handle events[2];
     address memory[3];
@@ -94,7 +98,9 @@ static void load_driver(void) {
 static char *compile(size_t *out_bytes) {
     static const char text[] =
         "extern \"C\" __global__ void add(float *x, int value) { x[threadIdx.x] += value; }\n"
-        "extern \"C\" __global__ void scale(float *x, int value) { x[threadIdx.x] *= value; }\n";
+        "extern \"C\" __global__ void scale(float *x, int value) { x[threadIdx.x] *= value; }\n"
+        "extern \"C\" __global__ void ncclSum(float *x, int value) { x[threadIdx.x] += value; }\n"
+        "extern \"C\" __global__ void ncclMax(float *x, int value) { x[threadIdx.x] -= value; }\n";
     static const char *const names[] = {"nvrtcCreateProgram", "nvrtcCompileProgram",
                                         "nvrtcGetCUBINSize", "nvrtcGetCUBIN"};
     const char *options[] = {getenv("DOCTOR_PROGRAM_ARCH") != NULL ? getenv("DOCTOR_PROGRAM_ARCH")
@@ -159,6 +165,8 @@ static void start(world *w) {
     CHECK(cu.load(&w->module, w->image));
     CHECK(cu.find(&w->add, w->module, "add"));
     CHECK(cu.find(&w->scale, w->module, "scale"));
+    CHECK(cu.find(&w->collectives[0], w->module, "ncclSum"));
+    CHECK(cu.find(&w->collectives[1], w->module, "ncclMax"));
     for (int i = 0; i < 2; i++) {
         CHECK(cu.make_stream(&w->streams[i], 1));
         CHECK(cu.make_event(&w->events[i], 2));
@@ -292,6 +300,12 @@ static void change_grid(world *w, int step) {
     launch(w->add, w->memory[1], 1, step % 5 == 4 ? 2 : 1, w->streams[0]);
 }
 
+static void run_collectives(world *w, int step) {
+    (void)step;
+    launch(w->collectives[w->rank], w->memory[1], 1, 1, w->streams[0]);
+    launch(w->collectives[1 - w->rank], w->memory[1], 1, 1, w->streams[0]);
+}
+
 static void none(world *w, int step) {
     (void)w, (void)step;
 }
@@ -318,7 +332,53 @@ static const struct {
     {"counter", count_steps},
     {"moving-address", move_memory},
     {"changing-shape", change_grid},
+    {"ranks", run_collectives},
+    {"equal-ranks", run_collectives},
 };
+
+// ---- ranges -----------------------------------------------------------------------------------
+
+// As the header-only NVTX does it: the library of the environment fills the functions in.
+typedef void (*any_function)(void);
+static any_function g_range_functions[16];
+static any_function *g_range_table[16];
+
+static int get_range_functions(int module, any_function ***out_table, unsigned *out_count) {
+    for (int i = 0; i < 16; i++) {
+        g_range_table[i] = &g_range_functions[i];
+    }
+    *out_table = g_range_table;
+    *out_count = module == 1 ? 16 : 0;
+    return 1;
+}
+
+static const void *get_range_table(uint32_t number) {
+    static const struct {
+        size_t bytes;
+        int (*get)(int, any_function ***, unsigned *);
+    } table = {sizeof(table), get_range_functions};
+    return number == 1 ? &table : NULL;
+}
+
+enum { RANGE_PUSH = 9, RANGE_POP = 11 };
+
+static void start_ranges(void) {
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+    void *library = path != NULL ? dlopen(path, RTLD_NOW) : NULL;
+    void *found = library != NULL ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    int (*start)(const void *(*)(uint32_t)) = NULL;
+    memcpy(&start, &found, sizeof(start));
+    CHECK(found == NULL || start(get_range_table) != 1);
+    CHECK(g_range_functions[RANGE_PUSH] == NULL || g_range_functions[RANGE_POP] == NULL);
+}
+
+static void push_range(const char *name) {
+    (void)((int (*)(const char *))g_range_functions[RANGE_PUSH])(name);
+}
+
+static void pop_range(void) {
+    (void)((int (*)(void))g_range_functions[RANGE_POP])();
+}
 
 static void run_steps(world *w, void (*fault)(world *, int), int steps) {
     for (int step = 0; step < steps; step++) {
@@ -329,6 +389,36 @@ static void run_steps(world *w, void (*fault)(world *, int), int steps) {
         launch(w->add, w->memory[2], 3, 1, w->streams[0]);
         CHECK(cu.fetch(w->pinned, w->memory[0], BYTES, w->streams[0]));
         CHECK(cu.wait_stream(w->streams[0]));
+    }
+}
+
+// A named step with a named part, in which it waits.
+static void run_ranges(world *w) {
+    start_ranges();
+    for (int step = 0; step < 40; step++) {
+        push_range("whole step");
+        launch(w->add, w->memory[0], 1, 1, w->streams[0]);
+        push_range("look");
+        CHECK(cu.wait_stream(w->streams[0]));
+        pop_range();
+        launch(w->scale, w->memory[0], 2, 1, w->streams[0]);
+        CHECK(cu.fetch(w->pinned, w->memory[0], BYTES, w->streams[0]));
+        CHECK(cu.wait_device());
+        pop_range();
+        // By far the longest way between two works is the one between two steps.
+        (void)usleep(5000);
+    }
+}
+
+// Until a signal comes.
+static void run_endlessly(world *w) {
+    enum { SECONDS_MAX = 60 };
+    run_steps(w, none, 40);
+    (void)puts("running");
+    (void)fflush(stdout);
+    (void)alarm(SECONDS_MAX);
+    for (;;) {
+        (void)pause();
     }
 }
 
@@ -375,12 +465,27 @@ int main(int argc, char **argv) {
     static world w;
     const char *fault = argc > 1 ? argv[1] : "none";
     const int steps = argc > 2 ? atoi(argv[2]) : 40;
+    const bool has_ranks = strstr(fault, "ranks") != NULL;
+    const pid_t other = has_ranks ? fork() : 0;
+    w.rank = strcmp(fault, "ranks") == 0 && other == 0;
     start(&w);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         if (strcmp(faults[i].name, fault) == 0) {
-            run_steps(&w, faults[i].run, steps);
+            const char *until = getenv("DOCTOR_PROGRAM_UNTIL");
+            int status = 0;
+            do {
+                run_steps(&w, faults[i].run, steps);
+            } while (until != NULL && access(until, F_OK) != 0);
+            CHECK(other > 0 && (waitpid(other, &status, 0) != other || status != 0));
             return 0;
         }
+    }
+    if (strcmp(fault, "ranges") == 0) {
+        run_ranges(&w);
+        return 0;
+    }
+    if (strcmp(fault, "endless") == 0) {
+        run_endlessly(&w);
     }
     run_steps(&w, none, steps);
     end(fault, &w, argv);

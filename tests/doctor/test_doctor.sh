@@ -23,6 +23,28 @@ expect_text 'at .*doctor_program'
 expect_status 0 doctor --no-times -- "$program" joined-fork
 expect_text 'Nothing stands in the way of a capture'
 
+# Processes that run collectives in another order, or in the same one; steps that NVTX names.
+expect_status 0 doctor --no-times -- "$program" ranks
+expect_text '^collective-ranks: cuLaunchKernel, 1 a step'
+expect_status 0 doctor --no-times -- "$program" equal-ranks
+expect_text 'Nothing stands in the way of a capture'
+expect_status 0 doctor --no-times --record "$work/ranges.stream" -- "$program" ranges
+expect_text '^step +whole step: 2 launches, 0 graphs, 1 copies'
+expect_text '^    in the range look$'
+expect_status 0 doctor --from "$work/ranges.stream"
+expect_text '^step +whole step: 2 launches'
+
+# A signal to the doctor alone goes to the program; what was seen until then is told.
+"$rondo" doctor --no-times -- "$program" endless >"$work/stdout" 2>"$work/stderr" &
+watcher=$!
+until grep -q running "$work/stdout"; do sleep 0.05; done
+kill -INT $watcher
+program_status=0
+wait $watcher || program_status=$?
+check_count=$((check_count + 1))
+[ "$program_status" = 130 ] || fail "a signal to the doctor: status $program_status"
+expect_text 'step +3 launches'
+
 # The program's own end is kept, and what was seen until then is told.
 for end in abort:134 killed:137 crash:139 status:5 fork:0 exec:0 threads:0; do
     expect_status "${end#*:}" doctor --no-times -- "$program" "${end%:*}"
@@ -40,17 +62,23 @@ if python3 -c 'import ctypes' 2>"$work/stderr"; then
 fi
 
 # Device times are taken for a moment once the step is known. Where CUPTI refuses, the reason is told.
-expect_status 0 doctor --json "$work/times.json" -- "$program" none 25000
+DOCTOR_PROGRAM_UNTIL=$work/until
+export DOCTOR_PROGRAM_UNTIL
+expect_status 0 doctor --json "$work/times.json" -- "$program" none
 expect_text '^device +works 5\.00 us of a step'
 expect_text 'as one graph a replay would take about'
 grep -q '"device_us": 5,' "$work/times.json" || fail "the report lacks the device's time"
+rm "$DOCTOR_PROGRAM_UNTIL"
 DOCTOR_CUPTI=taken
 export DOCTOR_CUPTI
-expect_status 0 doctor -- "$program" none 25000
+expect_status 0 doctor -- "$program" none
 expect_text 'not known \(device times: cuptiSubscribe failed \(39\): another tool has taken CUPTI'
+rm "$DOCTOR_PROGRAM_UNTIL"
 DOCTOR_CUPTI=refused
-expect_status 0 doctor -- "$program" none 25000
+expect_status 0 doctor -- "$program" none
 expect_text 'not known \(device times: cuptiActivityEnable failed \(35\): the driver lets only administrators'
+
+unset DOCTOR_PROGRAM_UNTIL
 
 # Files: the stream, examined again, says the same; reports beside each other.
 expect_status 1 doctor --no-times --fail-on read-back --json "$work/a.json" --record "$work/a.stream" -- "$program" read-back
@@ -64,6 +92,7 @@ expect_status 0 doctor --from "$work/a.stream" --json - --quiet
 expect_text '"rule": "read-back"'
 expect_status 0 doctor --from "$work/a.stream" --html "$work/a.html"
 grep -q '<td>read-back</td><td>cuStreamSynchronize</td>' "$work/a.html" || fail "the page lacks the finding"
+grep -q '<title>read-back cuStreamSynchronize ' "$work/a.html" || fail "the page lacks the finding's mark"
 grep -q '<title>cuLaunchKernel add ' "$work/a.html" || fail "the page lacks a launch"
 [ "$(grep -c '</html>' "$work/a.html")" = 1 ] || fail "the page has no end"
 expect_status 0 doctor --no-times --compare "$work/a.json" -- "$program" counter
@@ -110,6 +139,7 @@ expect_error 2 'no rule "read-bak".*read-back' doctor --fail-on read-bak -- true
 expect_error 1 'No such file' doctor --from "$work/none.stream"
 echo text >"$work/text"
 expect_error 1 'too short' doctor --from "$work/text"
+expect_error 1 'no stream of calls' doctor --from /dev/zero
 head -c 5000 /dev/zero >"$work/zeros"
 expect_error 1 'no stream of calls' doctor --from "$work/zeros"
 head -c 1000 "$work/a.stream" >"$work/cut"

@@ -67,6 +67,33 @@ CASES = [
 ]
 
 
+IDS = [[7, 3, 7, 8, 0, 7], [1, 1, 4, 3, 5, 8], [0, 5, 5, 4, 1, 3]]
+
+
+def table(make, sparse=True):
+    """A table of 9 x 5 of which six rows are looked up, some of them twice."""
+    start = torch.tensor(values(1, 45), dtype=torch.float32).reshape(9, 5)
+    layer = torch.nn.Embedding(9, 5, sparse=sparse, _weight=start)
+    optimizer = make(layer.parameters())
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        x = torch.tensor(values(100 + step, 30, 0.3), dtype=torch.float32).reshape(6, 5)
+        (layer(torch.tensor(IDS[step % 3])) * x).sum().backward()
+        optimizer.step()
+    return layer.weight
+
+
+CASES += [
+    ("sparse_adam", table(lambda p: O.SparseAdam(p, lr=.01))),
+    ("sparse_adam_betas", table(lambda p: O.SparseAdam(p, lr=.01, betas=(.3, .9), eps=.1))),
+    ("sparse_adagrad", table(lambda p: O.Adagrad(p, lr=.1, foreach=False))),
+    ("adagrad", table(lambda p: O.Adagrad(p, lr=.1, foreach=False), False)),
+    ("adagrad_decay",
+     table(lambda p: O.Adagrad(p, lr=.1, weight_decay=.05, eps=.01, foreach=False), False)),
+    ("dense_adam", table(lambda p: O.Adam(p, lr=.01, foreach=False), False)),
+]
+
+
 def scaler(bad, interval):
     s = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=interval)
     w = torch.nn.Parameter(torch.ones(1))
@@ -114,6 +141,26 @@ loss.backward()
 CASES.append(("network_loss", loss))
 for name, parameter in network.named_parameters():
     CASES.append(("network_" + name.replace(".", "_"), parameter.grad))
+
+# Products in bf16, weights and states of f32: what autocast makes of two layers.
+first, second = torch.nn.Linear(12, 16), torch.nn.Linear(16, 5)
+layers = [first.weight, first.bias, second.weight, second.bias]
+for i, p in enumerate(layers):
+    p.data = torch.tensor(values(2000 + i, p.numel(), .4), dtype=torch.float32).reshape(p.shape)
+optimizer = O.AdamW(layers, lr=.02, weight_decay=.1, foreach=False)
+labels = torch.tensor([0, 3, 1, 4, 2, 2, 0, 1])
+losses = []
+for step in range(20):
+    x = torch.tensor(values(300 + step % 4, 96), dtype=torch.float32).reshape(8, 12)
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.cross_entropy(second(torch.relu(first(x))), labels)
+    loss.backward()
+    if step == 0:
+        CASES += [("bf16_gradient_%d" % i, p.grad.clone()) for i, p in enumerate(layers)]
+    optimizer.step()
+    losses.append(loss.detach())
+CASES.append(("bf16_losses", torch.stack(losses)))
 
 print("// Made by make_golden.py with PyTorch %s; do not edit." % torch.__version__.split("+")[0])
 print("// SPDX-License-Identifier: Apache-2.0")

@@ -336,21 +336,52 @@ static void ask_switch_after_update(void) {
     say("%u, %s", read_word(0), is_on != 0 ? "on" : "off");
 }
 
-// word 0 = 1: a slow * 2 + 1, a fill elsewhere, then * 3: 9, or 7 where the last was too early.
-static void ask_switched_fill(void) {
+// word 0 = 1: a slow * 2 + 1, work elsewhere that is off, * 3: 9, unless that came too early.
+static memory_graph record_switched(bool is_fill) {
     begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    MUST(work_on(w.stream, 0, 20000, 2, 1));
-    MUST(d.cuMemsetD32Async(word_at(8), 3, 4, w.stream));
-    MUST(work_on(w.stream, 0, 0, 3, 0));
+    (void)must(work_on(w.stream, 0, 20000, 2, 1), "launch");
+    (void)must(
+        is_fill ? d.cuMemsetD32Async(word_at(8), 3, 4, w.stream) : work_on(w.stream, 8, 0, 3, 0),
+        "what is switched off");
+    (void)must(work_on(w.stream, 0, 0, 3, 0), "launch");
     const memory_graph made = complete(end());
-    MUST(d.cuGraphNodeSetEnabled(made.exec, node_at(made.graph, 1), 0));
+    (void)must(d.cuGraphNodeSetEnabled(made.exec, node_at(made.graph, 1), 0), "switch");
+    return made;
+}
+
+// Until the slow kernels of such launches have run, which nothing else waits for.
+static void outlast_slow_kernels(void) {
+    MUST(work_on(w.stream, 1, 200000, 1, 0));
+    MUST(d.cuStreamSynchronize(w.stream));
+}
+
+static void say_order(bool is_fill) {
+    const memory_graph made = record_switched(is_fill);
     bool is_lost = false;
     for (int i = 0; i < 5; ++i) {
         write_word(0, 1);
         launch(made.exec);
         is_lost = is_lost || read_word(0) != 9;
     }
+    outlast_slow_kernels();
     say("order %s", is_lost ? "lost" : "kept");
+}
+
+static void ask_switched_fill(void) {
+    say_order(true);
+}
+
+static void ask_switched_kernel(void) {
+    say_order(false);
+}
+
+static void ask_who_waits(void) {
+    const memory_graph made = record_switched(true);
+    launch(made.exec);
+    MUST(d.cuCtxSynchronize());
+    const uint32_t waited = read_word(0);
+    outlast_slow_kernels();
+    say("%s", waited == read_word(0) ? "waited for" : "runs on behind it");
 }
 
 // ---- memory of graphs -------------------------------------------------------------------------
@@ -511,6 +542,10 @@ const truth_question truth_memory[] = {
      "ok/Success; 1, off", NULL},
     {"229", "a kernel behind a fill that is off, behind a slow one", ask_switched_fill,
      "order lost", NULL},
+    {"229b", "its slow one, when the context has been waited for", ask_who_waits,
+     "runs on behind it", "the fake driver's work is done when a launch returns"},
+    {"229c", "a kernel behind a kernel that is off, behind a slow one", ask_switched_kernel,
+     "order kept", NULL},
     {"m5", "memory taken and freed in a capture", ask_memory_nodes, "types 10 and 11; 6", NULL},
     {"401", "two launches of a graph that frees nothing", ask_memory_twice, "ok; INVALID_VALUE",
      NULL},

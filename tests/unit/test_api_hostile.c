@@ -71,6 +71,8 @@ typedef struct made {
     rondo_stream *stream;
     rondo_event *event;
     rondo_executor *executor;
+    rondo_bound_run *bound;
+    rondo_run_arena *run_arena;
     rondo_graph *graph;
     rondo_graph_cache *cache;
     rondo_learned *learned;
@@ -265,6 +267,8 @@ static void drop_made(void) {
     rondo_program_destroy(m->program);
     rondo_stream_destroy(m->stream);
     rondo_event_destroy(m->event);
+    rondo_bound_run_destroy(m->bound);
+    rondo_run_arena_destroy(m->run_arena);
     rondo_executor_destroy(m->executor);
     rondo_communicator_destroy(m->ranks);
     rondo_graph_destroy(m->graph);
@@ -669,7 +673,10 @@ static rondo_stepper *begun(void) {
         return RONDO_STATUS_INVALID;        \
     }
 #define ROW(name, arguments) {#name, call_##name},
+#include "unit/api_hostile_runs.h"
+
 #define ALL_ROWS(X, V) \
+    RUN_ROWS(X, V)     \
     BUILDER_ROWS(X, V) \
     DEVICE_ROWS(X, V)  \
     TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V)

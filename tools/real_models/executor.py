@@ -6,8 +6,10 @@ import os
 import sys
 from ctypes import byref, c_bool, c_uint32, c_uint64, c_void_p
 
+import numpy as np
+
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "difftest"))
-from library import Library, Options, Refused, RunTimes  # noqa: E402
+from library import Binding, Library, Options, Refused, RunTimes, Tensor  # noqa: E402
 
 GRAPHS_ON, GRAPHS_OFF = 1, 2
 __all__ = ["Executor", "Refused", "load_library"]
@@ -32,7 +34,7 @@ def load_library(path, device):
 
 class Executor:
     def __init__(self, library, model, uses_graphs, threads):
-        self.library, self.program, self.executor = library, c_void_p(), c_void_p()
+        self.library, self.program, self.executor, self.bound = library, c_void_p(), c_void_p(), []
         calls = library.calls
         library.check(calls.rondo_program_parse_onnx(model, len(model), byref(self.program)))
         options = ThreadOptions(struct_size=ctypes.sizeof(ThreadOptions), thread_count=threads,
@@ -48,11 +50,34 @@ class Executor:
         return self
 
     def __exit__(self, *_):
+        for binding in [binding for bindings in self.bound for binding in bindings]:
+            self.library.calls.rondo_tensor_deinit(byref(binding.tensor))
         self.library.calls.rondo_executor_destroy(self.executor)
         self.library.calls.rondo_program_destroy(self.program)
 
     def run(self, feeds, outputs):
         return self.library.run_once(self.executor, feeds, outputs)
+
+    def bind(self, feeds, found):
+        """Lets `run_bound` read and write tensors of the host device: nothing is copied."""
+        self.bound = [self.place(feeds, True), self.place(found, False)]
+
+    def place(self, values, is_filled):
+        """Tensors of the device that live as long as the executor."""
+        bindings = (Binding * max(len(values), 1))()
+        for binding, (name, value) in zip(bindings, values.items()):
+            binding.name = name.encode()
+            array, calls = np.ascontiguousarray(value).reshape(value.shape), self.library.calls
+            tensor = self.library.make_tensor(array, [])
+            self.library.check(calls.rondo_tensor_init_device(self.library.device, tensor.dtype, byref(tensor.shape),
+                                                              byref(binding.tensor)))
+            if is_filled:
+                ctypes.memmove(binding.tensor.data, array.ctypes.data, array.nbytes)
+        return bindings
+
+    def run_bound(self):
+        (feeds, fetches), calls = self.bound, self.library.calls
+        self.library.check(calls.rondo_executor_run(self.executor, feeds, len(feeds), fetches, len(fetches)))
 
     def times(self):
         times = RunTimes(struct_size=ctypes.sizeof(RunTimes))

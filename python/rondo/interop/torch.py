@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
+import threading
 from typing import Any, Iterator, Optional, Union
 
 from .._library import InvalidError, UnavailableError, UnsupportedError, check, lib
@@ -64,10 +66,60 @@ def _index(stream: Stream) -> int:
     return int(stream.device.name.partition(":")[2] or 0)
 
 
-def _get_memory(graph: Graph) -> Any:
+# A MemPool of torch's that dies while any is in use, or a capture is under way, ends the process: the
+# destructor asserts that there is none. So one whose graph is collected in another graph's block (the
+# name behind `as` is given a new graph there) waits for the end of the last open block.
+_lock = threading.RLock()  # a collection may come while it is held
+_open_blocks = 0           # guarded by _lock
+_dead: list[Any] = []      # guarded by _lock
+
+
+class _Memory:
+    """What `recording` leaves on a graph: a pool of torch's, its allocator, the pool behind them.
+
+    torch's contexts are given this, which has what they read of a pool: its id. So no frame and no
+    traceback of theirs keeps the pool itself."""
+
+    def __init__(self, pool: Pool) -> None:
+        import torch
+        allocator = torch.cuda.memory.CUDAPluggableAllocator(
+            allocator_path(), "rondo_torch_allocate", "rondo_torch_free")
+        torch_pool = torch.cuda.MemPool(allocator.allocator())
+        self.pool, self.id = pool, torch_pool.id
+        self._parts = [torch_pool, allocator, pool]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_parts"):
+            with _lock:
+                _dead.append(self._parts)
+                del self._parts
+                _bury()
+
+
+def _bury() -> None:
+    """Lets dead pools go where nothing records; _lock is held."""
+    torch = sys.modules.get("torch")  # None: the interpreter ends
+    if _open_blocks == 0 and _dead and torch and not torch.cuda.is_current_stream_capturing():
+        _dead.clear()
+
+
+@contextlib.contextmanager
+def _block() -> Iterator[None]:
+    global _open_blocks
+    with _lock:
+        _open_blocks += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _open_blocks -= 1
+            _bury()
+
+
+def _get_memory(graph: Graph) -> _Memory:
     """What `recording` has left on a graph."""
     memory = graph._keeps.memory
-    if memory is None or len(memory) != 3:
+    if not isinstance(memory, _Memory):
         raise InvalidError("pool: the graph has no memory of torch's to lend; it is closed, or was not "
                            "captured on a stream of torch's")
     return memory
@@ -86,16 +138,10 @@ def recording(foreign: Any, stream: Stream, graph: Graph,
     """
     import torch
     helper = _load()
-    if isinstance(pool, Graph):
-        memory, allocator, pool = _get_memory(pool)
-    else:
-        pool = pool or Pool(stream.device)
-        allocator = torch.cuda.memory.CUDAPluggableAllocator(
-            allocator_path(), "rondo_torch_allocate", "rondo_torch_free")
-        memory = torch.cuda.MemPool(allocator.allocator())
-    check(helper.rondo_torch_attach(stream.native, _index(stream), stream.handle, pool.handle))
+    memory = _get_memory(pool) if isinstance(pool, Graph) else _Memory(pool or Pool(stream.device))
+    check(helper.rondo_torch_attach(stream.native, _index(stream), stream.handle, memory.pool.handle))
     try:
-        with (torch.cuda.stream(foreign), torch.autograd.set_multithreading_enabled(False),
+        with (_block(), torch.cuda.stream(foreign), torch.autograd.set_multithreading_enabled(False),
               torch.cuda.use_mem_pool(memory, device=_index(stream))):
             yield
     except RuntimeError as error:
@@ -106,4 +152,4 @@ def recording(foreign: Any, stream: Stream, graph: Graph,
         raise
     finally:
         helper.rondo_torch_detach(stream.handle)
-    graph._keeps.memory = (memory, allocator, pool)
+    graph._keeps.memory = memory

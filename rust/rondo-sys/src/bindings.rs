@@ -2857,6 +2857,11 @@ pub struct rondo_executor {
 pub struct rondo_communicator {
     _unused: [u8; 0],
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_run_arena {
+    _unused: [u8; 0],
+}
 pub type rondo_graphs_mode = i32;
 pub const RONDO_GRAPHS_AUTO: _bindgen_ty_38 = 0;
 pub const RONDO_GRAPHS_ON: _bindgen_ty_38 = 1;
@@ -2918,6 +2923,7 @@ pub struct rondo_executor_options {
     pub weight_limit_bytes: u64,
     pub workers: *mut rondo_workers,
     pub communicator: *mut rondo_communicator,
+    pub run_arena: *mut rondo_run_arena,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
@@ -3054,6 +3060,16 @@ extern "C" {
         format: rondo_text_format,
         write: rondo_write_function,
         user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_infer_outputs(
+        executor: *mut rondo_executor,
+        feeds: *const rondo_binding,
+        feed_count: usize,
+        outputs: *mut rondo_binding,
+        capacity: usize,
+        out_count: *mut usize,
     ) -> rondo_status;
 }
 #[repr(C)]
@@ -3222,6 +3238,94 @@ extern "C" {
         fetch_count: usize,
     ) -> rondo_status;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_run_arena_options {
+    pub struct_size: usize,
+    pub address: *mut ::std::os::raw::c_void,
+    pub bytes: usize,
+}
+impl Default for rondo_run_arena_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_run_arena_create(
+        device: *mut rondo_device,
+        options: *const rondo_run_arena_options,
+        out_arena: *mut *mut rondo_run_arena,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_run_arena_destroy(arena: *mut rondo_run_arena);
+}
+extern "C" {
+    pub fn rondo_run_arena_get_bytes(arena: *const rondo_run_arena) -> u64;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_bound_run {
+    _unused: [u8; 0],
+}
+extern "C" {
+    pub fn rondo_bound_run_create(
+        executor: *mut rondo_executor,
+        out_run: *mut *mut rondo_bound_run,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_destroy(run: *mut rondo_bound_run);
+}
+extern "C" {
+    pub fn rondo_bound_run_set_feed(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        tensor: *const rondo_tensor,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_set_fetch(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        tensor: *const rondo_tensor,
+    ) -> rondo_status;
+}
+pub type rondo_fetch_allocator = ::std::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::std::os::raw::c_void,
+        name: *const ::std::os::raw::c_char,
+        wanted: *const rondo_tensor,
+        bytes: usize,
+    ) -> *mut ::std::os::raw::c_void,
+>;
+extern "C" {
+    pub fn rondo_bound_run_set_allocator(
+        run: *mut rondo_bound_run,
+        allocate: rondo_fetch_allocator,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_run(run: *mut rondo_bound_run) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_run_async(
+        run: *mut rondo_bound_run,
+        done: *mut rondo_event,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_bound_run_get_fetch(
+        run: *mut rondo_bound_run,
+        name: *const ::std::os::raw::c_char,
+        out_tensor: *mut rondo_tensor,
+    ) -> rondo_status;
+}
 extern "C" {
     pub fn rondo_executor_bind(
         executor: *mut rondo_executor,
@@ -3353,6 +3457,7 @@ pub type rondo_optimizer = i32;
 pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_43 = 0;
 pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_43 = 1;
 pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_43 = 2;
+pub const RONDO_OPTIMIZER_ADAGRAD: _bindgen_ty_43 = 3;
 pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
 pub type rondo_schedule = i32;
 pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_44 = 0;
@@ -3396,6 +3501,8 @@ pub struct rondo_minimize_options {
     pub recompute_count: usize,
     pub average_ranks: bool,
     pub bucket_bytes: usize,
+    pub rows: *const *const ::std::os::raw::c_char,
+    pub rows_count: usize,
 }
 impl Default for rondo_minimize_options {
     fn default() -> Self {
@@ -3449,6 +3556,13 @@ pub const RONDO_TRANSPORT_NCCL: _bindgen_ty_45 = 1;
 pub const RONDO_TRANSPORT_MPI: _bindgen_ty_45 = 2;
 pub const RONDO_TRANSPORT_SOCKETS: _bindgen_ty_45 = 3;
 pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+pub type rondo_waiting_function = ::std::option::Option<
+    unsafe extern "C" fn(
+        user_data: *mut ::std::os::raw::c_void,
+        what: *const ::std::os::raw::c_char,
+        seconds: f64,
+    ) -> bool,
+>;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_communicator_options {
@@ -3458,6 +3572,9 @@ pub struct rondo_communicator_options {
     pub meeting: *const ::std::os::raw::c_char,
     pub transport: rondo_transport,
     pub wait_ms: u64,
+    pub common: *const ::std::os::raw::c_char,
+    pub waiting: rondo_waiting_function,
+    pub waiting_data: *mut ::std::os::raw::c_void,
 }
 impl Default for rondo_communicator_options {
     fn default() -> Self {

@@ -364,6 +364,15 @@ typedef struct checking {
     rondo__finding *finding;
 } checking;
 
+// Padding of a struct that is passed by value, and the byte of one without members, hold what was
+// in memory before.
+static const char *say_unwritten(const rondo__region *region) {
+    const bool may_be = !region->is_field && (region->bytes == 1 || region->bytes > 8);
+    return !may_be ? ""
+                   : "; it may be padding, or a struct without members, which nobody writes: fill "
+                     "the struct with zeros first";
+}
+
 static bool check_region(const checking *c, size_t node, const rondo__node_image *foretold,
                          const rondo__region *region) {
     const rondo__recorded_node *recorded = &c->other->nodes[node];
@@ -377,7 +386,8 @@ static bool check_region(const checking *c, size_t node, const rondo__node_image
             continue;
         }
         rondo__finding_set(c->finding, RONDO_REFUSAL_CHANGED, node,
-                           "foretold was 0x%" PRIx64 ", recorded 0x%" PRIx64, expected, found);
+                           "foretold was 0x%" PRIx64 ", recorded 0x%" PRIx64 "%s", expected, found,
+                           say_unwritten(region));
         c->finding->has_word = true;
         c->finding->word = word;
         return false;

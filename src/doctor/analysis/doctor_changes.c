@@ -9,19 +9,31 @@
 static const uint64_t ADDRESS_MIN = (uint64_t)1 << 32;
 static const uint64_t ADDRESS_MAX = (uint64_t)1 << 48;
 
-void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
-                                   rondo__doctor_compared *out_compared) {
-    size_t found[RONDO__DOCTOR_COMPARED_MAX];
+size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_timed, size_t room,
+                                  size_t *out_indices) {
     size_t count = 0;
-    for (size_t i = steps->count; i > 0 && count < RONDO__DOCTOR_COMPARED_MAX; i--) {
-        if (steps->steps[i - 1].is_typical) {
-            found[count++] = i - 1;
+    size_t first = steps->reference;
+    for (size_t i = steps->reference; i < steps->count && count < room; i++) {
+        count += steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed);
+    }
+    while (first > 0 && count < room) {
+        --first;
+        count += steps->steps[first].is_typical && (with_timed || !steps->steps[first].is_timed);
+    }
+    count = 0;
+    for (size_t i = first; i < steps->count && count < room; i++) {
+        if (steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed)) {
+            out_indices[count++] = i;
         }
     }
-    *out_compared = (rondo__doctor_compared){.steps = steps, .count = count};
-    for (size_t i = 0; i < count; i++) {
-        out_compared->indices[i] = found[count - 1 - i];
-    }
+    return count;
+}
+
+void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
+                                   rondo__doctor_compared *out_compared) {
+    *out_compared = (rondo__doctor_compared){.steps = steps};
+    out_compared->count =
+        rondo__doctor_choose_steps(steps, true, RONDO__DOCTOR_COMPARED_MAX, out_compared->indices);
 }
 
 static size_t find_event(const rondo__doctor_compared *compared, size_t step, size_t place) {
@@ -107,6 +119,74 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
     return change;
 }
 
+// ---- words that nobody writes -----------------------------------------------------------------
+
+static bool is_number(uint32_t value) {
+    enum { WHOLE_MAX = 1 << 24, EXPONENT_MIN = 127 - 40, EXPONENT_MAX = 127 + 40 };
+    const uint32_t exponent = value >> 23 & 0xff;
+    const bool is_whole = value < WHOLE_MAX || value > UINT32_MAX - WHOLE_MAX;
+    return is_whole || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
+}
+
+static bool is_double(uint64_t value) {
+    enum { EXPONENT_MIN = 1023 - 60, EXPONENT_MAX = 1023 + 60 };
+    const uint64_t exponent = value >> 52 & 0x7ff;
+    return value == 0 || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
+}
+
+// What is seen of a word in all launches of a kernel.
+typedef struct word_kinds {
+    bool are_doubles;
+    bool are_numbers;
+    bool are_given;  // addresses that the driver gave, or none
+    bool are_flags;  // 0 or 1
+} word_kinds;
+
+static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kinds *kinds) {
+    kinds->are_doubles = kinds->are_doubles && is_double(value);
+    kinds->are_numbers =
+        kinds->are_numbers && is_number((uint32_t)value) && is_number((uint32_t)(value >> 32));
+    kinds->are_given =
+        kinds->are_given &&
+        (value == 0 ||
+         (is_address(value) && (log->block_count == 0 || rondo__doctor_log_is_given(log, value))));
+    kinds->are_flags = kinds->are_flags && value <= 1;
+}
+
+static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t kernel, size_t word) {
+    const rondo__doctor_steps *steps = compared->steps;
+    word_kinds kinds = {true, true, true, true};
+    for (size_t i = 0; i < compared->count; i++) {
+        const rondo__doctor_step *step = &steps->steps[compared->indices[i]];
+        for (size_t work = 0; work < step->work_count; work++) {
+            const size_t event = steps->works[step->work_first + work];
+            if (steps->log->events[event].name == kernel &&
+                word < steps->log->events[event].word_count) {
+                look_at_kind(steps->log, rondo__doctor_log_words(steps->log, event)[word], &kinds);
+            }
+        }
+    }
+    return kinds;
+}
+
+// Padding of structs, places of arrays that are not used, and empty functors hold what was in the
+// host's memory before: pointers of its own, numbers or none, now one, now the other. What a kernel
+// reads is of one kind in all of its launches.
+static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel, size_t word,
+                         word_change change) {
+    const rondo__doctor_log *log = compared->steps->log;
+    const uint64_t layout = kernel > 0 && kernel <= log->text_count ? log->layouts[kernel - 1] : 0;
+    if ((layout >> word & 1) == 0 || (change.is_steady && !change.is_address)) {
+        return false;
+    }
+    const word_kinds kinds = find_kinds(compared, kernel, word);
+    const bool is_byte = (layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0;
+    if (is_byte || change.is_address) {
+        return is_byte ? !kinds.are_flags : !kinds.are_given;
+    }
+    return !kinds.are_doubles && !kinds.are_numbers && !kinds.are_given;
+}
+
 static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,
                        uint64_t *out_values) {
     for (size_t i = 0; i < compared->count; i++) {
@@ -145,8 +225,13 @@ static size_t find_word_changes(const rondo__doctor_compared *compared, size_t p
     for (size_t word = 0; word < event->word_count && count < room; word++) {
         read_words(compared, place, word, values);
         const word_change change = look_at(values, compared->indices, compared->count);
-        const rondo__doctor_rule rule = choose_rule(change, name);
-        if (change.changes && !is_known(out_rules, count, rule)) {
+        if (!change.changes) {
+            continue;
+        }
+        const rondo__doctor_rule rule = is_unwritten(compared, event->name, word, change)
+                                            ? RONDO__DOCTOR_RULE_UNWRITTEN_WORD
+                                            : choose_rule(change, name);
+        if (!is_known(out_rules, count, rule)) {
             out_rules[count] = rule;
             out_words[count++] = (int32_t)word;
         }
@@ -156,10 +241,14 @@ static size_t find_word_changes(const rondo__doctor_compared *compared, size_t p
 
 // ---- works ------------------------------------------------------------------------------------
 
+bool rondo__doctor_is_collective(const char *kernel) {
+    return strstr(kernel, "nccl") != NULL;
+}
+
 static bool is_collective(const rondo__doctor_compared *compared, size_t place) {
     for (size_t i = 0; i < compared->count; i++) {
         const uint32_t name = get_event(compared, i, place)->name;
-        if (strncmp(rondo__doctor_log_text(compared->steps->log, name), "nccl", 4) == 0) {
+        if (rondo__doctor_is_collective(rondo__doctor_log_text(compared->steps->log, name))) {
             return true;
         }
     }

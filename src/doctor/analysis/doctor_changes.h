@@ -5,7 +5,8 @@
 
 #include "doctor/analysis/doctor_rules.h"
 
-// Steps that are compared: the latest typical ones of those that follow each other.
+// Steps that are compared: typical ones from the middle on, since the last ones may be of the
+// program's end.
 enum { RONDO__DOCTOR_COMPARED_MAX = 16 };
 
 typedef struct rondo__doctor_compared {
@@ -14,8 +15,15 @@ typedef struct rondo__doctor_compared {
     size_t indices[RONDO__DOCTOR_COMPARED_MAX];  // ascending
 } rondo__doctor_compared;
 
+// At most `room` such steps, ascending; returns how many.
+size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_timed, size_t room,
+                                  size_t *out_indices);
+
 void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
                                    rondo__doctor_compared *out_compared);
+
+// Whether a kernel is one of NCCL's, its name mangled or not.
+bool rondo__doctor_is_collective(const char *kernel);
 
 // The rules that work number `place` of the steps breaks by changing. At most `room` of them;
 // *out_words has the argument word of each, or -1.

@@ -44,8 +44,10 @@ static bool add_text(rondo__doctor_log *log, const rondo__doctor_event *event, c
     }
     if (log->texts == NULL) {
         log->texts = calloc(RONDO__DOCTOR_TEXTS_MAX, sizeof(*log->texts));
+        log->layouts = calloc(RONDO__DOCTOR_TEXTS_MAX, sizeof(*log->layouts));
     }
-    char *text = log->texts != NULL ? malloc((size_t)event->word_count + 1) : NULL;
+    char *text =
+        log->texts != NULL && log->layouts != NULL ? malloc((size_t)event->word_count + 1) : NULL;
     if (text == NULL) {
         return false;
     }
@@ -70,9 +72,87 @@ static bool add_work(rondo__doctor_log *log, const rondo__doctor_event *event) {
         .bytes = event->bytes,
         .stream = (uint32_t)event->stream,
         .name = event->name,
+        .order = (uint32_t)event->source,
         .is_of_graph = event->object != 0,
     };
     return true;
+}
+
+static bool add_range(rondo__doctor_log *log, const rondo__doctor_event *event) {
+    if (log->ranges == NULL) {
+        log->ranges = malloc(RONDO__DOCTOR_RANGES_MAX * sizeof(*log->ranges));
+    }
+    if (log->ranges == NULL) {
+        return false;
+    }
+    if (log->range_count == RONDO__DOCTOR_RANGES_MAX) {
+        log->range_count /= 2;
+        memmove(log->ranges, log->ranges + log->range_count,
+                log->range_count * sizeof(*log->ranges));
+    }
+    log->ranges[log->range_count++] = (rondo__doctor_range){.begin_ns = event->begin_ns,
+                                                            .end_ns = UINT64_MAX,
+                                                            .number = event->object,
+                                                            .name = event->name,
+                                                            .thread = event->thread};
+    return true;
+}
+
+static void end_range(rondo__doctor_log *log, const rondo__doctor_event *event) {
+    for (size_t i = log->range_count; i > 0; i--) {
+        rondo__doctor_range *range = &log->ranges[i - 1];
+        const bool is_it = event->object != 0
+                               ? range->number == event->object
+                               : range->number == 0 && range->thread == event->thread;
+        if (is_it && range->end_ns == UINT64_MAX) {
+            range->end_ns = event->begin_ns;
+            return;
+        }
+    }
+}
+
+static bool gives_memory(const rondo__doctor_event *event) {
+    switch (rondo__doctor_call_kind(event->call)) {
+        case RONDO__DOCTOR_KIND_ALLOCATE:
+        case RONDO__DOCTOR_KIND_HOST_MEMORY:
+        case RONDO__DOCTOR_KIND_STREAM_MEMORY:
+        case RONDO__DOCTOR_KIND_MAP_MEMORY:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Of the latest allocations it is known where they lie.
+static bool add_block(rondo__doctor_log *log, const rondo__doctor_event *event) {
+    if (event->object == 0 || event->bytes == 0 || event->status != 0) {
+        return true;
+    }
+    if (log->blocks == NULL) {
+        log->blocks = malloc(RONDO__DOCTOR_BLOCKS_MAX * sizeof(*log->blocks));
+    }
+    if (log->blocks == NULL) {
+        return false;
+    }
+    log->blocks[log->block_count++ % RONDO__DOCTOR_BLOCKS_MAX] =
+        (rondo__doctor_block){event->object, event->object + event->bytes};
+    return true;
+}
+
+bool rondo__doctor_log_is_given(const rondo__doctor_log *log, uint64_t address) {
+    for (size_t i = 0; i < log->block_count && i < RONDO__DOCTOR_BLOCKS_MAX; i++) {
+        if (address >= log->blocks[i].begin && address < log->blocks[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_device(rondo__doctor_log *log, const rondo__doctor_event *event) {
+    log->multiprocessors = event->grid[0];
+    log->multiprocessor_threads = event->grid[1];
+    log->multiprocessor_blocks = event->grid[2];
+    log->multiprocessor_shared_bytes = event->bytes;
 }
 
 // The call that it belongs to has just returned.
@@ -106,7 +186,7 @@ static bool make_room(rondo__doctor_log *log, size_t words) {
 
 static bool add_call(rondo__doctor_log *log, const rondo__doctor_event *event, const void *tail) {
     const size_t words = event->word_count;
-    if (!make_room(log, words)) {
+    if (!make_room(log, words) || (gives_memory(event) && !add_block(log, event))) {
         return false;
     }
     log->events[log->event_count] = *event;
@@ -136,6 +216,21 @@ bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *ev
         case RONDO__DOCTOR_NOTE:
             log->note = rondo__doctor_log_text(log, event->name);
             return event->word_count == 0;
+        case RONDO__DOCTOR_RANGE_PUSH:
+            return event->word_count == 0 && add_range(log, event);
+        case RONDO__DOCTOR_RANGE_POP:
+            end_range(log, event);
+            return event->word_count == 0;
+        case RONDO__DOCTOR_LAYOUT:
+            if (event->name > 0 && event->name <= log->text_count) {
+                log->layouts[event->name - 1] |= event->object;
+            }
+            return event->word_count == 0;
+        case RONDO__DOCTOR_BLOCK:
+            return event->word_count == 0 && add_block(log, event);
+        case RONDO__DOCTOR_DEVICE:
+            add_device(log, event);
+            return event->word_count == 0;
         default:
             return event->word_count <= RONDO__DOCTOR_WORDS_MAX &&
                    rondo__doctor_call_kind(event->call) != RONDO__DOCTOR_KIND_NONE &&
@@ -147,12 +242,19 @@ const char *rondo__doctor_log_text(const rondo__doctor_log *log, uint32_t number
     return number > 0 && number <= log->text_count ? log->texts[number - 1] : "";
 }
 
-const char *rondo__doctor_log_read(rondo__doctor_log *log, const void *bytes, size_t count) {
+// Whether so many bytes were there; *out_is_end: none was.
+static bool read_bytes(FILE *file, void *bytes, size_t count, bool *out_is_end) {
+    const size_t got = count > 0 ? fread(bytes, 1, count, file) : 0;
+    *out_is_end = got == 0;
+    return got == count;
+}
+
+const char *rondo__doctor_log_read(rondo__doctor_log *log, FILE *file) {
     rondo__doctor_header header;
-    if (count < sizeof(header)) {
+    bool is_end = false;
+    if (!read_bytes(file, &header, sizeof(header), &is_end)) {
         return "it is too short for a stream of calls";
     }
-    memcpy(&header, bytes, sizeof(header));
     if (header.magic != RONDO__DOCTOR_MAGIC) {
         return "it is no stream of calls (rondo doctor --record writes one)";
     }
@@ -160,24 +262,23 @@ const char *rondo__doctor_log_read(rondo__doctor_log *log, const void *bytes, si
         header.event_bytes != sizeof(rondo__doctor_event)) {
         return "it is of another version of rondo doctor; record it again";
     }
-    size_t place = sizeof(header);
-    while (place < count) {
+    for (;;) {
         rondo__doctor_event event;
-        if (count - place < sizeof(event)) {
-            return "it ends inside a record";
+        char tail[RONDO__DOCTOR_TEXT_MAX + 8];
+        if (!read_bytes(file, &event, sizeof(event), &is_end)) {
+            return ferror(file) ? "it cannot be read" : is_end ? NULL : "it ends inside a record";
         }
-        memcpy(&event, (const char *)bytes + place, sizeof(event));
-        place += sizeof(event);
         if (event.word_count > RONDO__DOCTOR_TEXT_MAX ||
-            rondo__doctor_tail_bytes(&event) > count - place) {
-            return "it ends inside a record";
-        }
-        if (!rondo__doctor_log_add(log, &event, (const char *)bytes + place)) {
+            rondo__doctor_tail_bytes(&event) > sizeof(tail)) {
             return "it holds what is no record";
         }
-        place += rondo__doctor_tail_bytes(&event);
+        if (!read_bytes(file, tail, rondo__doctor_tail_bytes(&event), &is_end)) {
+            return "it ends inside a record";
+        }
+        if (!rondo__doctor_log_add(log, &event, tail)) {
+            return "it holds what is no record";
+        }
     }
-    return NULL;
 }
 
 void rondo__doctor_log_clear(rondo__doctor_log *log) {
@@ -185,6 +286,9 @@ void rondo__doctor_log_clear(rondo__doctor_log *log) {
         free(log->texts[i]);
     }
     free(log->texts);
+    free(log->layouts);
+    free(log->ranges);
+    free(log->blocks);
     free(log->events);
     free(log->first_words);
     free(log->words);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "doctor/stream/doctor_event.h"
 
@@ -13,6 +14,8 @@ enum {
     RONDO__DOCTOR_EVENTS_MAX = 1 << 17,  // kept; a step may have 20 000 calls, and three are needed
     RONDO__DOCTOR_WORK_MAX = 1 << 17,
     RONDO__DOCTOR_TEXTS_MAX = 1 << 13,
+    RONDO__DOCTOR_RANGES_MAX = 1 << 14,
+    RONDO__DOCTOR_BLOCKS_MAX = 1 << 12,
 };
 
 // What a device did.
@@ -22,8 +25,24 @@ typedef struct rondo__doctor_work {
     uint64_t bytes;
     uint32_t stream;
     uint32_t name;
+    uint32_t order;  // by when it was asked for; 0: not known
     bool is_of_graph;
 } rondo__doctor_work;
+
+// A range of NVTX; `end_ns` is UINT64_MAX while it is open.
+typedef struct rondo__doctor_range {
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    uint64_t number;  // 0: the thread's innermost one ends first
+    uint32_t name;
+    uint32_t thread;
+} rondo__doctor_range;
+
+// Memory that the driver gave.
+typedef struct rondo__doctor_block {
+    uint64_t begin;
+    uint64_t end;
+} rondo__doctor_block;
 
 typedef struct rondo__doctor_log {
     rondo__doctor_event *events;
@@ -37,7 +56,16 @@ typedef struct rondo__doctor_log {
     size_t work_count;
     size_t work_room;
     char **texts;
+    uint64_t *layouts;  // of the kernel of this text's number, as RONDO__DOCTOR_LAYOUT tells it
     size_t text_count;
+    rondo__doctor_range *ranges;
+    size_t range_count;
+    rondo__doctor_block *blocks;  // the latest ones
+    size_t block_count;           // of all
+    uint32_t multiprocessors;     // 0: not known
+    uint32_t multiprocessor_threads;
+    uint32_t multiprocessor_blocks;
+    uint64_t multiprocessor_shared_bytes;
     const char *note;       // the last that the recorder had to say of device times; NULL: nothing
     uint64_t seen_count;    // of calls, dropped ones included
     uint64_t launch_count;  // of kernels, likewise
@@ -54,13 +82,16 @@ bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *ev
 // The text of this number; "" for none.
 const char *rondo__doctor_log_text(const rondo__doctor_log *log, uint32_t number);
 
+// Whether memory that the driver gave lies there.
+bool rondo__doctor_log_is_given(const rondo__doctor_log *log, uint64_t address);
+
 static inline const uint64_t *rondo__doctor_log_words(const rondo__doctor_log *log, size_t event) {
     return log->words + log->first_words[event];
 }
 
 // Reads a whole stream: its header and its records. Returns NULL or what is wrong with it. What
-// stands in front of the fault is kept.
-const char *rondo__doctor_log_read(rondo__doctor_log *log, const void *bytes, size_t count);
+// stands in front of the fault is kept. A stream without end takes no more memory than any other.
+const char *rondo__doctor_log_read(rondo__doctor_log *log, FILE *file);
 
 void rondo__doctor_log_clear(rondo__doctor_log *log);
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "doctor/analysis/doctor_path_times.h"
+
 // The model, in microseconds; bench/results/doctor.md says where each comes from.
 static const double GRAPH_LAUNCH_US =
-    5.0;  // from the launch of a graph to its first node, and its end
-static const double NODE_GAP_US = 0.45;  // between a node and one that waits for it
-static const double NODE_GAP_LOW_US = 0.1;
-static const double NODE_GAP_HIGH_US = 1.3;
+    5.0;                                // from the launch of a graph to its first node, and its end
+static const double TIMES_VARY = 0.05;  // device times of a replay from those that were taken
 static const double CAPTURE_NODE_US = 2.5;  // capture and instantiation, a node
 static const double AWAY_US = 100.0;
 static const double BUSY_SHARE = 0.9;
@@ -129,17 +129,14 @@ static int compare_works(const void *left, const void *right) {
     return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns ? 1 : 0;
 }
 
-static bool is_copy(const rondo__doctor_log *log, const rondo__doctor_work *work) {
-    return strncmp(rondo__doctor_log_text(log, work->name), "[copy", 5) == 0;
-}
-
 // Works that lie upon each other count once. `works` is sorted.
 static double find_busy_us(const rondo__doctor_log *log, const rondo__doctor_work *works,
                            size_t count, bool only_copies) {
     uint64_t end = 0;
     uint64_t busy = 0;
     for (size_t i = 0; i < count; i++) {
-        if (only_copies && !is_copy(log, &works[i])) {
+        if (only_copies &&
+            !rondo__doctor_is_copy_name(rondo__doctor_log_text(log, works[i].name))) {
             continue;
         }
         const uint64_t begin = works[i].begin_ns > end ? works[i].begin_ns : end;
@@ -183,9 +180,12 @@ static void find_device_times(const rondo__doctor_steps *steps, rondo__doctor_co
     qsort(works, count, sizeof(*works), compare_works);
     const double timed = count_timed_steps(steps, costs, works, count);
     if (timed >= 1.0) {
+        // Works of one stream never lie upon each other; those of the program's start do not count.
+        const bool is_one = costs->path.is_known && costs->path.stream_count == 1;
         costs->has_times = true;
-        costs->device_us = find_busy_us(log, works, count, false) / timed;
         costs->copy_us = find_busy_us(log, works, count, true) / timed;
+        costs->device_us =
+            is_one ? costs->path.device_us : find_busy_us(log, works, count, false) / timed;
         const double idle = 1.0 - costs->device_us / costs->step_us;
         costs->idle_share = costs->step_us > 0.0 && idle > 0.0 ? idle : 0.0;
     }
@@ -211,10 +211,15 @@ static rondo__doctor_verdict judge(const rondo__doctor_costs *costs) {
 
 static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
     const double nodes = (double)steps->period;
-    const double base = costs->device_us + GRAPH_LAUNCH_US;
-    costs->graph_us = base + nodes * NODE_GAP_US;
-    costs->graph_low_us = base - GRAPH_LAUNCH_US / 2 + nodes * NODE_GAP_LOW_US;
-    costs->graph_high_us = base * 1.05 + nodes * NODE_GAP_HIGH_US;
+    rondo__doctor_path *path = &costs->path;
+    if (!path->is_known) {
+        path->replay_us = costs->device_us + nodes * rondo__doctor_typical_gap_us();
+        path->replay_low_us = costs->device_us;
+        path->replay_high_us = costs->device_us + 3.0 * nodes * rondo__doctor_typical_gap_us();
+    }
+    costs->graph_us = path->replay_us + GRAPH_LAUNCH_US;
+    costs->graph_low_us = path->replay_low_us * (1.0 - TIMES_VARY) + GRAPH_LAUNCH_US / 2;
+    costs->graph_high_us = path->replay_high_us * (1.0 + TIMES_VARY) + GRAPH_LAUNCH_US;
     // A graph is no slower than the calls that it was made of.
     if (costs->graph_us > costs->step_us) {
         costs->graph_us = costs->step_us > costs->device_us ? costs->step_us : costs->device_us;
@@ -229,18 +234,22 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     costs->break_even = saved > 0.0 ? nodes * CAPTURE_NODE_US / saved : 0.0;
 }
 
-void rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs *out_costs) {
+bool rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs *out_costs) {
     *out_costs = (rondo__doctor_costs){.verdict = RONDO__DOCTOR_NO_STEP};
     if (steps->period == 0) {
-        return;
+        return true;
     }
     find_launch_times(steps, out_costs);
     find_host_times(steps, out_costs);
+    if (out_costs->graph_launch_count == 0 && !rondo__doctor_find_path(steps, &out_costs->path)) {
+        return false;
+    }
     find_device_times(steps, out_costs);
     if (out_costs->has_times) {
         predict_graph(steps, out_costs);
     }
     out_costs->verdict = judge(out_costs);
+    return true;
 }
 
 bool rondo__doctor_is_worth_it(const rondo__doctor_costs *costs) {

@@ -1,11 +1,12 @@
 // doctor/analysis/doctor_predict.h — what a step takes, what it would take as one graph, and why.
 //
-// The model of a replayed step: the device's work, as it was timed, a gap between dependent works,
-// and a launch. docs/doctor.md states the constants and where they come from.
+// The model of a replayed step: its works as they were timed, each behind those that it follows,
+// gaps between them, and a launch. docs/doctor.md states the constants and where they come from.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
 #define RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
 
+#include "doctor/analysis/doctor_path.h"
 #include "doctor/analysis/doctor_steps.h"
 
 typedef enum rondo__doctor_verdict {
@@ -32,7 +33,8 @@ typedef struct rondo__doctor_costs {
     double device_us;   // the device worked, a step; overlapping works once
     double copy_us;     // of that, copies
     double idle_share;  // of the step
-    double graph_us;    // predicted: one replay, from its launch to its end
+    rondo__doctor_path path;
+    double graph_us;  // predicted: one replay, from its launch to its end
     double graph_low_us;
     double graph_high_us;
     double after_us;    // predicted: the whole step with it
@@ -40,7 +42,8 @@ typedef struct rondo__doctor_costs {
     rondo__doctor_verdict verdict;
 } rondo__doctor_costs;
 
-void rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs *out_costs);
+// False: out of memory.
+bool rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs *out_costs);
 
 // "launch-bound"
 const char *rondo__doctor_verdict_name(rondo__doctor_verdict verdict);

@@ -39,8 +39,12 @@ static void add_finding(walk *w, rondo__doctor_rule rule, const rondo__doctor_ev
     }
     if (found == NULL) {
         found = &findings->rows[findings->count++];
-        *found = (rondo__doctor_finding){
-            .rule = rule, .call = event->call, .name = name, .works = w->works_seen, .word = word};
+        *found = (rondo__doctor_finding){.rule = rule,
+                                         .call = event->call,
+                                         .name = name,
+                                         .range = rondo__doctor_find_range(w->steps->log, event),
+                                         .works = w->works_seen,
+                                         .word = word};
     }
     found->count += share;
     found->place = found->place != 0 ? found->place : event->place;
@@ -294,6 +298,60 @@ static void check_streams(walk *w) {
     }
 }
 
+static int compare_findings(const void *left, const void *right) {
+    const rondo__doctor_finding *a = left;
+    const rondo__doctor_finding *b = right;
+    const int harm_a = (int)rondo__doctor_get_rule(a->rule)->harm;
+    const int harm_b = (int)rondo__doctor_get_rule(b->rule)->harm;
+    if (harm_a != harm_b) {
+        return harm_a - harm_b;
+    }
+    if (a->cost_us < b->cost_us || a->cost_us > b->cost_us) {
+        return a->cost_us < b->cost_us ? 1 : -1;
+    }
+    return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
+}
+
+// ---- ranks ------------------------------------------------------------------------------------
+
+// The next collective of the reference step, from work `*in_out_place` on; NULL: none.
+static const rondo__doctor_event *next_collective(const rondo__doctor_steps *steps,
+                                                  size_t *in_out_place) {
+    const rondo__doctor_step *step = &steps->steps[steps->reference];
+    while (*in_out_place < step->work_count) {
+        const rondo__doctor_event *event =
+            &steps->log->events[steps->works[step->work_first + (*in_out_place)++]];
+        if (rondo__doctor_is_collective(rondo__doctor_log_text(steps->log, event->name))) {
+            return event;
+        }
+    }
+    return NULL;
+}
+
+void rondo__doctor_compare_ranks(const rondo__doctor_steps *steps, const rondo__doctor_steps *other,
+                                 rondo__doctor_findings *findings) {
+    size_t place = 0;
+    size_t other_place = 0;
+    if (steps->period == 0 || other->period == 0) {
+        return;
+    }
+    for (;;) {
+        const rondo__doctor_event *one = next_collective(steps, &place);
+        const rondo__doctor_event *two = next_collective(other, &other_place);
+        if (one == NULL || two == NULL) {
+            return;
+        }
+        if (strcmp(rondo__doctor_log_text(steps->log, one->name),
+                   rondo__doctor_log_text(other->log, two->name)) == 0) {
+            continue;
+        }
+        walk w = {.steps = steps, .findings = findings, .works_seen = place - 1, .step_count = 1};
+        add_finding(&w, RONDO__DOCTOR_RULE_COLLECTIVE_RANKS, one, true, -1);
+        qsort(findings->rows, findings->count, sizeof(findings->rows[0]), compare_findings);
+        return;
+    }
+}
+
 // ---- all of them ------------------------------------------------------------------------------
 
 static void check_graphs(walk *w) {
@@ -350,20 +408,6 @@ static void find_place(const rondo__doctor_steps *steps, rondo__doctor_finding *
             works += rondo__doctor_is_work(events[k].call);
         }
     }
-}
-
-static int compare_findings(const void *left, const void *right) {
-    const rondo__doctor_finding *a = left;
-    const rondo__doctor_finding *b = right;
-    const int harm_a = (int)rondo__doctor_get_rule(a->rule)->harm;
-    const int harm_b = (int)rondo__doctor_get_rule(b->rule)->harm;
-    if (harm_a != harm_b) {
-        return harm_a - harm_b;
-    }
-    if (a->cost_us < b->cost_us || a->cost_us > b->cost_us) {
-        return a->cost_us < b->cost_us ? 1 : -1;
-    }
-    return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
 }
 
 void rondo__doctor_apply_rules(const rondo__doctor_steps *steps,

@@ -43,7 +43,9 @@
     X(MOVING_ADDRESS, "moving-address")        \
     X(CHANGING_SCALAR, "changing-scalar")      \
     X(RANDOM_STATE, "random-state")            \
-    X(COLLECTIVE_ORDER, "collective-order")
+    X(COLLECTIVE_ORDER, "collective-order")    \
+    X(COLLECTIVE_RANKS, "collective-ranks")    \
+    X(UNWRITTEN_WORD, "unwritten-word")
 
 typedef enum rondo__doctor_rule {
 #define RONDO__DOCTOR_RULE_NAME(identity, id) RONDO__DOCTOR_RULE_##identity,
@@ -57,6 +59,7 @@ typedef enum rondo__doctor_harm {
     RONDO__DOCTOR_BREAKS,   // a capture fails there
     RONDO__DOCTOR_FREEZES,  // a capture succeeds, and its replays do what the captured step did
     RONDO__DOCTOR_COSTS,    // neither, but it takes time
+    RONDO__DOCTOR_NOTES,    // most likely none of these
 } rondo__doctor_harm;
 
 typedef struct rondo__doctor_rule_row {
@@ -77,6 +80,7 @@ typedef struct rondo__doctor_finding {
     uint32_t name;   // of the kernel; 0: of none, or of several
     uint32_t line;   // of Python; 0: not known
     uint32_t place;  // 0: not known
+    uint32_t range;  // of NVTX, around the call; 0: none
     double count;    // a step
     double cost_us;  // host time of these calls, a step
     size_t works;    // of the step, ahead of the call
@@ -94,5 +98,10 @@ typedef struct rondo__doctor_findings {
 // The worst first: by harm, then by cost, then by count.
 void rondo__doctor_apply_rules(const rondo__doctor_steps *steps,
                                rondo__doctor_findings *out_findings);
+
+// Adds the first collective of the step that `other`, the step of another process, has not at that
+// place. Processes of which one runs none are not compared.
+void rondo__doctor_compare_ranks(const rondo__doctor_steps *steps, const rondo__doctor_steps *other,
+                                 rondo__doctor_findings *findings);
 
 #endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_RULES_H

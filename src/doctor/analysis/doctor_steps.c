@@ -141,23 +141,27 @@ static size_t count_runs(const uint64_t *tokens, const stretch *found, size_t ru
     return count;
 }
 
-// Where steps begin: at a run of tokens that comes once a step.
+// Where steps begin: inside of a run of tokens that comes once a step.
 typedef struct anchor {
     size_t place;
-    size_t run;  // 0: no such run was found
+    size_t back;  // tokens of the run ahead of the step
+    size_t run;   // 0: no such run was found
     uint64_t hash;
 } anchor;
 
-// The shortest run from `place` on that comes once a step; shorter ones are disturbed less often.
+// The shortest run around `place` that comes once a step; shorter ones are disturbed less often.
 static anchor make_anchor(const uint64_t *tokens, const stretch *found, size_t place) {
     const size_t repeats = (found->to - found->from) / found->period.length;
     anchor made = {.place = place};
-    for (size_t run = 1; run <= ANCHOR_RUN && place + run <= found->to; run *= 2) {
-        const uint64_t hash = hash_run(tokens + place, run);
-        if (count_runs(tokens, found, run, hash) <= repeats + 1) {
-            made.run = run;
-            made.hash = hash;
-            break;
+    for (size_t run = 1; run <= ANCHOR_RUN && made.run == 0; run *= 2) {
+        for (size_t back = 0; back < run && made.run == 0; back++) {
+            if (place < found->from + back || place - back + run > found->to) {
+                continue;
+            }
+            const uint64_t hash = hash_run(tokens + place - back, run);
+            if (count_runs(tokens, found, run, hash) <= repeats + 1) {
+                made = (anchor){.place = place, .back = back, .run = run, .hash = hash};
+            }
         }
     }
     return made;
@@ -170,7 +174,8 @@ static anchor find_anchor(const rondo__doctor_steps *steps, const uint64_t *toke
     const size_t length = found->period.length;
     const size_t repeats = (found->to - found->from) / length;
     const size_t looked_at = repeats < 8 ? repeats : 8;
-    const size_t start = found->to - looked_at * length;
+    // In the middle, since programs begin and end with other things.
+    const size_t start = found->from + (repeats - looked_at) / 2 * length;
     anchor best = {.place = start};
     uint64_t longest = 0;
     for (size_t i = 0; i < length; i++) {
@@ -219,9 +224,35 @@ static bool add_step(rondo__doctor_steps *steps, size_t from, size_t to, size_t 
     return true;
 }
 
-// The works of each step, and of most steps.
-static void count_works(rondo__doctor_steps *steps, const stretch *found) {
+static int compare_counts(const void *left, const void *right) {
+    const size_t a = *(const size_t *)left;
+    const size_t b = *(const size_t *)right;
+    return a < b ? -1 : a > b ? 1 : 0;
+}
+
+// The one that comes most often. `counts` is sorted then.
+static size_t find_commonest(size_t *counts, size_t count) {
+    size_t best = 0;
+    size_t best_length = 0;
+    size_t length = 0;
+    qsort(counts, count, sizeof(*counts), compare_counts);
+    for (size_t i = 0; i < count; i++) {
+        length = i > 0 && counts[i] == counts[i - 1] ? length + 1 : 1;
+        if (length > best_length) {
+            best_length = length;
+            best = counts[i];
+        }
+    }
+    return best;
+}
+
+// The works of each step, and of most steps. False: out of memory.
+static bool count_works(rondo__doctor_steps *steps) {
     size_t work = 0;
+    size_t *counts = malloc((steps->count + 1) * sizeof(*counts));
+    if (counts == NULL) {
+        return false;
+    }
     for (size_t i = 0; i < steps->count; i++) {
         rondo__doctor_step *step = &steps->steps[i];
         while (work < steps->work_count && steps->works[work] < step->first) {
@@ -232,15 +263,15 @@ static void count_works(rondo__doctor_steps *steps, const stretch *found) {
             ++work;
         }
         step->work_count = work - step->work_first;
+        counts[i] = step->work_count;
     }
-    const rondo__doctor_event *events = steps->log->events;
-    for (size_t i = found->to - found->period.length; i < found->to; i++) {
-        steps->period += is_work(&events[steps->marks[i]]);
-    }
+    steps->period = find_commonest(counts, steps->count);
+    free(counts);
     for (size_t i = 0; i < steps->count; i++) {
         steps->steps[i].is_typical =
             steps->steps[i].is_typical && steps->steps[i].work_count == steps->period;
     }
+    return true;
 }
 
 static bool cut(rondo__doctor_steps *steps, const uint64_t *tokens, const stretch *found) {
@@ -249,10 +280,11 @@ static bool cut(rondo__doctor_steps *steps, const uint64_t *tokens, const stretc
     size_t begin = SIZE_MAX;
     size_t room = 0;
     for (size_t i = found->from; i < found->to; i++) {
-        const bool is_begin = begin_at.run > 0
-                                  ? i + begin_at.run <= found->to &&
-                                        hash_run(tokens + i, begin_at.run) == begin_at.hash
-                                  : i % length == begin_at.place % length;
+        const bool has_run = begin_at.run > 0 && i >= found->from + begin_at.back &&
+                             i - begin_at.back + begin_at.run <= found->to;
+        const bool is_begin = begin_at.run > 0 ? has_run && hash_run(tokens + i - begin_at.back,
+                                                                     begin_at.run) == begin_at.hash
+                                               : i % length == begin_at.place % length;
         if (!is_begin) {
             continue;
         }
@@ -332,10 +364,12 @@ static bool find(rondo__doctor_steps *steps, uint64_t *tokens) {
     if (!cut(steps, tokens, &found)) {
         return false;
     }
-    count_works(steps, &found);
+    if (!count_works(steps)) {
+        return false;
+    }
     choose_reference(steps);
     steps->period = steps->typical_count > 0 ? steps->period : 0;
-    return true;
+    return rondo__doctor_name_step(steps);
 }
 
 bool rondo__doctor_find_steps(const rondo__doctor_log *log, rondo__doctor_steps *out_steps) {

@@ -34,16 +34,23 @@ typedef struct rondo__doctor_steps {
     bool is_loose;  // shapes of launches differ from step to step
     size_t typical_count;
     size_t reference;  // the typical step that others are compared with
+    uint32_t name;     // of the NVTX range that comes once a step; 0: none does
 } rondo__doctor_steps;
 
 // Finds them. False: out of memory.
 bool rondo__doctor_find_steps(const rondo__doctor_log *log, rondo__doctor_steps *out_steps);
 void rondo__doctor_steps_clear(rondo__doctor_steps *steps);
 
+// Names them by a range of the program. False: out of memory.
+bool rondo__doctor_name_step(rondo__doctor_steps *steps);
+
 bool rondo__doctor_is_work(uint16_t call);
 
 // What makes two works the same: call, kernel, block, and, unless `is_loose`, grid and bytes.
 uint64_t rondo__doctor_token(const rondo__doctor_event *event, bool is_loose);
+
+// The innermost NVTX range in which a thread made a call; 0: none.
+uint32_t rondo__doctor_find_range(const rondo__doctor_log *log, const rondo__doctor_event *event);
 
 // Whether the event stands behind the last work of its step, where a wait harms no capture.
 bool rondo__doctor_is_behind(const rondo__doctor_steps *steps, const rondo__doctor_step *step,

@@ -35,6 +35,7 @@ enum {
 typedef struct known_function {
     _Atomic(void *) function;
     uint32_t name;
+    uint32_t fork_count;       // when it was found
     uint16_t parameter_count;  // 0: not known
     uint16_t bytes[PARAMETERS_MAX];
 } known_function;
@@ -43,6 +44,33 @@ typedef int (*name_getter)(const char **out_name, void *function);
 typedef int (*parameter_getter)(void *function, size_t index, size_t *out_offset,
                                 size_t *out_bytes);
 
+// Which words belong to a struct, and which are one byte (a struct without members, or a flag):
+// those may be bytes that nobody writes.
+static uint64_t find_struct_words(const known_function *known) {
+    uint64_t mask = 0;
+    size_t word = 0;
+    for (uint16_t i = 0; i < known->parameter_count; i++) {
+        const size_t bytes = known->bytes[i];
+        const bool is_plain = bytes == 2 || bytes == 4 || bytes == 8;
+        for (size_t done = 0; done < bytes && word < RONDO__DOCTOR_WORDS_MAX; done += 8) {
+            mask |= is_plain ? 0 : (uint64_t)1 << word;
+            mask |= bytes == 1 ? (uint64_t)1 << (word + RONDO__DOCTOR_WORDS_MAX) : 0;
+            ++word;
+        }
+    }
+    return mask;
+}
+
+static void tell_layout(const known_function *known) {
+    rondo__doctor_event event = {.call = RONDO__DOCTOR_LAYOUT,
+                                 .name = known->name,
+                                 .object = find_struct_words(known),
+                                 .begin_ns = rondo__inject_now_ns()};
+    if (event.object != 0 && event.name != 0) {
+        rondo__inject_put(&event, NULL);
+    }
+}
+
 static known_function g_functions[FUNCTION_SLOTS];
 static atomic_flag g_functions_busy = ATOMIC_FLAG_INIT;
 
@@ -50,6 +78,7 @@ static void read_function(known_function *known, void *function) {
     static const char *const getters[2][2] = {{"cuFuncGetName", "cuFuncGetParamInfo"},
                                               {"cuKernelGetName", "cuKernelGetParamInfo"}};
     known->name = 0;
+    known->fork_count = rondo__inject_count_forks();
     known->parameter_count = 0;
     for (int i = 0; i < 2 && known->name == 0; i++) {
         name_getter get_name = (name_getter)rondo__inject_find_real(getters[i][0]);
@@ -67,24 +96,33 @@ static void read_function(known_function *known, void *function) {
                get_parameter(function, known->parameter_count, &offset, &bytes) == 0) {
             known->bytes[known->parameter_count++] = (uint16_t)bytes;
         }
+        tell_layout(known);
     }
 }
 
-// A place holds one function at a time; one that another thread is filling is not waited for.
+// A function lies in one of a few places; where all are taken, one has to go. A place that another
+// thread is filling is not waited for.
 static const known_function *find_function(void *function) {
-    known_function *known =
-        &g_functions[(ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - 1)];
-    if (atomic_load_explicit(&known->function, memory_order_acquire) == function) {
-        return known;
+    enum { WAYS = 8 };
+    const size_t first =
+        (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - WAYS);
+    known_function *chosen = &g_functions[first + (ADDRESS(function) >> 8) % WAYS];
+    for (size_t i = 0; i < WAYS; i++) {
+        known_function *known = &g_functions[first + i];
+        void *found = atomic_load_explicit(&known->function, memory_order_acquire);
+        if (found == function && known->fork_count == rondo__inject_count_forks()) {
+            return known;
+        }
+        chosen = found == NULL && atomic_load(&chosen->function) != NULL ? known : chosen;
     }
     if (atomic_flag_test_and_set(&g_functions_busy)) {
         return NULL;
     }
-    atomic_store(&known->function, NULL);
-    read_function(known, function);
-    atomic_store_explicit(&known->function, function, memory_order_release);
+    atomic_store(&chosen->function, NULL);
+    read_function(chosen, function);
+    atomic_store_explicit(&chosen->function, function, memory_order_release);
     atomic_flag_clear(&g_functions_busy);
-    return known;
+    return chosen;
 }
 
 // Addresses of functions come again after an unload.

@@ -92,15 +92,10 @@ static size_t describe(const Dl_info *info, const void *frame, char *out, size_t
     return length > 0 ? ((size_t)length < bytes ? (size_t)length : bytes - 1) : 0;
 }
 
-uint32_t rondo__inject_find_place(uint16_t call) {
-    if (!is_looked_at(call)) {
-        return 0;
-    }
-    void *frames[FRAMES_MAX];
+static uint32_t name_place(void *const *frames, int count) {
     char text[RONDO__DOCTOR_TEXT_MAX] = "";
     size_t used = 0;
     int shown = 0;
-    const int count = backtrace(frames, FRAMES_MAX);
     for (int i = 0; i < count && shown < PLACES_SHOWN; i++) {
         Dl_info info;
         char one[400];
@@ -114,7 +109,45 @@ uint32_t rondo__inject_find_place(uint16_t call) {
         used = used < sizeof(text) ? used : sizeof(text) - 1;
         ++shown;
     }
-    const uint32_t place = rondo__inject_text(text);
+    return rondo__inject_text(text);
+}
+
+static uint64_t hash_frames(void *const *frames, int count) {
+    uint64_t hash = (uint64_t)count + ((uint64_t)rondo__inject_count_forks() << 32);
+    for (int i = 0; i < count; i++) {
+        hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash | 1;
+}
+
+// Symbols of a large library take a millisecond to search, so each way to a call is named once.
+static uint32_t find_known_place(void *const *frames, int count) {
+    enum { SLOTS = 1 << 11 };
+    static struct {
+        uint64_t hash;
+        uint32_t place;
+    } known[SLOTS];
+    static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+    const uint64_t hash = hash_frames(frames, count);
+    if (atomic_flag_test_and_set(&is_busy)) {
+        return 0;
+    }
+    if (known[hash % SLOTS].hash != hash) {
+        known[hash % SLOTS].hash = hash;
+        known[hash % SLOTS].place = name_place(frames, count);
+    }
+    const uint32_t place = known[hash % SLOTS].place;
+    atomic_flag_clear(&is_busy);
+    return place;
+}
+
+uint32_t rondo__inject_find_place(uint16_t call) {
+    if (!is_looked_at(call)) {
+        return 0;
+    }
+    void *frames[FRAMES_MAX];
+    const uint32_t place = find_known_place(frames, backtrace(frames, FRAMES_MAX));
     if (place != 0) {
         rondo__inject_ask_python(call);
     }

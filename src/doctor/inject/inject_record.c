@@ -32,6 +32,7 @@ static struct {
     known_text texts[TEXT_SLOTS];
     uint32_t text_count;
     bool has_lost;
+    atomic_uint fork_count;
     atomic_int capture_count;
     atomic_bool is_timed;
 } g_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -117,7 +118,7 @@ static rondo__doctor_ring *make_ring(const char *folder) {
     if (problem != 0) {
         write_problem(file, problem);
     } else {
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     }
     (void)close(file);
     if (memory == MAP_FAILED) {
@@ -150,6 +151,7 @@ static void after_fork_in_child(void) {
     g_record.text_count = 0;
     memset(g_record.texts, 0, sizeof(g_record.texts));
     t_thread = 0;
+    atomic_fetch_add(&g_record.fork_count, 1);
     atomic_store(&g_record.is_timed, false);
     atomic_store(&g_record.capture_count, 0);
     atomic_store(&g_record.state, STATE_UNKNOWN);
@@ -280,6 +282,10 @@ uint32_t rondo__inject_text(const char *text) {
     return number;
 }
 
+uint32_t rondo__inject_count_forks(void) {
+    return atomic_load_explicit(&g_record.fork_count, memory_order_relaxed);
+}
+
 void rondo__inject_note(const char *text) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_NOTE,
                                  .name = rondo__inject_text(text),
@@ -289,8 +295,7 @@ void rondo__inject_note(const char *text) {
 
 uint32_t rondo__inject_wanted_times(void) {
     rondo__doctor_ring *ring = g_record.ring;
-    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed)
-                        : RONDO__DOCTOR_TIMES_OFF;
+    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
 }
 
 void rondo__inject_count_captures(int change) {

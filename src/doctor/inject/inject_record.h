@@ -26,10 +26,13 @@ void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words);
 // The number of a text, which is told once; 0 for NULL and where there is no room.
 uint32_t rondo__inject_text(const char *text);
 
+// By how many forks this process is away from the first: numbers of texts are its own.
+uint32_t rondo__inject_count_forks(void);
+
 // Something that the doctor shall say.
 void rondo__inject_note(const char *text);
 
-// Of RONDO__DOCTOR_TIMES_...: what the doctor asks for.
+// What the doctor asks for: an odd number where device times shall be taken.
 uint32_t rondo__inject_wanted_times(void);
 
 // Device times are being taken from now on, so that records say so.

@@ -124,9 +124,10 @@ INJECT(cuMemAllocManaged, 6000, INJECT_ANY, "cuMemAllocManaged", NULL,
 INJECT(cuMemFree, 3020, INJECT_ANY, "cuMemFree_v2", NULL, (uint64_t object), (object),
        ON(object, NULL, 0), )
 INJECT(cuMemHostAlloc, 2020, INJECT_ANY, "cuMemHostAlloc", NULL,
-       (void **out, size_t bytes, unsigned flags), (out, bytes, flags), ON(NULL, NULL, bytes), )
+       (void **out, size_t bytes, unsigned flags), (out, bytes, flags), ON(NULL, NULL, bytes),
+       event.object = ADDRESS(*out))
 INJECT(cuMemAllocHost, 3020, INJECT_ANY, "cuMemAllocHost_v2", NULL, (void **out, size_t bytes),
-       (out, bytes), ON(NULL, NULL, bytes), )
+       (out, bytes), ON(NULL, NULL, bytes), event.object = ADDRESS(*out))
 INJECT(cuMemFreeHost, 2000, INJECT_ANY, "cuMemFreeHost", NULL, (void *object), (object),
        ON(object, NULL, 0), )
 INJECT(cuMemHostRegister, 6050, INJECT_ANY, "cuMemHostRegister_v2", NULL,

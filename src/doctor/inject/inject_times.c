@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "backend/cuda/cupti/cupti_abi.h"
+#include "doctor/inject/inject_place.h"
+#include "doctor/inject/inject_real.h"
 #include "doctor/inject/inject_record.h"
 #include "doctor/stream/doctor_ring.h"
 
@@ -99,24 +101,48 @@ static bool load(void) {
 
 // ---- records ----------------------------------------------------------------------------------
 
+// Kernels by the address of their name, which CUPTI keeps; only the thread that flushes asks.
+static uint32_t name_kernel(const char *name) {
+    enum { SLOTS = 1 << 10 };
+    static struct {
+        const char *name;
+        uint32_t text;
+        uint32_t fork_count;
+    } known[SLOTS];
+    char text[RONDO__DOCTOR_TEXT_MAX];
+    const size_t slot = ((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 54;
+    if (name == NULL) {
+        return 0;
+    }
+    if (known[slot].name != name || known[slot].fork_count != rondo__inject_count_forks()) {
+        rondo__inject_read_symbol(name, text, sizeof(text));
+        known[slot].name = name;
+        known[slot].fork_count = rondo__inject_count_forks();
+        known[slot].text = rondo__inject_text(text);
+    }
+    return known[slot].text;
+}
+
 static void keep_kernel(const rondo__cupti_kernel *kernel) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_WORK,
                                  .begin_ns = kernel->start,
                                  .duration_ns = kernel->end - kernel->start,
                                  .stream = kernel->stream,
                                  .object = kernel->graph,
-                                 .name = rondo__inject_text(kernel->name)};
+                                 .source = kernel->correlation,
+                                 .name = name_kernel(kernel->name)};
     rondo__inject_put(&event, NULL);
 }
 
 static void keep_transfer(const char *name, uint64_t start, uint64_t end, uint32_t stream,
-                          uint64_t bytes, uint32_t graph) {
+                          uint64_t bytes, uint32_t graph, uint32_t correlation) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_WORK,
                                  .begin_ns = start,
                                  .duration_ns = end - start,
                                  .stream = stream,
                                  .object = graph,
                                  .bytes = bytes,
+                                 .source = correlation,
                                  .name = rondo__inject_text(name)};
     rondo__inject_put(&event, NULL);
 }
@@ -148,19 +174,19 @@ static void keep_record(const rondo__cupti_record *record) {
         case RONDO__CUPTI_MEMCPY:
             if (copy->start != 0 && copy->end >= copy->start) {
                 keep_transfer(name_copy(copy->copy_kind), copy->start, copy->end, copy->stream,
-                              copy->bytes, copy->graph);
+                              copy->bytes, copy->graph, copy->correlation);
             }
             break;
         case RONDO__CUPTI_MEMCPY_PEER:
             if (peer->start != 0 && peer->end >= peer->start) {
                 keep_transfer("[copy between devices]", peer->start, peer->end, peer->stream,
-                              peer->bytes, peer->graph);
+                              peer->bytes, peer->graph, peer->correlation);
             }
             break;
         case RONDO__CUPTI_MEMSET:
             if (fill->start != 0 && fill->end >= fill->start) {
                 keep_transfer("[fill]", fill->start, fill->end, fill->stream, fill->bytes,
-                              fill->graph);
+                              fill->graph, fill->correlation);
             }
             break;
         default:
@@ -220,14 +246,41 @@ static bool check(rondo__cupti_result result, const char *call) {
     return false;
 }
 
+// By how much works can share the device, the analysis must know.
+static void tell_device(void) {
+    enum { MULTIPROCESSORS = 16, THREADS = 39, SHARED = 81, BLOCKS = 106 };  // CU_DEVICE_ATTRIBUTE_
+    static const int attributes[] = {MULTIPROCESSORS, THREADS, BLOCKS, SHARED};
+    int values[4] = {0};
+    int device = 0;
+    int (*get_device)(int *) = (int (*)(int *))rondo__inject_find_real("cuCtxGetDevice");
+    int (*get)(int *, int, int) =
+        (int (*)(int *, int, int))rondo__inject_find_real("cuDeviceGetAttribute");
+    bool is_known = get_device != NULL && get != NULL && get_device(&device) == 0;
+    for (int i = 0; is_known && i < 4; i++) {
+        is_known = get(&values[i], attributes[i], device) == 0;
+    }
+    rondo__doctor_event event = {
+        .call = RONDO__DOCTOR_DEVICE,
+        .grid = {(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]},
+        .bytes = (uint64_t)values[3],
+        .begin_ns = rondo__inject_now_ns()};
+    if (is_known) {
+        rondo__inject_put(&event, NULL);
+    }
+}
+
 // To a child of fork belongs nothing of its parent's CUPTI.
 static void forget(void) {
     atomic_store(&g_is_taking, false);
-    atomic_store(&g_followed, RONDO__DOCTOR_TIMES_DONE);
+    atomic_store(&g_followed, 0);
 }
 
 static void open_window(void) {
-    (void)pthread_atfork(NULL, NULL, forget);
+    static atomic_flag has_handler = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&has_handler)) {
+        (void)pthread_atfork(NULL, NULL, forget);
+        tell_device();
+    }
     if (!load() ||
         !check(g_cupti.cuptiSubscribe(&g_subscriber, ignore_callback, NULL), "cuptiSubscribe")) {
         return;
@@ -269,7 +322,7 @@ void rondo__inject_follow_times(uint32_t wanted) {
         return;
     }
     const int saved = errno;
-    if (wanted == RONDO__DOCTOR_TIMES_ON) {
+    if (wanted % 2 == 1) {
         open_window();
     } else {
         shut_window();
@@ -279,5 +332,5 @@ void rondo__inject_follow_times(uint32_t wanted) {
 
 // Records that the program's end would leave in CUPTI's buffers.
 __attribute__((destructor)) static void finish(void) {
-    rondo__inject_follow_times(RONDO__DOCTOR_TIMES_DONE);
+    rondo__inject_follow_times(RONDO__DOCTOR_TIMES_LAST);
 }

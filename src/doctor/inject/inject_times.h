@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-// Opens or shuts the window as RONDO__DOCTOR_TIMES_... says; cheap when nothing changes.
+// Opens the window when the number is odd, shuts it when it is even; numbers only grow. Cheap when
+// nothing changes.
 void rondo__inject_follow_times(uint32_t wanted);
 
 #endif  // RONDO_DOCTOR_INJECT_INJECT_TIMES_H

@@ -22,13 +22,22 @@ enum {
 typedef enum rondo__doctor_call {
     RONDO__DOCTOR_NO_CALL,
     RONDO__DOCTOR_TEXT,  // `name`: its number; `word_count`: bytes of the text behind, padded to 8
-    RONDO__DOCTOR_WORK,  // what a device did: `begin_ns`, `duration_ns`, `stream`, `name`, `bytes`
+    RONDO__DOCTOR_WORK,  // what a device did: `begin_ns`, `duration_ns`, `stream`, `name`, `bytes`,
+                         // `source`: its place among all works by when they were asked for; or 0
     RONDO__DOCTOR_NOTE,  // something that the recorder has to say: `name`
     RONDO__DOCTOR_LINE,  // of a Python program: made the thread's latest call `object`; `name`
 #define RONDO__DOCTOR_CALL(name, kind) RONDO__DOCTOR_##name,
 #include "doctor/stream/doctor_calls.h"
 #undef RONDO__DOCTOR_CALL
     RONDO__DOCTOR_CALL_COUNT,
+    // What is neither call nor time; numbers of their own, so that calls can be added.
+    RONDO__DOCTOR_RANGE_PUSH =
+        1000,  // NVTX: `name`; `object`: of one that any thread may end; or 0
+    RONDO__DOCTOR_RANGE_POP,
+    RONDO__DOCTOR_LAYOUT,  // of the arguments of kernel `name`: `object`, a bit for each word that
+                           // belongs to a struct passed by value; bits 32 to 63: to one of a byte
+    RONDO__DOCTOR_BLOCK,   // of a file: memory that was allocated before; `object`, `bytes`
+    RONDO__DOCTOR_DEVICE,  // grid: multiprocessors, threads of one, blocks of one; `bytes`: shared
 } rondo__doctor_call;
 
 typedef enum rondo__doctor_kind {

@@ -17,12 +17,9 @@ enum {
     RONDO__DOCTOR_RING_FRONT = 4096,
 };
 
-// What the doctor asks of the recorder.
-enum {
-    RONDO__DOCTOR_TIMES_OFF,
-    RONDO__DOCTOR_TIMES_ON,    // take device times
-    RONDO__DOCTOR_TIMES_DONE,  // no more
-};
+// What the doctor asks of the recorder: it counts up, and odd numbers mean that device times shall
+// be taken.
+enum { RONDO__DOCTOR_TIMES_LAST = 1 << 30 };  // no more of them
 
 typedef struct rondo__doctor_ring {
     rondo__doctor_header header;

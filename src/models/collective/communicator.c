@@ -114,14 +114,20 @@ static void destroy(rondo_communicator *c) {
 static rondo_status open_all(rondo_communicator *c, const rondo_communicator_options *o) {
     char traits[RONDO__TRAITS_BYTES];
     rondo_ranks ranks;
+    const uint64_t now = rondo__clock_now_ns();
     const uint64_t wait_ms = o->wait_ms > 0 ? o->wait_ms : WAIT_MS;
-    const uint64_t deadline_ns = rondo__clock_now_ns() + wait_ms * 1000000;
+    const rondo__patience patience = {now, now + wait_ms * 1000000, o->waiting, o->waiting_data};
     RETURN_IF_ERROR(choose_ranks(o, &ranks, &c->launcher));
     RETURN_IF_ERROR(rondo__communicator_enter(c));
     RETURN_IF_ERROR(choose_transport(c, o->transport));
-    (void)snprintf(traits, sizeof traits, "transport %s", c->transport->name);
+    const int length = snprintf(traits, sizeof traits, "transport %s\n%s", c->transport->name,
+                                o->common != NULL ? o->common : "");
+    if (length >= (int)sizeof traits) {
+        return RONDO_FAIL_AS(create_name, INVALID, "options.common has %zu bytes, at most 960",
+                             strlen(o->common));
+    }
     RETURN_IF_ERROR(
-        rondo__meeting_hold(&ranks, c->launcher, o->meeting, traits, deadline_ns, &c->meeting));
+        rondo__meeting_hold(&ranks, c->launcher, o->meeting, traits, &patience, &c->meeting));
     c->records = rondo__calloc((size_t)c->meeting.size, sizeof *c->records);
     if (c->records == NULL) {
         return RONDO_STATUS_NO_MEMORY;

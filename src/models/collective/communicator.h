@@ -32,7 +32,8 @@
 
 enum { RONDO__COLLECTIVES_TEXT_BYTES = 8192, RONDO__LOSS_BYTES = 230 };
 
-// What a run does together with the other ranks, in order; a line for each.
+// What a run does together with the other ranks, in order; a line for each, behind lines of options
+// that all must have alike.
 typedef struct rondo__collectives {
     uint64_t hash;  // of all lines, also of those for which `text` has no room
     size_t count;
@@ -66,6 +67,7 @@ typedef struct rondo__rank_record {
     rondo__announcement said[2];  // the newest ones
 } rondo__rank_record;
 
+struct pollfd;
 struct rondo__transport;
 
 struct rondo_communicator {
@@ -82,7 +84,8 @@ struct rondo_communicator {
 
     pthread_t watch;
     bool has_watch;
-    int wake[2];  // a pipe
+    int wake[2];            // a pipe
+    struct pollfd *polled;  // of the watch
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -20,7 +20,9 @@
 #include "base/memory.h"
 #include "collective/sockets.h"
 
-enum { TOKEN_BYTES = 16, HOST_BYTES = 256, HELLO_NS = 2000000000 };
+enum { TOKEN_BYTES = 16, HOST_BYTES = 256 };
+static const uint64_t hello_ns = 3000000000;  // for a hello, or for a word that it has come
+static const uint64_t tick_ns = 200000000;    // between two looks at what else there is to do
 static const uint32_t magic = 0x4f444e52;
 static const char call_name[] = "rondo_communicator_create";
 
@@ -32,9 +34,11 @@ typedef struct hello {
     char traits[RONDO__TRAITS_BYTES];
 } hello;
 
+typedef enum answer { ANSWER_GO, ANSWER_NOTED, ANSWER_REFUSED } answer;
+
 typedef struct welcome {
     uint32_t magic;
-    uint32_t is_refused;
+    uint32_t answer;
     char why[200];
 } welcome;
 
@@ -176,74 +180,124 @@ static bool read_file(place *p) {
     return got > 0 && parse_file(text, p);
 }
 
-// ---- rank 0 -------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
-static rondo_status refuse(int fd, const hello *h, const hello *wanted) {
-    welcome answer = {.magic = magic, .is_refused = 1};
-    (void)snprintf(answer.why, sizeof answer.why,
-                   "rank %d is one of %d and has %.47s, rank 0 one of %d and has %.47s",
-                   (int)h->rank, (int)h->size, h->traits, (int)wanted->size, wanted->traits);
-    (void)rondo__socket_send(fd, &answer, sizeof answer);
-    return RONDO_FAIL_AS(call_name, INVALID, "the ranks do not fit together: %s", answer.why);
+static uint64_t get_sooner(uint64_t deadline_ns, uint64_t from_now_ns) {
+    const uint64_t then = rondo__clock_now_ns() + from_now_ns;
+    return then < deadline_ns ? then : deadline_ns;
 }
 
-// Takes one connection, if it is of a rank.
-static rondo_status greet(rondo__meeting *m, int fd, const hello *wanted, size_t *in_out_count) {
+// Lets the caller say that it waits, or end it.
+static rondo_status tell(const rondo__patience *patience, const char *what) {
+    const uint64_t passed = rondo__clock_now_ns() - patience->begun_ns;
+    const bool goes_on =
+        patience->waiting == NULL || patience->waiting(patience->data, what, (double)passed * 1e-9);
+    return goes_on ? RONDO_STATUS_OK
+                   : RONDO_FAIL_AS(call_name, CANCELLED, "options.waiting ended it: %.150s", what);
+}
+
+// ---- rank 0 -------------------------------------------------------------------------------------
+
+static int measure_line(const char *line) {
+    const size_t length = strcspn(line, "\n");
+    return length < 60 ? (int)length : 60;
+}
+
+// Writes what first differs in the lines of both.
+static void name_difference(const hello *h, const hello *wanted, char *out, size_t bytes) {
+    static const char nothing[] = "nothing more";
+    const char *a = h->traits;
+    const char *b = wanted->traits;
+    size_t length = strcspn(a, "\n");
+    while (length == strcspn(b, "\n") && strncmp(a, b, length) == 0 &&
+           (a[length] != '\0' || b[length] != '\0')) {
+        a += length + (a[length] != '\0' ? 1 : 0);
+        b += length + (b[length] != '\0' ? 1 : 0);
+        length = strcspn(a, "\n");
+    }
+    const char *has = length > 0 ? a : nothing;
+    const char *should = strcspn(b, "\n") > 0 ? b : nothing;
+    (void)snprintf(out, bytes, "rank %d has %.*s, rank 0 has %.*s", (int)h->rank, measure_line(has),
+                   has, measure_line(should), should);
+}
+
+static void answer_rank(int fd, answer kind, const char *why) {
+    welcome w = {.magic = magic, .answer = (uint32_t)kind};
+    (void)snprintf(w.why, sizeof w.why, "%s", why);
+    (void)rondo__socket_send(fd, &w, sizeof w);  // one that is gone is noticed later
+}
+
+static rondo_status fail_unlike(const char *why) {
+    return RONDO_FAIL_AS(call_name, INVALID, "the ranks do not fit together: %s", why);
+}
+
+// Takes one connection, if it is of a rank. `why` gets the first difference.
+static rondo_status greet(rondo__meeting *m, int fd, const hello *wanted, size_t *in_out_count,
+                          char *why, size_t why_bytes) {
     hello h;
-    if (!rondo__socket_receive_by(fd, &h, sizeof h, rondo__clock_now_ns() + HELLO_NS) ||
+    if (!rondo__socket_receive_by(fd, &h, sizeof h, rondo__clock_now_ns() + hello_ns) ||
         h.magic != magic || memcmp(h.token, wanted->token, TOKEN_BYTES) != 0) {
         rondo__socket_close(&fd);
         return RONDO_STATUS_OK;
     }
     h.traits[RONDO__TRAITS_BYTES - 1] = '\0';
-    if (h.size != m->size || strcmp(h.traits, wanted->traits) != 0 || h.rank < 1 ||
-        h.rank >= m->size) {
-        const rondo_status status = refuse(fd, &h, wanted);
+    if (h.size != m->size || h.rank < 1 || h.rank >= m->size) {
+        (void)snprintf(why, why_bytes, "rank %d is one of %d, rank 0 one of %d", (int)h.rank,
+                       (int)h.size, (int)m->size);
+        answer_rank(fd, ANSWER_REFUSED, why);
         rondo__socket_close(&fd);
-        return status;
+        return fail_unlike(why);
+    }
+    if (why[0] == '\0' && strcmp(h.traits, wanted->traits) != 0) {
+        name_difference(&h, wanted, why, why_bytes);  // all hear of it when they are there
     }
     int *at = h.is_data != 0 ? &m->data[h.rank] : &m->control[h.rank];
     *in_out_count += *at < 0 ? 1 : 0;
     rondo__socket_close(at);  // of an earlier try
     *at = fd;
+    answer_rank(fd, ANSWER_NOTED, "");
     return RONDO_STATUS_OK;
 }
 
-static rondo_status fail_missing(const rondo__meeting *m) {
+static int32_t find_missing(const rondo__meeting *m) {
     int32_t rank = 1;
     while (rank < m->size - 1 && m->data[rank] >= 0 && m->control[rank] >= 0) {
         rank += 1;
     }
+    return rank;
+}
+
+static rondo_status fail_missing(const rondo__meeting *m) {
     return RONDO_FAIL_AS(call_name, UNAVAILABLE,
                          "rank %d of %d did not come in time; do all ranks run this program, with "
                          "the same RONDO_MEETING?",
-                         (int)rank, (int)m->size);
+                         (int)find_missing(m), (int)m->size);
 }
 
 static rondo_status receive_all(rondo__meeting *m, int listening, const hello *wanted,
-                                uint64_t deadline_ns) {
-    const welcome answer = {.magic = magic};
+                                const rondo__patience *patience, char *why, size_t why_bytes) {
     const size_t all = 2 * (size_t)(m->size - 1);
+    char what[80];
     for (size_t count = 0; count < all;) {
-        const int fd = rondo__socket_accept(listening, deadline_ns);
-        if (fd < 0 && rondo__clock_now_ns() >= deadline_ns) {
-            return fail_missing(m);
-        }
+        const int fd = rondo__socket_accept(listening, get_sooner(patience->deadline_ns, tick_ns));
         if (fd >= 0) {
-            RETURN_IF_ERROR(greet(m, fd, wanted, &count));
+            RETURN_IF_ERROR(greet(m, fd, wanted, &count, why, why_bytes));
+        } else if (rondo__clock_now_ns() >= patience->deadline_ns) {
+            return why[0] != '\0' ? fail_unlike(why) : fail_missing(m);
+        } else {
+            (void)snprintf(what, sizeof what, "rank 0 of %d waits for rank %d", (int)m->size,
+                           (int)find_missing(m));
+            RETURN_IF_ERROR(tell(patience, what));
         }
     }
-    for (int32_t r = 1; r < m->size; ++r) {  // one that is gone is noticed later
-        (void)rondo__socket_send(m->control[r], &answer, sizeof answer);
-        (void)rondo__socket_send(m->data[r], &answer, sizeof answer);
-    }
-    return RONDO_STATUS_OK;
+    return why[0] != '\0' ? fail_unlike(why) : RONDO_STATUS_OK;
 }
 
 static rondo_status hold_as_first(rondo__meeting *m, place *p, hello *wanted,
-                                  uint64_t deadline_ns) {
+                                  const rondo__patience *patience) {
     int listening = -1;
     uint16_t port = 0;
+    char why[160] = "";
     if (p->is_file && getrandom(p->token, TOKEN_BYTES, 0) != TOKEN_BYTES) {
         return RONDO_FAIL_AS(call_name, UNAVAILABLE, "the system gives no random numbers");
     }
@@ -259,10 +313,15 @@ static rondo_status hold_as_first(rondo__meeting *m, place *p, hello *wanted,
         status = status == RONDO_STATUS_OK ? write_file(p) : status;
     }
     if (status == RONDO_STATUS_OK) {
-        status = receive_all(m, listening, wanted, deadline_ns);
+        status = receive_all(m, listening, wanted, patience, why, sizeof why);
         if (p->is_file) {
             (void)unlink(p->path);
         }
+    }
+    for (int32_t r = 1; r < m->size && (status == RONDO_STATUS_OK || why[0] != '\0'); ++r) {
+        const answer kind = status == RONDO_STATUS_OK ? ANSWER_GO : ANSWER_REFUSED;
+        answer_rank(m->control[r], kind, why);
+        answer_rank(m->data[r], kind, why);
     }
     rondo__socket_close(&listening);
     return status;
@@ -270,69 +329,101 @@ static rondo_status hold_as_first(rondo__meeting *m, place *p, hello *wanted,
 
 // ---- the others ---------------------------------------------------------------------------------
 
-// One connection, and its hello; -1: rank 0 is not there yet.
-static int visit(const place *p, hello *h, bool is_data, uint64_t deadline_ns) {
-    int fd = rondo__socket_connect(p->host, p->port, deadline_ns);
-    h->is_data = is_data;
-    if (fd >= 0 && !rondo__socket_send(fd, h, sizeof *h)) {
-        rondo__socket_close(&fd);
+// One that is not rank 0, on its way to it.
+typedef struct visitor {
+    rondo__meeting *m;
+    place *p;
+    hello *h;
+    const rondo__patience *patience;
+    welcome said;  // by rank 0, at last
+    char what[160];
+} visitor;
+
+// Hears what rank 0 says until then; false in *out_came: nothing, or it is somebody else.
+static rondo_status hear(visitor *v, int fd, uint64_t until_ns, bool *out_came) {
+    *out_came = false;
+    while (!rondo__socket_is_ready(fd, get_sooner(until_ns, tick_ns))) {
+        if (rondo__clock_now_ns() >= until_ns) {
+            return RONDO_STATUS_OK;
+        }
+        RETURN_IF_ERROR(tell(v->patience, v->what));
     }
-    return fd;
+    *out_came =
+        rondo__socket_receive_by(fd, &v->said, sizeof v->said, rondo__clock_now_ns() + hello_ns) &&
+        v->said.magic == magic;
+    v->said.why[sizeof v->said.why - 1] = '\0';
+    return RONDO_STATUS_OK;
 }
 
-// Whether rank 0 has answered, and if so, what.
-static bool hear(int fd, uint64_t deadline_ns, welcome *out_answer) {
-    const bool has_come = rondo__socket_receive_by(fd, out_answer, sizeof *out_answer, deadline_ns);
-    out_answer->why[sizeof out_answer->why - 1] = '\0';
-    return has_come && out_answer->magic == magic;
+// One connection, its hello, and the word that it has come: a listener that says nothing is not
+// rank 0, but one that has the port of an earlier job, perhaps.
+static rondo_status visit(visitor *v, bool is_data, int *out_socket, bool *out_came) {
+    const uint64_t until_ns = get_sooner(v->patience->deadline_ns, hello_ns);
+    *out_came = false;
+    v->h->is_data = is_data;
+    *out_socket = rondo__socket_connect(v->p->host, v->p->port, until_ns);
+    return *out_socket >= 0 && rondo__socket_send(*out_socket, v->h, sizeof *v->h)
+               ? hear(v, *out_socket, until_ns, out_came)
+               : RONDO_STATUS_OK;
 }
 
-static bool try_once(rondo__meeting *m, place *p, hello *h, uint64_t deadline_ns,
-                     welcome *out_answer) {
-    out_answer->is_refused = 0;
-    if (p->is_file && !read_file(p)) {
-        return false;
+// Both connections, then the word that all are there.
+static rondo_status try_once(visitor *v, bool *out_met) {
+    rondo__meeting *m = v->m;
+    const uint64_t deadline_ns = v->patience->deadline_ns;
+    *out_met = false;
+    if (v->p->is_file && !read_file(v->p)) {
+        return RONDO_STATUS_OK;
     }
-    memcpy(h->token, p->token, TOKEN_BYTES);
-    m->control[0] = visit(p, h, false, deadline_ns);
-    m->data[0] = m->control[0] >= 0 ? visit(p, h, true, deadline_ns) : -1;
-    const bool is_good = m->data[0] >= 0 && hear(m->control[0], deadline_ns, out_answer) &&
-                         (out_answer->is_refused != 0 || hear(m->data[0], deadline_ns, out_answer));
-    if (!is_good) {
+    memcpy(v->h->token, v->p->token, TOKEN_BYTES);
+    RETURN_IF_ERROR(visit(v, false, &m->control[0], out_met));
+    if (*out_met && v->said.answer == ANSWER_NOTED) {
+        RETURN_IF_ERROR(visit(v, true, &m->data[0], out_met));
+    }
+    for (int i = 0; i < 2 && *out_met && v->said.answer != ANSWER_REFUSED; ++i) {
+        RETURN_IF_ERROR(hear(v, i == 0 ? m->control[0] : m->data[0], deadline_ns, out_met));
+    }
+    if (!*out_met) {
         rondo__socket_close(&m->control[0]);
         rondo__socket_close(&m->data[0]);
     }
-    return is_good;
+    return RONDO_STATUS_OK;
 }
 
-static rondo_status hold_as_other(rondo__meeting *m, place *p, hello *h, uint64_t deadline_ns) {
+static rondo_status hold_as_other(rondo__meeting *m, place *p, hello *h,
+                                  const rondo__patience *patience) {
     const struct timespec pause = {.tv_nsec = 20000000};
-    welcome answer = {0};
-    while (!try_once(m, p, h, deadline_ns, &answer)) {
-        if (rondo__clock_now_ns() >= deadline_ns) {
+    visitor v = {.m = m, .p = p, .h = h, .patience = patience};
+    const char *where = p->is_file ? p->path : p->host;
+    (void)snprintf(v.what, sizeof v.what, "rank %d of %d waits at %.100s", (int)m->rank,
+                   (int)m->size, where);
+    for (bool has_met = false; !has_met;) {
+        RETURN_IF_ERROR(try_once(&v, &has_met));
+        if (!has_met && rondo__clock_now_ns() >= patience->deadline_ns) {
             return RONDO_FAIL_AS(call_name, UNAVAILABLE,
                                  "rank %d of %d met nobody at %.120s in time; is rank 0 there, "
                                  "with the same RONDO_MEETING?",
-                                 (int)m->rank, (int)m->size, p->is_file ? p->path : p->host);
+                                 (int)m->rank, (int)m->size, where);
         }
-        (void)nanosleep(&pause, NULL);
+        if (!has_met) {
+            RETURN_IF_ERROR(tell(patience, v.what));
+            (void)nanosleep(&pause, NULL);
+        }
     }
-    return answer.is_refused == 0
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS(call_name, INVALID, "the ranks do not fit together: %s", answer.why);
+    return v.said.answer == ANSWER_GO ? RONDO_STATUS_OK : fail_unlike(v.said.why);
 }
 
 // ---- both ---------------------------------------------------------------------------------------
 
 rondo_status rondo__meeting_hold(const rondo_ranks *ranks, rondo__launcher_id launcher,
-                                 const char *place_text, const char *traits, uint64_t deadline_ns,
-                                 rondo__meeting *out_meeting) {
+                                 const char *place_text, const char *traits,
+                                 const rondo__patience *patience, rondo__meeting *out_meeting) {
     rondo__meeting m = {.rank = ranks->rank, .size = ranks->size};
     const size_t count = (size_t)ranks->size;
     hello h = {.magic = magic, .rank = m.rank, .size = m.size};
     place p = {0};
     *out_meeting = (rondo__meeting){0};
-    (void)snprintf(h.traits, sizeof h.traits, "%.47s", traits);
+    (void)snprintf(h.traits, sizeof h.traits, "%s", traits);
     if (m.size > 1) {
         RETURN_IF_ERROR(choose_place(ranks, launcher, place_text, &p));
     }
@@ -346,8 +437,8 @@ rondo_status rondo__meeting_hold(const rondo_ranks *ranks, rondo__launcher_id la
     }
     rondo_status status = RONDO_STATUS_OK;
     if (m.size > 1) {
-        status = m.rank == 0 ? hold_as_first(&m, &p, &h, deadline_ns)
-                             : hold_as_other(&m, &p, &h, deadline_ns);
+        status =
+            m.rank == 0 ? hold_as_first(&m, &p, &h, patience) : hold_as_other(&m, &p, &h, patience);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__meeting_end(&m);

@@ -136,7 +136,7 @@ static void tell_difference(rondo_communicator *c, uint64_t run, int32_t rank) {
     }
     (void)snprintf(
         why, sizeof why,
-        "the ranks differ in run %llu, collective %zu: rank 0 has %.*s, rank %d has "
+        "the ranks differ in run %llu, line %zu: rank 0 has %.*s, rank %d has "
         "%.*s; all ranks must run the same program",
         (unsigned long long)run, at + 1, length_a > 0 ? (length_a < 56 ? length_a : 56) : 4,
         length_a > 0 ? line_a : "none", (int)rank,
@@ -279,9 +279,9 @@ static bool is_closing(rondo_communicator *c) {
 static void *run_watch(void *argument) {
     rondo_communicator *c = argument;
     const int32_t size = c->meeting.size;
-    struct pollfd *polled = rondo__calloc((size_t)size + 1, sizeof *polled);
+    struct pollfd *polled = c->polled;
     bool was_interrupted = false;
-    while (polled != NULL && !is_closing(c)) {
+    while (!is_closing(c)) {
         for (int32_t r = 0; r < size; ++r) {
             polled[r] = (struct pollfd){.fd = c->meeting.control[r], .events = POLLIN};
         }
@@ -303,11 +303,14 @@ static void *run_watch(void *argument) {
             c->transport->interrupt(c);
         }
     }
-    rondo__free(polled);
     return NULL;
 }
 
 rondo_status rondo__watch_start(rondo_communicator *c) {
+    c->polled = rondo__calloc((size_t)c->meeting.size + 1, sizeof *c->polled);
+    if (c->polled == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
     if (pipe2(c->wake, O_CLOEXEC) != 0) {
         c->wake[0] = c->wake[1] = -1;
         return RONDO_FAIL_AS("rondo_communicator_create", NO_MEMORY, "no pipe: %s",
@@ -334,4 +337,5 @@ void rondo__watch_stop(rondo_communicator *c) {
     for (size_t i = 0; i < 2; ++i) {
         rondo__socket_close(&c->wake[i]);
     }
+    rondo__free(c->polled);
 }

@@ -81,6 +81,10 @@ static bool wait_for(int fd, short events, uint64_t deadline_ns) {
     return count > 0;
 }
 
+bool rondo__socket_is_ready(int fd, uint64_t deadline_ns) {
+    return wait_for(fd, POLLIN, deadline_ns);
+}
+
 int rondo__socket_accept(int listening, uint64_t deadline_ns) {
     if (!wait_for(listening, POLLIN, deadline_ns)) {
         return -1;

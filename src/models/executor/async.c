@@ -1,9 +1,12 @@
 // executor/async.c — runs that are put on the stream and not waited for.
 // SPDX-License-Identifier: Apache-2.0
+#include "executor/async.h"
+
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log/hook.h"
+#include "executor/compile/plan_cache.h"
 #include "executor/feeds.h"
 #include "executor/run/input_lanes.h"
 #include "executor/run/put_states.h"
@@ -18,11 +21,9 @@ rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
     return executor != NULL ? executor->main.stream : NULL;
 }
 
-static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
-    const rondo__call_lists *lists = &executor->ports.lists;
+rondo_status rondo__executor_put_fetch(rondo_executor *executor, const rondo__fetch *fetch,
+                                       const rondo_tensor *feeds, rondo_event *done) {
     RETURN_IF_ERROR(rondo__async_make(executor));
-    RETURN_IF_ERROR(rondo__states_take_feeds(&executor->main, lists->feeds));
-    RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
     rondo__async *async = executor->caller.async;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
@@ -32,16 +33,33 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
         async->stop_status = RONDO_STATUS_OK;
     }
     async->is_putting = true;
-    const rondo_status status = rondo__unit_put_tensors(executor->variants.active, lists->feeds,
-                                                        lists->results, lists->wants, done, &times);
+    const rondo_status status = rondo__unit_put_fetch(fetch, feeds, done, &times);
     async->is_putting = false;
     rondo__self_check_end_run(executor);
     RETURN_IF_ERROR(status);
     async->is_under_way = true;
     async->start_ns = start_ns;
     async->times = times;
-    async->active = executor->variants.active;
+    async->active = fetch->unit;
     return RONDO_STATUS_OK;
+}
+
+static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
+    const rondo__call_lists *lists = &executor->ports.lists;
+    RETURN_IF_ERROR(rondo__states_take_feeds(&executor->main, lists->feeds));
+    RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
+    rondo__fetch fetch = {
+        executor->variants.active, NULL, lists->results, lists->wants, false, false};
+    RETURN_IF_ERROR(rondo__unit_find_plan(fetch.unit, lists->feeds, &fetch.plan));
+    return rondo__executor_put_fetch(executor, &fetch, lists->feeds, done);
+}
+
+rondo_status rondo__executor_check_done(const rondo_executor *executor, const rondo_event *done,
+                                        const char *call) {
+    return done == NULL || done->device == executor->device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, INVALID, "`done` is an event of %s, the executor runs on %s",
+                               done->device->name, rondo_device_get_name(executor->device));
 }
 
 rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds,
@@ -49,10 +67,7 @@ rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_bind
                                       rondo_event *done) {
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
-    if (done != NULL && done->device != executor->device) {
-        return RONDO_FAIL(INVALID, "`done` is an event of %s, the executor runs on %s",
-                          done->device->name, rondo_device_get_name(executor->device));
-    }
+    RETURN_IF_ERROR(rondo__executor_check_done(executor, done, __func__));
     RETURN_IF_ERROR(rondo__unit_refuse_recording(&executor->main, __func__));
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run, not waited for");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);

@@ -114,14 +114,10 @@ static rondo_status check_place(const rondo_executor *executor, const char *name
                             rondo_device_get_name(tensor->device));
 }
 
-static rondo_status check_feed(const rondo__unit *unit, const rondo__value *value,
-                               const rondo_tensor *tensor) {
-    const rondo_program *program = unit->source;
+static rondo_status check_shape(const rondo_program *program, const rondo__value *value,
+                                const rondo_tensor *tensor) {
     char have[96];
     char want[128];
-    RETURN_IF_ERROR(check_place(unit->executor, value->name, tensor));
-    RETURN_IF_ERROR(check_elements(value->name, tensor));
-    RETURN_IF_ERROR(check_items(value->name, tensor, value->item_dtype, 0));
     if (value->dtype != RONDO_DTYPE_NONE && tensor->dtype != value->dtype) {
         return RONDO_FAIL(INVALID, "feed \"%s\" is %s, the model takes %s", value->name,
                           rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(value->dtype));
@@ -173,36 +169,67 @@ static rondo_status bind_symbols(rondo__unit *unit, const rondo_tensor *tensors)
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__unit_order_feeds(rondo__unit *unit, const rondo_binding *feeds,
-                                     size_t feed_count, rondo_tensor *out_tensors) {
-    const rondo_program *program = unit->source;
+rondo_status rondo__executor_find_input(const rondo_executor *executor, const char *name,
+                                        size_t *out_index) {
+    const rondo_program *program = executor->main.source;
     char names[160];
-    for (size_t f = 0; f < feed_count; ++f) {
-        int64_t index = find_input(unit->executor, feeds[f].name);
-        if (index < 0) {
-            return RONDO_FAIL(
-                INVALID, "the model has no input \"%.60s\"; it has %s",
-                feeds[f].name != NULL ? feeds[f].name : "(null)",
-                list_names(program, program->inputs, program->input_count, names, sizeof names));
-        }
-        if (out_tensors[index].dtype != RONDO_DTYPE_NONE) {
-            return RONDO_FAIL(INVALID, "input \"%.60s\" is fed twice", feeds[f].name);
-        }
-        RETURN_IF_ERROR(check_feed(unit, get_declared(program, (size_t)index), &feeds[f].tensor));
-        out_tensors[index] = feeds[f].tensor;
+    const int64_t index = find_input(executor, name);
+    if (index < 0) {
+        return RONDO_FAIL(
+            INVALID, "the model has no input \"%.60s\"; it has %s", name != NULL ? name : "(null)",
+            list_names(program, program->inputs, program->input_count, names, sizeof names));
     }
+    *out_index = (size_t)index;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_check_feed(const rondo_executor *executor, size_t index,
+                                        const rondo_tensor *tensor) {
+    const rondo__value *declared = get_declared(executor->main.source, index);
+    RETURN_IF_ERROR(check_place(executor, declared->name, tensor));
+    RETURN_IF_ERROR(check_elements(declared->name, tensor));
+    RETURN_IF_ERROR(check_items(declared->name, tensor, declared->item_dtype, 0));
+    return check_shape(executor->main.source, declared, tensor);
+}
+
+rondo_status rondo__executor_check_shape(const rondo_executor *executor, size_t index,
+                                         const rondo_tensor *tensor) {
+    const rondo__value *declared = get_declared(executor->main.source, index);
+    RETURN_IF_ERROR(check_place(executor, declared->name, tensor));
+    if (rondo_shape_get_count(&tensor->shape) < 0) {
+        return RONDO_FAIL(INVALID, "feed \"%s\": its shape is not valid", declared->name);
+    }
+    return check_shape(executor->main.source, declared, tensor);
+}
+
+rondo_status rondo__executor_complete_feeds(rondo_executor *executor, rondo_tensor *tensors) {
+    const rondo_program *program = executor->main.source;
     for (size_t i = 0; i < program->input_count; ++i) {
-        const rondo__state *state = rondo__state_find(unit->executor, i);
-        if (out_tensors[i].dtype == RONDO_DTYPE_NONE && state != NULL) {
-            RETURN_IF_ERROR(rondo__state_get_feed(unit->executor, state, &out_tensors[i]));
+        const rondo__state *state = rondo__state_find(executor, i);
+        if (tensors[i].dtype == RONDO_DTYPE_NONE && state != NULL) {
+            RETURN_IF_ERROR(rondo__state_get_feed(executor, state, &tensors[i]));
         }
-        if (out_tensors[i].dtype == RONDO_DTYPE_NONE) {
+        if (tensors[i].dtype == RONDO_DTYPE_NONE) {
             return RONDO_FAIL(INVALID, "input \"%s\" is not fed%s",
                               program->values[program->inputs[i]].name,
                               state != NULL ? ", and its state has no value yet" : "");
         }
     }
-    return bind_symbols(unit, out_tensors);
+    return bind_symbols(&executor->main, tensors);
+}
+
+rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_binding *feeds,
+                                         size_t feed_count, rondo_tensor *out_tensors) {
+    for (size_t f = 0; f < feed_count; ++f) {
+        size_t index;
+        RETURN_IF_ERROR(rondo__executor_find_input(executor, feeds[f].name, &index));
+        if (out_tensors[index].dtype != RONDO_DTYPE_NONE) {
+            return RONDO_FAIL(INVALID, "input \"%.60s\" is fed twice", feeds[f].name);
+        }
+        RETURN_IF_ERROR(rondo__executor_check_feed(executor, index, &feeds[f].tensor));
+        out_tensors[index] = feeds[f].tensor;
+    }
+    return rondo__executor_complete_feeds(executor, out_tensors);
 }
 
 // The next position of an output in the list of outputs that no fetch has taken: a model may list
@@ -211,36 +238,42 @@ static int64_t find_free_output(const rondo_executor *executor, int32_t value, c
     const rondo_program *program = executor->main.source;
     int64_t index = value >= 0 ? executor->ports.output_of[value] : -1;
     for (; index >= 0 && (size_t)index < program->output_count; ++index) {
-        if (program->outputs[index] == value && !wants[index]) {
+        if (program->outputs[index] == value && (wants == NULL || !wants[index])) {
             return index;
         }
     }
     return -1;
 }
 
+rondo_status rondo__executor_find_output(const rondo_executor *executor, const char *name,
+                                         const bool *taken, size_t *out_index) {
+    const rondo_program *program = executor->main.source;
+    char names[160];
+    const int32_t value =
+        name != NULL ? rondo__program_find_value(program, name) : RONDO__VALUE_NONE;
+    const int64_t index = find_free_output(executor, value, taken);
+    if (index < 0 && value >= 0 && executor->ports.output_of[value] >= 0) {
+        return RONDO_FAIL(INVALID, "output \"%.60s\" is fetched twice", name);
+    }
+    if (index < 0) {
+        return RONDO_FAIL(
+            INVALID, "the model has no output \"%.60s\"; it has %s", name != NULL ? name : "(null)",
+            list_names(program, program->outputs, program->output_count, names, sizeof names));
+    }
+    *out_index = (size_t)index;
+    return RONDO_STATUS_OK;
+}
+
 // Sets places[f] to where fetch `f` stands among the outputs.
 static rondo_status order_fetches(const rondo_executor *executor, const rondo_binding *fetches,
                                   size_t fetch_count, rondo_tensor *results, bool *wants,
                                   size_t *places) {
-    const rondo_program *program = executor->main.source;
-    char names[160];
     for (size_t f = 0; f < fetch_count; ++f) {
-        const char *name = fetches[f].name;
-        const int32_t value =
-            name != NULL ? rondo__program_find_value(program, name) : RONDO__VALUE_NONE;
-        const int64_t index = find_free_output(executor, value, wants);
-        if (index < 0 && value >= 0 && executor->ports.output_of[value] >= 0) {
-            return RONDO_FAIL(INVALID, "output \"%.60s\" is fetched twice", name);
-        }
-        if (index < 0) {
-            return RONDO_FAIL(
-                INVALID, "the model has no output \"%.60s\"; it has %s",
-                name != NULL ? name : "(null)",
-                list_names(program, program->outputs, program->output_count, names, sizeof names));
-        }
+        size_t index;
+        RETURN_IF_ERROR(rondo__executor_find_output(executor, fetches[f].name, wants, &index));
         wants[index] = true;
         results[index] = fetches[f].tensor;
-        places[f] = (size_t)index;
+        places[f] = index;
     }
     return RONDO_STATUS_OK;
 }
@@ -262,7 +295,7 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
     memset(lists->feeds, 0, input_count * sizeof *lists->feeds);
     memset(lists->results, 0, program->output_count * sizeof *lists->results);
     memset(lists->wants, 0, program->output_count * sizeof *lists->wants);
-    RETURN_IF_ERROR(rondo__unit_order_feeds(&executor->main, feeds, feed_count, lists->feeds));
+    RETURN_IF_ERROR(rondo__executor_order_feeds(executor, feeds, feed_count, lists->feeds));
     return order_fetches(executor, fetches, fetch_count, lists->results, lists->wants,
                          lists->places);
 }

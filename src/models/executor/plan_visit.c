@@ -100,7 +100,7 @@ rondo_status rondo__executor_visit_plan(rondo_executor *executor, const rondo_bi
         status = fill_feeds(all, count);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__unit_order_feeds(&executor->main, all, count, tensors);
+        status = rondo__executor_order_feeds(executor, all, count, tensors);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_choose_variant(executor, tensors);

@@ -102,7 +102,11 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_group_norm = is_float,
         .fuses_concat = is_float && !is_host,
         .fuses_elementwise = is_float,
+        .fuses_gradients = is_float && !is_host,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
+        .fuses_rows = is_float && !is_host,
+        .appends_attention =
+            is_float && room->appends_attention != NULL && room->appends_attention(device),
         .adds_shortcuts = room->adds_shortcuts != NULL && dtype == RONDO_DTYPE_F16 &&
                           room->adds_shortcuts(device),
     };

@@ -128,8 +128,10 @@ static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fi
 typedef struct rondo__kernel_room {
     // UNSUPPORTED for what the room lacks.
     rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
-    // Whether the device has the trait add_shortcuts, below, in half precision. NULL: none has.
+    // Whether the device has the traits of these names, below. NULL: none has. The first is asked
+    // in half precision alone.
     bool (*adds_shortcuts)(rondo_device *device);
+    bool (*appends_attention)(rondo_device *device);
 } rondo__kernel_room;
 extern const rondo__kernel_room rondo__kernel_room_host;
 extern const rondo__kernel_room rondo__kernel_room_cuda;
@@ -146,7 +148,10 @@ typedef struct rondo__kernel_traits {
     bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
     bool fuses_concat;       // rondo.Concat: of images in blocks
     bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_gradients;    // rondo.NormGradient
     bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
+    bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
+    bool appends_attention;  // rondo.AppendAttention: over clusters of blocks
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

@@ -357,6 +357,8 @@ struct rondo__op_def {
     X(concat_fused)           \
     X(all_reduce)             \
     X(rotate)                 \
+    X(row_product)            \
+    X(append_attention)       \
     X(update)                 \
     X(attention)              \
     X(attention_family)       \

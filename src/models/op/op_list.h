@@ -56,13 +56,12 @@
     X(OP, Tan) X(OP, Tanh) X(OP, TensorScatter) X(OP, TfIdfVectorizer) X(OP, ThresholdedRelu) \
     X(OP, Tile) X(OP, TopK) X(OP, Transpose) X(OP, Trilu) X(OP, Unique) X(OP, Unsqueeze) \
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
-    X(FUSED, AllReduce) X(FUSED, Attention) X(FUSED, AveragePool) X(FUSED, Concat) \
-    X(FUSED, Conv) \
-    X(FUSED, ConvInteger) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
-    X(FUSED, GlobalAveragePool) \
-    X(FUSED, GroupNormalization) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
-    X(FUSED, NormMatMul) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
-    X(FUSED, Softmax) \
+    X(FUSED, AllReduce) X(FUSED, AppendAttention) X(FUSED, Attention) X(FUSED, AveragePool) \
+    X(FUSED, BatchNormalization) X(FUSED, Concat) X(FUSED, Conv) X(FUSED, ConvInteger) \
+    X(FUSED, ConvWeights) X(FUSED, Counted) X(FUSED, Elementwise) X(FUSED, Finite) \
+    X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, MatMul) \
+    X(FUSED, MatMulInteger) X(FUSED, MaxPool) X(FUSED, NormGradient) X(FUSED, NormMatMul) \
+    X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) X(FUSED, RowProduct) X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
     X(FUSED, Transfer) X(FUSED, Update) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \

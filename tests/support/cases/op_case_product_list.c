@@ -85,6 +85,16 @@ const op_case op_product_cases[] = {
     {"rondo.NormMatMul", 17,
      "f16[130,264] f16[264,131]:w f16[131]:w f16[130,131] f16[264]:w f16[264]:w", "to=1", 2},
     {"rondo.NormMatMul", 17, "f16[20,64] f16[64,72]:w - - f16[64]:w", "to=1", 1},
+    // one row and a few, normalised on the way, gated
+    {"rondo.RowProduct", 17, "T[1,64] T[64,40]:w", "", 1},
+    {"rondo.RowProduct", 17, "T[1,1,256] T[256,40]:w T[40]:w T[1,1,40] T[256]:w",
+     "activation=silu epsilon=0.01", 1},
+    {"rondo.RowProduct", 17, "T[1,520] T[520,24]:w - - - T[520,24]:w", "activation=silu", 1},
+    {"rondo.RowProduct", 17, "T[1,1,72] T[72,200]:w - - T[72] T[72,200]:w", "activation=gelu_tanh",
+     1},
+    {"rondo.RowProduct", 17, "T[3,64] T[136,64]:w - - T[64]:w T[136,64]:w",
+     "trans_b=1 activation=silu", 1},
+    {"rondo.RowProduct", 17, "T[1,2048]:=900,1,-2,0.5 T[2048,9]:w - T[1,9] T[2048]:w", "", 1},
     // moments of results, and rows that are normalised by given ones
     {"rondo.MatMul", 17, "T[40,64] T[64,96]:w T[96] T[40,96]", "activation=relu", 2},
     {"rondo.MatMul", 17, "T[2,65,72] T[72,160]:w T[160] T[2,65,160]", "", 2},

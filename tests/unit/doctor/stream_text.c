@@ -54,6 +54,10 @@ static uint64_t read_word(const char *text, int step) {
             return (uint64_t)step;
         case '@':
             return ADDRESS + (uint64_t)(step % 2) * 4096;
+        case '!':  // what malloc gave the host
+            return 263680336 + (uint64_t)(step * step % 7) * 16777264;
+        case '&':  // the same, of a larger heap
+            return 0x7e1234567890 + (uint64_t)(step * step % 7) * 16777264;
         case '?':
             return (uint64_t)(step * step % 7 + step % 3);
         default:
@@ -100,6 +104,14 @@ static void read_field(rondo__doctor_log *log, rondo__doctor_event *event, uint6
             break;
         case 'P':
             event->flags |= RONDO__DOCTOR_PAGEABLE;
+            break;
+        case 'U':
+            log->layouts[event->name - 1] = 2;
+            if (log->block_count == 0) {
+                const rondo__doctor_event block = {
+                    .call = RONDO__DOCTOR_BLOCK, .object = ADDRESS, .bytes = 65536};
+                assert_true(rondo__doctor_log_add(log, &block, NULL));
+            }
             break;
         case 'C':
             event->flags |= RONDO__DOCTOR_IN_CALLBACK;

@@ -73,6 +73,9 @@ static const row g_rows[] = {
     {RULE(CHANGING_SCALAR), "L:na:w? L:nb W", "L:na:w5 L:nb W", 1, ""},
     {RULE(RANDOM_STATE), "L:nfused_dropout_kernel:w# L:nb W", "L:nfused_dropout_kernel:w1 L:nb W",
      1, ""},
+    {RULE(UNWRITTEN_WORD), "L:na:U:w7:w! L:nb W", "L:na:U:w7:w263680336 L:nb W", 1, ""},
+    {RULE(UNWRITTEN_WORD), "L:na:U:w7:w& L:nb W", "L:na:U:w7:w2 L:nb W", 1, ""},
+    {RULE(CHANGING_SCALAR), "L:na:U:w7:w? L:nb W", "L:na:U:w7:w5 L:nb W", 1, ""},
     {RULE(COLLECTIVE_ORDER), "L:na L:nncclSum:K L:nd L:ne L:nf L:nb W", "L:na L:nncclSum L:nb W", 1,
      ""},
 };
@@ -148,9 +151,34 @@ static void test_collectives(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
+// The same collectives in another order on another process, or in the same one.
+static void test_ranks(void **state) {
+    (void)state;
+    static rondo__doctor_findings findings;
+    static const char *const ranks[] = {"L:na L:nncclSum L:nncclMax L:nb W",
+                                        "L:nb L:nncclMax L:nncclSum W", "L:nncclSum L:nncclMax W",
+                                        "L:na L:nb W"};
+    rondo__doctor_log logs[4] = {{.events = NULL}};
+    rondo__doctor_steps steps[4];
+    for (size_t i = 0; i < 4; i++) {
+        stream_add_steps(&logs[i], ranks[i], STEPS);
+        assert_true(rondo__doctor_find_steps(&logs[i], &steps[i]));
+    }
+    for (size_t i = 1; i < 4; i++) {
+        findings.count = 0;
+        rondo__doctor_compare_ranks(&steps[0], &steps[i], &findings);
+        assert_int_equal(findings.count, i == 1 ? 1 : 0);
+        assert_true(i != 1 || findings.rows[0].rule == RULE(COLLECTIVE_RANKS));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        rondo__doctor_steps_clear(&steps[i]);
+        rondo__doctor_log_clear(&logs[i]);
+    }
+}
+
 static void test_texts(void **state) {
     (void)state;
-    bool has_row[RONDO__DOCTOR_RULE_COUNT] = {false};
+    bool has_row[RONDO__DOCTOR_RULE_COUNT] = {[RULE(COLLECTIVE_RANKS)] = true};  // test_ranks
     for (size_t i = 0; i < ROW_COUNT; i++) {
         has_row[g_rows[i].rule] = true;
     }
@@ -199,9 +227,9 @@ static void test_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_rule), cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_texts),     cmocka_unit_test(test_documentation),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_each_rule),     cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_ranks),         cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_documentation), cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

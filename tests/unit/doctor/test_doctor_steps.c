@@ -119,6 +119,43 @@ static void test_waits_part_steps(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
+// What a program does at its end, often or not, is not its step.
+static void test_other_ends(void **state) {
+    (void)state;
+    static const char *const ends[] = {"cuGraphLaunch W", "cuGraphLaunch L:nz W", "L:nx L:ny W"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        rondo__doctor_log log = {.events = NULL};
+        rondo__doctor_steps steps;
+        stream_add_steps(&log, "L:na L:nb L:nc L:nd L:ne L:nf L:ng W", 300);
+        stream_add_steps(&log, ends[i], 60);
+        assert_true(rondo__doctor_find_steps(&log, &steps));
+        assert_int_equal(steps.period, 7);
+        assert_true(steps.typical_count > 290);
+        const rondo__doctor_step *step = &steps.steps[steps.reference];
+        assert_string_equal(rondo__doctor_log_text(&log, log.events[step->first].name), "a");
+        rondo__doctor_steps_clear(&steps);
+        rondo__doctor_log_clear(&log);
+    }
+}
+
+// Steps of one kernel alone begin behind the wait, too, wherever in a step the records begin.
+static void test_one_kernel(void **state) {
+    (void)state;
+    for (int ahead = 0; ahead < 9; ahead++) {
+        rondo__doctor_log log = {.events = NULL};
+        rondo__doctor_steps steps;
+        stream_add_steps(&log, "L:na", ahead);
+        stream_add_steps(&log, "W", 1);
+        stream_add_steps(&log, "L:na L:na L:na L:na L:na L:na L:na L:na L:na W", 50);
+        assert_true(rondo__doctor_find_steps(&log, &steps));
+        assert_int_equal(steps.period, 9);
+        const rondo__doctor_step *step = &steps.steps[steps.reference];
+        assert_int_equal(log.events[step->first - 1].call, RONDO__DOCTOR_cuStreamSynchronize);
+        rondo__doctor_steps_clear(&steps);
+        rondo__doctor_log_clear(&log);
+    }
+}
+
 // Some steps do more; the others are still steps.
 static void test_longer_steps(void **state) {
     (void)state;
@@ -143,7 +180,7 @@ static void test_nothing(void **state) {
     rondo__doctor_steps steps;
     rondo__doctor_costs costs;
     assert_true(rondo__doctor_find_steps(&log, &steps));
-    rondo__doctor_predict(&steps, &costs);
+    assert_true(rondo__doctor_predict(&steps, &costs));
     assert_int_equal(costs.verdict, RONDO__DOCTOR_NO_STEP);
     assert_false(rondo__doctor_is_worth_it(&costs));
     rondo__doctor_steps_clear(&steps);
@@ -189,7 +226,13 @@ static stream_file make_file(void) {
 
 static const char *read_file(const stream_file *file, size_t bytes, rondo__doctor_log *log) {
     rondo__doctor_log_clear(log);
-    return rondo__doctor_log_read(log, file, bytes);
+    FILE *stream = tmpfile();
+    assert_non_null(stream);
+    assert_int_equal(fwrite(file, 1, bytes, stream), bytes);
+    rewind(stream);
+    const char *problem = rondo__doctor_log_read(log, stream);
+    (void)fclose(stream);
+    return problem;
 }
 
 static void test_file(void **state) {
@@ -253,7 +296,7 @@ static void test_verdicts(void **state) {
             stream_add_works(&log, rows[i].work, 100, rows[i].length_ns, 500);
         }
         assert_true(rondo__doctor_find_steps(&log, &steps));
-        rondo__doctor_predict(&steps, &costs);
+        assert_true(rondo__doctor_predict(&steps, &costs));
         assert_string_equal(rondo__doctor_verdict_name(costs.verdict),
                             rondo__doctor_verdict_name(rows[i].verdict));
         assert_true(rondo__doctor_is_worth_it(&costs) == rows[i].is_worth_it);
@@ -275,7 +318,7 @@ static void test_numbers(void **state) {
     stream_add_steps(&log, "H:b4 L:na L:nb W", 40);
     stream_add_works(&log, "a", 30, 1000, 0);
     assert_true(rondo__doctor_find_steps(&log, &steps));
-    rondo__doctor_predict(&steps, &costs);
+    assert_true(rondo__doctor_predict(&steps, &costs));
     // Three calls of 2 us, a wait of 20 us, four pauses of 1 us.
     assert_true(costs.step_us > 29.9 && costs.step_us < 30.1);
     assert_true(costs.launch_us > 1.9 && costs.launch_us < 2.1);
@@ -296,6 +339,8 @@ int main(void) {
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_start_up_is_no_step),
         cmocka_unit_test(test_waits_part_steps),
+        cmocka_unit_test(test_other_ends),
+        cmocka_unit_test(test_one_kernel),
         cmocka_unit_test(test_longer_steps),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_memory_is_bounded),

@@ -80,7 +80,8 @@ TEST(test_executor_device_control__same_bits_as_on_the_host) {
         rondo_executor_stats stats = {.struct_size = sizeof stats};
         model_fixture_check(rondo_executor_get_stats(executors[1], &stats));
         device_count += stats.bypassed_count == 0 ? 1 : 0;
-        here_count += executors[1]->work.here_ns > 0 ? 1 : 0;
+        const rondo__work_log *work = &executors[1]->work;
+        here_count += work->here_ns > 0 || work->is_all_here ? 1 : 0;
         for (size_t e = 0; e < 5; ++e) {
             rondo_executor_destroy(executors[e]);
         }

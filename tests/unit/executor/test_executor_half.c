@@ -284,6 +284,75 @@ TEST(test_executor_half__description_says_why) {
     rondo_device_release(device);
 }
 
+// x (mean(x^2) + e)^-0.5 w, as exporters write it, with Casts to the type that is there.
+static rondo_program *make_mean_norm(void) {
+    static const float gain[8] = {1, 2, 3, 4, 5, 6, 7, 8}, two = 2.0f, small = 1e-5f, power = -0.5f;
+    static const rondo_shape row = {1, {8}}, scalar = {0};
+    static const struct {
+        const char *op, *inputs[2], *output;
+    } nodes[] = {{"Cast", {"x"}, "wide"},          {"Pow", {"wide", "two"}, "squares"},
+                 {"ReduceMean", {"squares"}, "m"}, {"Add", {"m", "small"}, "sum"},
+                 {"Pow", {"sum", "power"}, "i"},   {"Mul", {"wide", "i"}, "n"},
+                 {"Cast", {"n"}, "narrow"},        {"Mul", {"narrow", "gain"}, "y"}};
+    const int64_t last = -1;
+    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    const rondo_attribute axes = {
+        .name = "axes", .kind = RONDO_ATTRIBUTE_INTS, .ints = &last, .count = 1};
+    const rondo_builder_options options = {.struct_size = sizeof options, .opset = 17};
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 2,
+                          .extent = {3, 8}};
+    rondo_builder *b;
+    rondo_program *program;
+    check(rondo_builder_create(&options, &b));
+    check(rondo_builder_add_input(b, &x));
+    check(rondo_builder_add_constant(b, "gain", RONDO_DTYPE_F32, &row, gain));
+    check(rondo_builder_add_constant(b, "two", RONDO_DTYPE_F32, &scalar, &two));
+    check(rondo_builder_add_constant(b, "small", RONDO_DTYPE_F32, &scalar, &small));
+    check(rondo_builder_add_constant(b, "power", RONDO_DTYPE_F32, &scalar, &power));
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        const bool is_cast = strcmp(nodes[i].op, "Cast") == 0;
+        const rondo_builder_node_options more = {
+            .struct_size = sizeof more,
+            .name = nodes[i].output,
+            .attributes = is_cast ? &to : &axes,
+            .attribute_count = is_cast || strcmp(nodes[i].op, "ReduceMean") == 0 ? 1 : 0};
+        check(rondo_builder_add_node(b, nodes[i].op, nodes[i].inputs,
+                                     nodes[i].inputs[1] != NULL ? 2 : 1, &nodes[i].output, 1,
+                                     &more));
+    }
+    check(rondo_builder_add_output(b, "y", NULL));
+    check(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
+// The mean of squares is named before its ops become half precision, unless one is asked to stay.
+TEST(test_executor_half__norms_are_named_first) {
+    static const char *const asked[] = {"squares"};
+    rondo_device *device = open_device();
+    rondo_program *program = make_mean_norm();
+    for (size_t kept = 0; kept < 2; ++kept) {
+        rondo_executor_options options = {.struct_size = sizeof options};
+        rondo_executor *executor;
+        char text[8192] = "";
+        options.dtype = RONDO_DTYPE_F16;
+        options.keep_f32 = asked;
+        options.keep_f32_count = kept;
+        check(rondo_executor_create(program, device, &options, &executor));
+        check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
+        if ((strstr(text, "RMSNormalization") != NULL) == (kept == 1) ||
+            (strstr(text, "ReduceMean") != NULL) == (kept == 0)) {
+            fail_msg("%zu kept:\n%s", kept, text);
+        }
+        rondo_executor_destroy(executor);
+    }
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 // Bodies are planned ahead where their shapes are known, and described one by one.
 TEST(test_executor_half__description_shows_bodies) {
     rondo_device *device = open_device();
@@ -337,6 +406,7 @@ int main(void) {
         cmocka_unit_test(test_executor_half__types_hold_in_every_mode),
         cmocka_unit_test(test_executor_half__patterns_decide),
         cmocka_unit_test(test_executor_half__description_says_why),
+        cmocka_unit_test(test_executor_half__norms_are_named_first),
         cmocka_unit_test(test_executor_half__description_shows_bodies),
         cmocka_unit_test(test_executor_half__loss_is_found),
     };

@@ -29,6 +29,9 @@ TEST(test_op_pooling__max_pool) {
          "f32[1,1,3,3]:0,0,0.625,0,1.25,1.25,-0.5,1.25"},
         // As numpy: NaN wins.
         {"MaxPool", 12, "f32[1,1,4]:1,nan,2,3", "kernel_shape=I:2", "f32[1,1,3]:nan,nan,3"},
+        // In windows side by side, too, wherever it is.
+        {"MaxPool", 12, "f32[1,1,2,12]:1,nan,2,3,4,5,nan,7,8,9,1,2,3,2,nan,1,0,1,2,3,4,nan,5,6",
+         "kernel_shape=I:2,2 strides=I:2,2", "f32[1,1,1,6]:nan,nan,5,nan,nan,6"},
         // The third window would start in the padding, so there are two.
         {"MaxPool", 12, "f32[1,1,4,4]:~1",
          "kernel_shape=I:1,1 strides=I:2,2 pads=I:0,0,1,1 ceil_mode=1",

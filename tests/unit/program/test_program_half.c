@@ -375,7 +375,7 @@ TEST(test_program_half__constants) {
     rondo__half_cache *cache;
     rondo_tensor first = {0};
     rondo_tensor second = {0};
-    check(rondo__half_cache_create(program, &cache));
+    check(rondo__half_cache_create(program, RONDO_DTYPE_F16, &cache));
     for (size_t v = 0; v < program->value_count; ++v) {
         const rondo_tensor *constant = &program->values[v].constant;
         if (constant->dtype != RONDO_DTYPE_F32) {

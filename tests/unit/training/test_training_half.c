@@ -8,6 +8,7 @@
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/test.h"
+#include "training/training_golden.h"
 
 enum { COUNT = 32, STEPS = 24 };
 
@@ -89,7 +90,7 @@ TEST(small_steps_add_up) {
         float half[COUNT], single[COUNT], scale[2];
         how.scale_loss = true;
         how.scale_interval = STEPS;
-        train(&how, RONDO_DTYPE_F16, half, &scale[0]);
+        train(&how, c == 1 ? RONDO_DTYPE_BF16 : RONDO_DTYPE_F16, half, &scale[0]);
         train(&how, RONDO_DTYPE_F32, single, &scale[1]);
         assert_true(scale[0] == 131072.0f && scale[1] == 131072.0f);
         for (int i = 0; i < COUNT; ++i) {
@@ -223,10 +224,155 @@ static void updates_do_as_their_ops(void **state) {
     }
 }
 
+// ---- bf16 ---------------------------------------------------------------------------------------
+
+enum { LAYERS = 4, BATCH = 8, WIDE = 12, HIDDEN = 16, CLASSES = 5 };
+static const struct {
+    const char *name, *change;
+    rondo_shape shape;
+    const unsigned *gradient;
+} layers[LAYERS] = {
+    {"w0", "d0", {2, {HIDDEN, WIDE}}, golden_bf16_gradient_0},
+    {"b0", "d1", {1, {HIDDEN}}, golden_bf16_gradient_1},
+    {"w1", "d2", {2, {CLASSES, HIDDEN}}, golden_bf16_gradient_2},
+    {"b1", "d3", {1, {CLASSES}}, golden_bf16_gradient_3},
+};
+
+// make_golden.py has the same numbers.
+static void fill(uint32_t seed, size_t count, double scale, float *out) {
+    for (size_t i = 0; i < count; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        out[i] = (float)(((double)(seed >> 8) / 16777216.0 - 0.5) * 2.0 * scale);
+    }
+}
+
+static void add_layer(rondo_builder *b, const char *x, int i, const char *out) {
+    const rondo_attribute turned = {.name = "transB", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &turned, .attribute_count = 1};
+    OK(rondo_builder_add_node(b, "Gemm",
+                              (const char *[]){x, layers[2 * i].name, layers[2 * i + 1].name}, 3,
+                              (const char *[]){out}, 1, &options));
+}
+
+// make_golden.py's two layers, with gradients as outputs.
+static rondo_builder *begin_layers(void) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 2,
+                          .extent = {BATCH, WIDE}};
+    const rondo_port y = {
+        .struct_size = sizeof y, .name = "y", .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {8}};
+    float values[HIDDEN * WIDE];
+    rondo_builder *b;
+    const char *names[LAYERS], *changes[LAYERS];
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &y));
+    for (uint32_t i = 0; i < LAYERS; ++i) {
+        fill(2000 + i, (size_t)rondo_shape_get_count(&layers[i].shape), 0.4, values);
+        OK(rondo_builder_add_constant(b, layers[i].name, RONDO_DTYPE_F32, &layers[i].shape,
+                                      values));
+        names[i] = layers[i].name;
+        changes[i] = layers[i].change;
+    }
+    add_layer(b, "x", 0, "h");
+    add_node(b, "Relu", "h", NULL, "r");
+    add_layer(b, "r", 1, "s");
+    add_node(b, "SoftmaxCrossEntropyLoss", "s", "y", "loss");
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_add_gradients(b, "loss", names, changes, LAYERS, NULL));
+    for (int i = 0; i < LAYERS; ++i) {
+        OK(rondo_builder_add_output(b, changes[i], NULL));
+    }
+    return b;
+}
+
+static bool look_for_bf16(void *data, const char *text, size_t bytes) {
+    bool *has = data;
+    *has = *has || memmem(text, bytes, "compute in bf16", 15) != NULL;
+    return true;
+}
+
+// The farthest that any element lies from PyTorch's, as a share of the largest of them.
+static double find_error(const float *have, const unsigned *bits, size_t count) {
+    double most = 0.0;
+    double largest = 0.0;
+    for (size_t i = 0; i < count; ++i) {
+        float want;
+        memcpy(&want, &bits[i], sizeof want);
+        const double error = fabs((double)have[i] - (double)want);
+        most = !(error <= most) ? error : most;
+        largest = fabs((double)want) > largest ? fabs((double)want) : largest;
+    }
+    return most / largest;
+}
+
+// Products in bf16, with weights and states of f32, are what PyTorch's autocast comes to; f32 is
+// farther off.
+TEST(bf16_is_autocasts) {
+    const rondo_minimize_options how = {.struct_size = sizeof how,
+                                        .optimizer = RONDO_OPTIMIZER_ADAMW,
+                                        .learning_rate = 0.02,
+                                        .weight_decay = 0.1};
+    static const rondo_dtype types[] = {RONDO_DTYPE_BF16, RONDO_DTYPE_F32};
+    double errors[2] = {0.0, 0.0};
+    for (int t = 0; t < 2; ++t) {
+        const rondo_executor_options options = {.struct_size = sizeof options, .dtype = types[t]};
+        rondo_builder *b = begin_layers();
+        rondo_program *program;
+        rondo_device *device;
+        rondo_executor *executor;
+        float losses[20], gradients[LAYERS][HIDDEN * WIDE], x[BATCH * WIDE];
+        int64_t y[] = {0, 3, 1, 4, 2, 2, 0, 1};
+        bool has = false;
+        OK(rondo_builder_minimize(b, "loss", &how));
+        OK(rondo_builder_finish(b, &program));
+        rondo_builder_destroy(b);
+        OK(rondo_device_open(on_devices_get_name(), &device));
+        OK(rondo_executor_create(program, device, &options, &executor));
+        for (uint32_t step = 0; step < 20; ++step) {
+            const rondo_binding feeds[] = {
+                {.name = "x",
+                 .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {2, {BATCH, WIDE}}, .data = x}},
+                {.name = "y",
+                 .tensor = {.dtype = RONDO_DTYPE_I64, .shape = {1, {BATCH}}, .data = y}}};
+            rondo_binding fetches[1 + LAYERS] = {
+                {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &losses[step]}}};
+            for (int i = 0; i < LAYERS; ++i) {
+                fetches[1 + i] = (rondo_binding){
+                    .name = layers[i].change,
+                    .tensor = {
+                        .dtype = RONDO_DTYPE_F32, .shape = layers[i].shape, .data = gradients[i]}};
+            }
+            fill(300 + step % 4, BATCH * WIDE, 1.0, x);
+            OK(rondo_executor_run(executor, feeds, 2, fetches, step == 0 ? 1 + LAYERS : 1));
+        }
+        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, look_for_bf16, &has));
+        assert_true(has == (types[t] == RONDO_DTYPE_BF16));
+        for (int i = 0; i < LAYERS; ++i) {
+            const double error = find_error(gradients[i], layers[i].gradient,
+                                            (size_t)rondo_shape_get_count(&layers[i].shape));
+            errors[t] = !(error <= errors[t]) ? error : errors[t];
+        }
+        const double error = find_error(losses, golden_bf16_losses, 20);
+        assert_true(types[t] == RONDO_DTYPE_F32 || error <= 0.01);
+        rondo_executor_destroy(executor);
+        rondo_device_release(device);
+        rondo_program_destroy(program);
+    }
+    print_message("gradients beside autocast's: bf16 %.4f, f32 %.4f of the largest\n", errors[0],
+                  errors[1]);
+    assert_true(errors[0] <= 0.004);  // a unit of bf16
+    assert_true(errors[1] > 2.0 * errors[0]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_steps_add_up),
         cmocka_unit_test(updates_do_as_their_ops),
+        cmocka_unit_test(bf16_is_autocasts),
     };
     return ON_DEVICES(tests);
 }

@@ -77,8 +77,8 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     if (status == RONDO_STATUS_OK && joins_products(unit)) {
         status = rondo__program_join_products(base);
     }
-    if (status == RONDO_STATUS_OK && unit->executor->options.dtype == RONDO_DTYPE_F16) {
-        status = rondo__half_cache_create(base, &halves);
+    if (status == RONDO_STATUS_OK && unit->executor->options.dtype != RONDO_DTYPE_F32) {
+        status = rondo__half_cache_create(base, unit->executor->options.dtype, &halves);
     }
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(base);

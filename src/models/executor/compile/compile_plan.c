@@ -56,8 +56,18 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,
                                    .fuse_norm = traits.fuses_norm,
+                                   .fuse_rows = traits.fuses_rows,
+                                   .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);
+}
+
+static rondo_status name_gradients(const rondo_executor *executor, rondo__plan *plan) {
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    return traits.fuses_gradients && !executor->options.op_by_op
+               ? rondo__program_name_gradients(plan->program)
+               : RONDO_STATUS_OK;
 }
 
 // The types of the program's inputs, then of its outputs.
@@ -82,7 +92,13 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
         return RONDO_STATUS_NO_MEMORY;
     }
     list_border(program, types);
-    rondo_status status = rondo__precision_apply(unit, plan);
+    rondo_status status = name_gradients(unit->executor, plan);
+    if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
+        status = rondo__program_name_norms(plan->program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__precision_apply(unit, plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = optimise(unit->executor, plan);
     }

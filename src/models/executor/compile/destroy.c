@@ -13,6 +13,7 @@
 #include "executor/devices/streamed_weights.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
+#include "executor/state/run_arena.h"
 #include "executor/state/run_memory.h"
 #include "executor/state/run_state.h"
 #include "executor/state/states.h"
@@ -185,6 +186,8 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__spill_free(executor);
     rondo__ranks_free(executor);
     rondo__unit_deinit(&executor->main);
+    rondo__run_arena_forget(executor);
+    rondo_run_arena_destroy(executor->options.run_arena);
     rondo_workers_release(executor->options.workers);
     rondo_communicator_destroy(executor->options.communicator);
     free_ports(&executor->ports);

@@ -15,6 +15,7 @@
 #include "executor/compile/destroy.h"
 #include "executor/compile/unit.h"
 #include "executor/state/limits.h"
+#include "executor/state/run_arena.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
 #include "tensor/elements.h"
@@ -68,8 +69,10 @@ static rondo_status read_options(const rondo_executor_options *options,
     if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_FULL) {
         return RONDO_FAIL(INVALID, "options.tuning is %d, not a rondo_tuning", (int)merged.tuning);
     }
-    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
-        return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
+    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16 &&
+        merged.dtype != RONDO_DTYPE_BF16) {
+        return RONDO_FAIL(INVALID,
+                          "options.dtype is %s; computing is possible in f32, f16 and bf16",
                           rondo_dtype_get_name(merged.dtype));
     }
     merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
@@ -237,6 +240,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->options = *options;
     rondo_workers_retain(options->workers);
     rondo__communicator_retain(options->communicator);
+    rondo__run_arena_retain(options->run_arena);
     executor->graphs = options->graphs;
     executor->variants.active = &executor->main;
     executor->variants.is_training = options->training;
@@ -294,6 +298,14 @@ static rondo_status check_communicator(const rondo_executor_options *options,
                                "self_check_every or the communicator");
 }
 
+static rondo_status check_run_arena(const rondo_run_arena *arena, const rondo_device *device) {
+    return arena == NULL || arena->device == device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                               "options.run_arena is of %s, the executor is to run on %s",
+                               rondo_device_get_name(arena->device), rondo_device_get_name(device));
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -312,5 +324,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
     RETURN_IF_ERROR(check_communicator(&merged, device));
+    RETURN_IF_ERROR(check_run_arena(merged.run_arena, device));
     return create(program, device, &merged, out_executor);
 }

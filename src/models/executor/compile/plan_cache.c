@@ -167,6 +167,7 @@ static rondo_status write_key(rondo__unit *unit, const rondo_tensor *feeds, size
 
 static void destroy_plan(void *user_data, void *value) {
     rondo__unit *unit = user_data;
+    unit->plan_changes += 1;
     unit->current = unit->current == value ? NULL : unit->current;
     unit->fed = unit->fed == value ? NULL : unit->fed;
     rondo__plan_give_up(unit, value);
@@ -520,6 +521,7 @@ static rondo_status make_new_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                   rondo__plan **out_plan) {
     const uint64_t start_ns = rondo__clock_now_ns();
     rondo__plan *plan = NULL;
+    unit->plan_changes += 1;
     give_up_keys(unit, feeds);
     count_decision(unit, feeds);
     rondo__executor_sweep(unit->executor);
@@ -614,6 +616,20 @@ rondo_status rondo__unit_find_plan(rondo__unit *unit, const rondo_tensor *feeds,
     unit->current = plan;
     *out_plan = plan;
     return RONDO_STATUS_OK;
+}
+
+bool rondo__unit_has_keys(const rondo__unit *unit) {
+    bool has = false;
+    for (size_t i = 0; i < unit->base->input_count; ++i) {
+        has = has || unit->keys.keyed[i] != RONDO__WANT_NOTHING || unit->keys.deciding[i];
+    }
+    return has;
+}
+
+void rondo__unit_use_plan(rondo__unit *unit, rondo__plan *plan) {
+    rondo__lru_map_touch(&unit->plans, plan->entry);
+    unit->plans.stats.hit_count += 1;
+    unit->current = plan;
 }
 
 rondo_status rondo__unit_look_up_plan(rondo__unit *unit, const rondo_tensor *feeds,

@@ -15,6 +15,12 @@ void rondo__unit_init_plans(rondo__unit *unit);
 RONDO_MUST_USE rondo_status rondo__unit_find_plan(rondo__unit *unit, const rondo_tensor *feeds,
                                                   rondo__plan **out_plan);
 
+// Whether values of inputs are part of what plans are found by.
+bool rondo__unit_has_keys(const rondo__unit *unit);
+
+// Counts another run of a plan that was found before, and is still kept.
+void rondo__unit_use_plan(rondo__unit *unit, rondo__plan *plan);
+
 // The same for a plan that is there; *out_plan is NULL where none is. Nothing is compiled, and
 // nothing waits: no input whose value is a key may lie on the device.
 //

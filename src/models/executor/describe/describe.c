@@ -521,7 +521,7 @@ static rondo_status describe(rondo__unit *unit, rondo__plan *plan, void *user_da
         append_text, append_json, append_dot, rondo__describe_svg};
     const request *r = user_data;
     rondo__text text = {0};
-    if (unit->executor->options.dtype == RONDO_DTYPE_F16) {
+    if (unit->executor->options.dtype != RONDO_DTYPE_F32) {
         RETURN_IF_ERROR(rondo__control_foresee(unit, plan));
     }
     writers[r->format](&text, unit, plan);

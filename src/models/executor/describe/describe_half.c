@@ -14,8 +14,8 @@ static void append_text(rondo__text *text, const char *place, const rondo__half_
         rondo__text_append(text, "%s\n", report->note);
         return;
     }
-    rondo__text_append(text, "%zu ops of the model compute in f16, %zu stay in f32\n",
-                       report->half_count, report->kept_count);
+    rondo__text_append(text, "%zu ops of the model compute in %s, %zu stay in f32\n",
+                       report->half_count, rondo_dtype_get_name(report->dtype), report->kept_count);
     for (size_t i = 0; i < report->kept_count; ++i) {
         const size_t start = text->length;
         rondo__text_append(text, "  f32 %-16s ", report->kept[i].op);
@@ -32,7 +32,8 @@ static void append_json(rondo__text *text, const rondo__half_report *report) {
     } else {
         rondo__text_append(text, "null");
     }
-    rondo__text_append(text, ", \"f16_count\": %zu, \"f32\": [", report->half_count);
+    rondo__text_append(text, ", \"%s_count\": %zu, \"f32\": [", rondo_dtype_get_name(report->dtype),
+                       report->half_count);
     for (size_t i = 0; i < report->kept_count; ++i) {
         rondo__text_append(text, "%s\n    {\"op\": \"%s\", \"name\": ", i > 0 ? "," : "",
                            report->kept[i].op);
@@ -117,7 +118,7 @@ static void append_plan(rondo__text *text, const rondo__plan *plan, const char *
 
 void rondo__describe_half(rondo__text *text, const rondo_executor *executor,
                           const rondo__plan *plan, bool is_json) {
-    if (executor->options.dtype != RONDO_DTYPE_F16) {
+    if (executor->options.dtype == RONDO_DTYPE_F32) {
         return;
     }
     rondo__text_append(text, "%s", is_json ? "  \"half\": {" : "");

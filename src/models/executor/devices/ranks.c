@@ -30,31 +30,42 @@ struct rondo__plan_ranks {
 
 // ---- the list -----------------------------------------------------------------------------------
 
+static void add_line(rondo__collectives *out, const char *line) {
+    const size_t used = strlen(out->text);
+    const size_t length = strlen(line);
+    out->hash = rondo__hash64(out->hash, line, length);
+    if (used + length + 1 < RONDO__COLLECTIVES_TEXT_BYTES) {
+        memcpy(out->text + used, line, length + 1);
+    }
+}
+
 static void list_node(const rondo__plan *plan, const rondo__node *node, rondo__collectives *out) {
     char line[64];
-    size_t used = strlen(out->text);
     const bool is_average = rondo__op_get_int(&node->op, "average", 0) != 0;
+    add_line(out, rondo__op_get_string(&node->op, "step", ""));
     for (size_t k = 0; k < node->input_count; ++k) {
         const rondo__slot *slot = &plan->slots[node->inputs[k]];
-        const int length =
-            snprintf(line, sizeof line, "%s of %s x %" PRId64 "%s", is_average ? "average" : "sum",
-                     rondo_dtype_get_name(slot->dtype), rondo_shape_get_count(&slot->shape),
-                     k + 1 < node->input_count ? " with\n" : "\n");
-        out->hash = rondo__hash64(out->hash, line, (size_t)length);
-        if (used + (size_t)length + 1 < RONDO__COLLECTIVES_TEXT_BYTES) {
-            memcpy(out->text + used, line, (size_t)length + 1);
-            used += (size_t)length;
-        }
+        (void)snprintf(line, sizeof line, "%s of %s x %" PRId64 "%s",
+                       is_average ? "average" : "sum", rondo_dtype_get_name(slot->dtype),
+                       rondo_shape_get_count(&slot->shape),
+                       k + 1 < node->input_count ? " with\n" : "\n");
+        add_line(out, line);
     }
     out->count += 1;
 }
 
-static rondo_status list_collectives(const rondo__plan *plan, rondo__collectives *out) {
+// Variables start with numbers that the seed decides.
+static rondo_status list_collectives(const rondo_executor_options *options, const rondo__plan *plan,
+                                     rondo__collectives *out) {
+    char line[64];
     out->hash = RONDO__HASH_SEED;
     out->text = rondo__calloc(1, RONDO__COLLECTIVES_TEXT_BYTES);
     if (out->text == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    (void)snprintf(line, sizeof line, "dtype %s\nseed %" PRIu64 "\n",
+                   rondo_dtype_get_name(options->dtype), options->seed);
+    add_line(out, line);
     for (size_t i = 0; i < plan->item_count; ++i) {
         const rondo__node *node = &plan->program->nodes[plan->items[i].node];
         if (rondo__node_is_collective(node)) {
@@ -150,7 +161,7 @@ rondo_status rondo__ranks_plan(rondo__unit *unit, rondo__plan *plan) {
     if (plan->ranks == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    RETURN_IF_ERROR(list_collectives(plan, &plan->ranks->collectives));
+    RETURN_IF_ERROR(list_collectives(&executor->options, plan, &plan->ranks->collectives));
     const bool has_lane =
         !rondo_device_is_host(executor->device) && plan->ranks->collectives.count > 0;
     return has_lane ? make_lane(executor, plan) : RONDO_STATUS_OK;

@@ -102,10 +102,32 @@ static rondo_status check_result(const rondo__fetch *fetch, size_t i, const rond
         rondo_dtype_get_name(view->dtype), rondo_shape_format(&view->shape, want, sizeof want));
 }
 
+// Memory that the program's callback gives: the tensor does not own it.
+static rondo_status ask_program(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
+                                rondo_tensor *out_result) {
+    const rondo__fetch_memory *memory = fetch->unit->executor->ports.lists.memory;
+    rondo_device *device = fetch->results[i].device;
+    const size_t bytes = rondo_tensor_get_bytes(view);
+    rondo_tensor wanted = {.dtype = view->dtype, .shape = view->shape, .device = device};
+    wanted.data = memory->allocate(memory->user_data, get_name(fetch, i), &wanted, bytes);
+    if (wanted.data == NULL) {
+        return rondo_tensor_is_on_host(&wanted)
+                   ? RONDO_FAIL(NO_MEMORY, "the program's allocator gave no %zu bytes", bytes)
+                   : RONDO_FAIL(NO_DEVICE_MEMORY, "the program's allocator gave no %zu bytes on %s",
+                                bytes, rondo_device_get_name(device));
+    }
+    *out_result = wanted;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const rondo_tensor *view) {
     rondo_tensor *fresh = &fetch->unit->fresh[i];
     if (!rondo__dtype_is_plain(view->dtype)) {
         return rondo__unit_pass_object(fetch->unit, view, fresh);
+    }
+    if (fetch->unit->depth == 0 && fetch->unit->executor->ports.lists.memory != NULL &&
+        rondo_tensor_get_bytes(view) > 0) {
+        return ask_program(fetch, i, view, fresh);
     }
     return fetch->results[i].device != NULL
                ? rondo_tensor_init_device(fetch->results[i].device, view->dtype, &view->shape,
@@ -286,9 +308,15 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     return rondo__fetch_put_bytes(stream, to->data, view.data, bytes);
 }
 
+// The same without a look at output `i`: on the host only the place of the result counts.
+static bool is_surely_left(const rondo__fetch *fetch, size_t i) {
+    return fetch->waits && get_target(fetch, i)->device == NULL &&
+           rondo_device_is_host(fetch->unit->executor->device) && !may_be_state(fetch, i);
+}
+
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && !fetch->unit->is_near) {
+        if (is_wanted(fetch, i) && !fetch->unit->is_near && !is_surely_left(fetch, i)) {
             RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
         }
     }
@@ -316,8 +344,26 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
     return leaves;
 }
 
+// Finishes a result that was given and that the host device has made.
+static bool finish_given(const rondo__fetch *fetch, size_t i) {
+    const int32_t value = fetch->plan->program->outputs[i];
+    const rondo__slot *slot = &fetch->plan->slots[value];
+    const void *from =
+        slot->kind == RONDO__SLOT_ARENA ? rondo__in_place_find(fetch->plan, value) : NULL;
+    if (!fetch->is_prepared || from == NULL || !is_surely_left(fetch, i)) {
+        return false;
+    }
+    if (from != fetch->results[i].data) {
+        memcpy(fetch->results[i].data, from, slot->bytes);
+    }
+    return true;
+}
+
 void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
+        if (is_wanted(fetch, i) && finish_given(fetch, i)) {
+            continue;
+        }
         rondo_tensor view;
         rondo_tensor *fresh = &fetch->unit->fresh[i];
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {

@@ -24,6 +24,7 @@ typedef struct rondo__fetch {
     rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
     const bool *wants;      // NULL: all
     bool waits;             // the run waits for the stream before the finish
+    bool is_prepared;       // all shapes are known ahead, and all results are there and fit
 } rondo__fetch;
 
 // Fails unless each result that was given can be written; allocates the others.

@@ -25,7 +25,10 @@
 #include "executor/state/limits.h"
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
+#include "executor/state/run_arena.h"
 #include "executor/state/spans.h"
+
+enum { SHORT_COPY_BYTES = 1024 };
 
 // Copies within host memory. Profiles show the copies that control flow feeds to its bodies.
 static void feed_memory(const rondo__unit *unit, const rondo__plan *plan, size_t i, void *to,
@@ -77,6 +80,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
     plan->run.loop = 0;
     unit->runs.took_device_feeds = false;
     plan->run.is_fed = waits;
+    plan->run.copied_bytes = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
         unit->runs.took_device_feeds =
@@ -108,6 +112,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
                                                      &note));
         } else if (waits && plan->memory.staging == NULL) {
             feed_memory(unit, plan, i, slot->address, feeds[i].data, slot->bytes);
+            plan->run.copied_bytes += slot->bytes;
         } else if (waits) {
             char *staged = plan->memory.staging + plan->memory.input_staging[i];
             feed_memory(unit, plan, i, staged, feeds[i].data, slot->bytes);
@@ -184,27 +189,46 @@ static void forget_fed(rondo__unit *unit) {
     }
 }
 
-// Puts inputs, steps and outputs on the stream.
+// The times of the steps that began at `start_ns`. Where the stream is still at work, compute_ns is
+// their beginning until the end is known.
+static void note_steps(const rondo_executor *executor, uint64_t start_ns,
+                       rondo_run_times *out_times) {
+    const uint64_t taken_ns = rondo__clock_now_ns() - start_ns;
+    const bool is_done = executor->work.is_all_here;
+    out_times->enqueue_ns = is_done ? 0 : taken_ns - executor->work.here_ns;
+    out_times->compute_ns = is_done ? taken_ns : start_ns;
+}
+
+// Whether feeding took longer than a look at the clock.
+static bool takes_time(const rondo__unit *unit, const rondo__plan *plan) {
+    return plan->run.copied_bytes > SHORT_COPY_BYTES ||
+           !rondo_device_is_host(unit->executor->device);
+}
+
+// Puts inputs, steps and outputs on the stream; the run has begun at `begun_ns`.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
-                            rondo_run_times *out_times) {
+                            uint64_t begun_ns, rondo_run_times *out_times) {
     rondo__unit *unit = fetch->unit;
     begin_crossings(unit);
     forget_fed(unit);
     RETURN_IF_ERROR(rondo__in_place_begin(fetch, plan, feeds));
-    RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
+    if (!fetch->is_prepared) {
+        RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
+    }
     rondo__states_begin(unit, plan);
     RETURN_IF_ERROR(rondo__unit_mark(unit, 0));
     RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
     RETURN_IF_ERROR(rondo__unit_mark(unit, 1));
-    const uint64_t fed_ns = rondo__clock_now_ns();
+    const uint64_t fed_ns = takes_time(unit, plan) ? rondo__clock_now_ns() : begun_ns;
     const rondo_status status = run_steps(unit, plan, &out_times->was_replayed);
-    out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns - unit->executor->work.here_ns;
-    out_times->compute_ns = fed_ns;  // until the time of its end is known
+    note_steps(unit->executor, fed_ns, out_times);
     out_times->ran_op_count = unit->executor->work.ran_count;
     out_times->replayed_op_count = unit->executor->work.replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(unit, plan));
-    RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
+    if (!fetch->is_prepared) {
+        RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
+    }
     RETURN_IF_ERROR(rondo__unit_mark(unit, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
     RETURN_IF_ERROR(rondo__states_put(fetch));
@@ -219,36 +243,65 @@ static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
     return rondo__device_control_check(unit->executor, plan);
 }
 
+// The arena of a whole run may be shared; that of a body lies in its executor.
+static rondo_status enter_arena(const rondo__unit *unit, bool waits) {
+    const bool by_thread = waits && rondo_device_is_host(unit->executor->device);
+    return unit->depth == 0 ? rondo__run_arena_enter(unit->executor, by_thread) : RONDO_STATUS_OK;
+}
+
+static rondo_status leave_arena(const rondo__unit *unit, bool is_waited_for, rondo_status status) {
+    if (unit->depth > 0 || unit->executor->options.run_arena == NULL) {
+        return status;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo_status left = rondo__run_arena_leave(unit->executor, is_waited_for);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_restore(&saved);
+        return status;
+    }
+    return left;
+}
+
 // Whether a run is over only when the stream was waited for. One whose results stay where they are
 // made is waited for where the processor writes one of them, where another GPU takes part, and
 // where a loop on the device may have been stopped.
 static bool is_waited_for(const rondo__fetch *fetch) {
     const rondo__plan *plan = fetch->plan;
-    bool has_control = false;
-    for (size_t i = 0; i < plan->item_count; ++i) {
-        has_control = has_control ||
-                      (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL);
+    bool is = !fetch->unit->is_near || plan->peer_count > 0 || rondo__fetch_leaves_pinned(fetch);
+    for (size_t i = 0; !is && i < plan->item_count; ++i) {
+        is = (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL) != 0;
     }
-    return !fetch->unit->is_near || plan->peer_count > 0 || has_control ||
-           rondo__fetch_leaves_pinned(fetch);
+    return is;
 }
 
 rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feeds,
                                      rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
-    const rondo__fetch fetch = {unit, plan, results, wants, true};
+    const rondo__fetch fetch = {unit, plan, results, wants, true, false};
+    return rondo__unit_run_fetch(&fetch, feeds);
+}
+
+rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor *feeds) {
+    rondo__unit *unit = fetch->unit;
+    rondo__plan *plan = fetch->plan;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
-    rondo_status status = put_run(&fetch, plan, feeds, &times);
-    if (status == RONDO_STATUS_OK && is_waited_for(&fetch)) {
+    RETURN_IF_ERROR(enter_arena(unit, true));
+    rondo_status status = put_run(fetch, plan, feeds, start_ns, &times);
+    if (status == RONDO_STATUS_OK && is_waited_for(fetch)) {
         status = wait_for(unit, plan);
     }
     if (status != RONDO_STATUS_OK) {
-        return give_up(unit, &fetch, status);
+        status = give_up(unit, fetch, status);
     }
-    times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
-    rondo__fetch_finish(&fetch);
+    status = leave_arena(unit, true, status);
+    RETURN_IF_ERROR(status);
+    if (!unit->executor->work.is_all_here) {
+        times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
+    }
+    rondo__fetch_finish(fetch);
     rondo__states_end(unit, false);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__unit_read_spans(unit, &times);
@@ -264,20 +317,20 @@ static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
     return done != NULL ? rondo_event_record(done, unit->stream) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__unit_put_tensors(rondo__unit *unit, const rondo_tensor *feeds,
-                                     rondo_tensor *results, const bool *wants, rondo_event *done,
-                                     rondo_run_times *out_times) {
-    rondo__plan *plan;
-    RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
-    const rondo__fetch fetch = {unit, plan, results, wants, false};
-    rondo_status status = put_run(&fetch, plan, feeds, out_times);
+rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor *feeds,
+                                   rondo_event *done, rondo_run_times *out_times) {
+    rondo__plan *plan = fetch->plan;
+    rondo__unit *unit = fetch->unit;
+    RETURN_IF_ERROR(enter_arena(unit, false));
+    rondo_status status = put_run(fetch, plan, feeds, rondo__clock_now_ns(), out_times);
     if (status == RONDO_STATUS_OK) {
         status = mark_end(unit, done);
     }
-    if (status != RONDO_STATUS_OK) {
-        return give_up(unit, &fetch, status);
-    }
-    rondo__fetch_finish(&fetch);
+    const bool has_failed = status != RONDO_STATUS_OK;
+    status = has_failed ? give_up(unit, fetch, status) : status;
+    status = leave_arena(unit, has_failed, status);
+    RETURN_IF_ERROR(status);
+    rondo__fetch_finish(fetch);
     rondo__states_end(unit, false);
     count_run(unit, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
@@ -300,6 +353,12 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                           "the inputs of the last run were device tensors, which are the "
                           "program's; run again with them");
     }
+    if (!rondo__run_arena_holds(executor)) {
+        return RONDO_FAIL(STATE,
+                          "the inputs of the last run are gone: another executor that shares the "
+                          "run arena has run since");
+    }
+    RETURN_IF_ERROR(enter_arena(active, true));
     rondo_run_times times = {0};
     const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
     uint64_t start_ns = rondo__clock_now_ns();
@@ -311,9 +370,11 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
         status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
     }
     rondo__self_check_end_run(executor);
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns - executor->work.here_ns;
+    note_steps(executor, start_ns, &times);
     rondo_error saved;
-    rondo__error_save(&saved);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_save(&saved);
+    }
     rondo_status waited = rondo_stream_synchronize(active->stream);
     if (waited == RONDO_STATUS_OK) {
         waited = rondo__peers_synchronize(plan);
@@ -329,6 +390,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (status != RONDO_STATUS_OK && rondo__ranks_has_begun(plan)) {
         rondo__ranks_break(active->executor);
     }
+    status = leave_arena(active, true, status);
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);

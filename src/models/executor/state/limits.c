@@ -145,6 +145,17 @@ void rondo__peer_free(rondo__peer *peer, rondo__owner owner, void *address, size
 
 enum { CALL_NONE, CALL_RUNNING, CALL_CANCELLED = RONDO__FLOW_CANCELLED };
 
+// As rondo__error_save; most threads have no failure to remember, and the record is long.
+static void save_record(rondo__call *call) {
+    const rondo_error *last = rondo_error_get_last();
+    if (last->status != RONDO_STATUS_OK || call->record_before.status != RONDO_STATUS_OK) {
+        rondo__error_save(&call->record_before);
+    }
+    call->record_before.struct_size = last->struct_size;
+    call->record_before.file = last->file;
+    call->record_before.sequence = last->sequence;
+}
+
 rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
                                           size_t feed_count) {
     uint64_t fed_bytes = 0;
@@ -152,16 +163,21 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
         const uint64_t bytes = rondo__tensor_measure(&feeds[i].tensor);
         fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
     }
+    return rondo__executor_begin_fed(executor, fed_bytes);
+}
+
+rondo__budget *rondo__executor_begin_fed(rondo_executor *executor, uint64_t fed_bytes) {
     if (fed_bytes > executor->main.runs.fed_bytes && executor->options.memory_limit_bytes == 0) {
         executor->main.runs.fed_bytes = fed_bytes;
         rondo__budget_set_limit(executor->resources.budget, get_default_limit(&executor->main));
     }
-    rondo__error_save(&executor->call.record_before);
+    save_record(&executor->call);
     executor->work.turn_count = 0;
     atomic_store(executor->call.state, CALL_RUNNING);
     executor->work.ran_count = 0;
     executor->work.replayed_count = 0;
     executor->work.here_ns = 0;
+    executor->work.is_all_here = false;
     executor->call.float_scope = rondo__float_enter();
     return rondo__budget_enter(executor->resources.budget);
 }
@@ -170,7 +186,8 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
                               rondo_status status) {
     rondo__float_leave(&executor->call.float_scope);
     // Failures that the call recovered from leave no record.
-    if (status == RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK &&
+        rondo_error_get_last()->sequence != executor->call.record_before.sequence) {
         rondo__error_restore(&executor->call.record_before);
     }
     // The call has failed: events on the device meanwhile are not reported by the next call, unless

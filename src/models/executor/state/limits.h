@@ -60,6 +60,8 @@ void rondo__name_largest_on_gpu(const rondo__budget *budget, rondo_status status
 // beginning returned, and how the call went.
 rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
                                           size_t feed_count);
+// The same where the bytes of the feeds are known.
+rondo__budget *rondo__executor_begin_fed(rondo_executor *executor, uint64_t fed_bytes);
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
 
 // Waits for the stream of a caller's executor; meanwhile another thread may cancel, as in a call.

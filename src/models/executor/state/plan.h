@@ -35,6 +35,7 @@
 #include "program/program.h"
 #include "program/shapes/specialise.h"
 #include "rondo/executor.h"
+#include "rondo/executor_stream.h"
 #include "rondo/node.h"
 
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
@@ -228,7 +229,8 @@ typedef struct rondo__run_memory {
     rondo_memory_kind kind;
     size_t bytes;
     void *address;
-    size_t use_count;  // plans
+    size_t use_count;        // plans
+    rondo_run_arena *arena;  // that it belongs to; NULL: to the unit of its plans
 } rondo__run_memory;
 
 // Another GPU than the executor's, on which ops are placed; of a caller's executor. See
@@ -287,6 +289,7 @@ typedef struct rondo__plan_run {
     rondo_tensor *dynamic;  // one for each value
     // Of the run at hand:
     bool is_fed;                       // what the processor reads of its inputs is there
+    size_t copied_bytes;               // within host memory, of its inputs
     bool is_in_place;                  // it takes device tensors where they are
     uint64_t loop;                     // whose outer values the inputs hold; 0: none's
     rondo__run_memory *late_staging;   // pinned, for outputs of late shapes; NULL: none yet
@@ -412,6 +415,12 @@ static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
     return bytes;
 }
 
+// Memory that the program gives to results (rondo/executor_stream.h).
+typedef struct rondo__fetch_memory {
+    rondo_fetch_allocator allocate;
+    void *user_data;
+} rondo__fetch_memory;
+
 // What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
 typedef struct rondo__call_lists {
     rondo_tensor *feeds;  // in input order; optional inputs behind the others
@@ -419,6 +428,7 @@ typedef struct rondo__call_lists {
     bool *wants;     // one for each output
     size_t *places;  // where a fetch stands among the outputs; one for each output
     bool *is_fed;    // one for each optional input
+    const rondo__fetch_memory *memory;  // of results without data; NULL: the library's
 } rondo__call_lists;
 
 // What plans of an executor are found by; see plan_cache.c.
@@ -459,6 +469,7 @@ typedef struct rondo__work_log {
     uint64_t ran_count;       // ops, in bodies each time
     uint64_t replayed_count;  // of these, in graphs
     uint64_t here_ns;         // that its thread computed ops
+    bool is_all_here;         // it did so all the time: no clock was asked
 } rondo__work_log;
 
 // What the units of an executor share.
@@ -537,6 +548,7 @@ struct rondo__unit {
     const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
     rondo__plan_keys keys;
     rondo__lru_map plans;        // by what is fed; see plan_cache.c
+    uint64_t plan_changes;       // counts plans that were made or given up, and with them keys
     rondo__plan *current;        // plan that was asked for last
     rondo__plan *fed;            // whose inputs are those of the last run; NULL: that failed
     uint32_t straight_count;     // trials of branches that were lost, in a row

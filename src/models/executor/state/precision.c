@@ -26,7 +26,8 @@ static rondo_status mark_all(rondo_program *program, const rondo_program *source
 
 rondo_status rondo__precision_mark(rondo_program *program, const rondo_program *source,
                                    const rondo_executor_options *options) {
-    if (options->dtype != RONDO_DTYPE_F16 && options->keep_f32_count + options->use_f16_count > 0) {
+    const size_t keeps = options->dtype == RONDO_DTYPE_BF16 ? 0 : options->keep_f32_count;
+    if (options->dtype != RONDO_DTYPE_F16 && keeps + options->use_f16_count > 0) {
         return RONDO_FAIL(INVALID, "options.keep_f32 and options.use_f16 need dtype f16, it is %s",
                           rondo_dtype_get_name(options->dtype));
     }
@@ -37,7 +38,7 @@ rondo_status rondo__precision_mark(rondo_program *program, const rondo_program *
 }
 
 rondo_status rondo__precision_apply(rondo__unit *unit, rondo__plan *plan) {
-    if (unit->executor->options.dtype != RONDO_DTYPE_F16) {
+    if (unit->executor->options.dtype == RONDO_DTYPE_F32) {
         return RONDO_STATUS_OK;
     }
     return rondo__pass_half(plan->program, unit->base_form->halves, &plan->halves);

@@ -55,6 +55,8 @@
     X(bits_product)              \
     X(gather_bits)               \
     X(norm_product)              \
+    X(row_product)               \
+    X(append_attention)          \
     X(recurrent)                 \
     X(resize)                    \
     X(grid_sample)               \
@@ -76,8 +78,11 @@
     X(deform_conv)               \
     X(determinant)               \
     X(axes_normalization)        \
+    X(batch_training)            \
+    X(norm_gradient)             \
     X(dropout)                   \
     X(conv_transpose)            \
+    X(conv_weights)              \
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \
@@ -104,7 +109,5 @@ RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel);
 // What the family of pools does where a window is a whole image, channels first: a mean or maximum.
 void rondo__cuda_add_global_pool(rondo__cuda_kernel *kernel, bool is_average);
-// What the family of batch normalisation does in training.
-void rondo__cuda_add_batch_training(rondo__cuda_kernel *kernel);
 
 #endif  // RONDO_KERNEL_CUDA_CUDA_FAMILIES_H

@@ -1,6 +1,7 @@
 // kernel/cuda/kernel_cuda.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "device/device.h"
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
 #include "kernel/cuda/cuda_families.h"
 
@@ -100,6 +101,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Update, update),
     ROW(FUSED, Finite, finite),
     ROW(OP, BatchNormalization, batch_normalization),
+    ROW(FUSED, BatchNormalization, batch_training),
+    ROW(FUSED, NormGradient, norm_gradient),
     // rearranging
     ROW(OP, Dropout, dropout),
     ROW(OP, BitCast, view),
@@ -182,6 +185,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Conv, convolution),
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
+    ROW(FUSED, ConvWeights, conv_weights),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),
@@ -196,7 +200,9 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     [RONDO__OP_MatMul] = {rondo__cuda_prepare_matmul, add_zeros},
     ROW(FUSED, MatMul, matmul),
     ROW(FUSED, NormMatMul, norm_product),
+    ROW(FUSED, RowProduct, row_product),
     ROW(FUSED, Attention, attention),
+    ROW(FUSED, AppendAttention, append_attention),
     EMPTY(OP, Attention, attention_form),
     ROW(OP, CausalConvWithState, causal_conv),
     ROW(OP, LinearAttention, linear_attention),
@@ -295,5 +301,10 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     return rondo__cuda_finish_kernel(kernel, out_kernel);
 }
 
-const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
-                                                    .adds_shortcuts = rondo__cuda_has_tma};
+static bool has_clusters(rondo_device *device) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major >= 9;
+}
+
+const rondo__kernel_room rondo__kernel_room_cuda = {
+    .prepare = prepare, .adds_shortcuts = rondo__cuda_has_tma, .appends_attention = has_clusters};

@@ -118,74 +118,55 @@ static rondo_status check_elements(const rondo__infer *infer, int32_t *out_axis)
     return RONDO_STATUS_OK;
 }
 
-// Steps through the index tensor of an elements op; gives the data offset of each entry with the
-// index along `axis` taken out.
-typedef struct element_walk {
-    const rondo_shape *shape;  // of the indices
-    int32_t axis;
-    int64_t strides[RONDO_RANK_MAX];  // of the data
-    int64_t index[RONDO_RANK_MAX];
-    int64_t offset;
-} element_walk;
-
-static void walk_init(element_walk *walk, const rondo_shape *data, const rondo_shape *indices,
-                      int32_t axis) {
-    *walk = (element_walk){.shape = indices, .axis = axis};
-    rondo__shape_get_strides(data, walk->strides);
-}
-
-static void walk_advance(element_walk *walk) {
-    for (int32_t d = walk->shape->rank - 1; d >= 0; --d) {
-        int64_t stride = d == walk->axis ? 0 : walk->strides[d];
-        if (++walk->index[d] < walk->shape->extent[d]) {
-            walk->offset += stride;
-            return;
-        }
-        walk->offset -= stride * (walk->shape->extent[d] - 1);
-        walk->index[d] = 0;
-    }
-}
-
 static rondo_status infer_gather_elements(rondo__infer *infer) {
     int32_t axis = 0;
     RETURN_IF_ERROR(check_elements(infer, &axis));
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &infer->inputs[1].shape);
 }
 
-// A row of indices along the last axis: element i is read `step` * i + index * `stride` behind.
-typedef struct gathered_row {
+// A row of indices along the last axis: element i of the data lies `step` * i + index * `stride`
+// behind its beginning.
+typedef struct index_row {
     const rondo_tensor *indices;
     int64_t extent, count, stride, step;
-} gathered_row;
+} index_row;
 
-// Returns the index that is out of range, or -1.
-#define DEFINE_GATHER_ROW(name, bytes)                                                       \
-    static int64_t name(const gathered_row *row, int64_t first, const uint8_t *from,         \
-                        uint8_t *to) {                                                       \
-        for (int64_t i = 0; i < row->count; ++i) {                                           \
-            const int64_t index = read_index(row->indices, first + i, row->extent);          \
-            if (index < 0) {                                                                 \
-                return first + i;                                                            \
-            }                                                                                \
-            memcpy(to + i * (bytes), from + (row->step * i + index * row->stride) * (bytes), \
-                   (size_t)(bytes));                                                         \
-        }                                                                                    \
-        return -1;                                                                           \
-    }
-DEFINE_GATHER_ROW(gather_row_1, 1)
-DEFINE_GATHER_ROW(gather_row_2, 2)
-DEFINE_GATHER_ROW(gather_row_4, 4)
-DEFINE_GATHER_ROW(gather_row_8, 8)
-DEFINE_GATHER_ROW(gather_row_16, 16)
-
-static int64_t gather_row(const gathered_row *row, int64_t first, size_t bytes, const void *from,
-                          void *to) {
-    return bytes == 1   ? gather_row_1(row, first, from, to)
-           : bytes == 2 ? gather_row_2(row, first, from, to)
-           : bytes == 4 ? gather_row_4(row, first, from, to)
-           : bytes == 8 ? gather_row_8(row, first, from, to)
-                        : gather_row_16(row, first, from, to);
+static index_row describe_row(const rondo_shape *data, const rondo_tensor *indices, int32_t axis) {
+    const int32_t last = indices->shape.rank - 1;
+    return (index_row){.indices = indices,
+                       .extent = data->extent[axis],
+                       .count = indices->shape.extent[last],
+                       .stride = rondo__shape_multiply(data, axis + 1, data->rank),
+                       .step = axis == last ? 0 : 1};
 }
+
+// Moves elements of `data` to a row of `elements`, or, for a scatter, the other way. Returns the
+// index that is out of range, or -1.
+static inline int64_t move_row(const index_row *row, int64_t first, size_t bytes, uint8_t *data,
+                               uint8_t *elements, bool is_scatter) {
+    for (int64_t i = 0; i < row->count; ++i) {
+        const int64_t index = read_index(row->indices, first + i, row->extent);
+        if (index < 0) {
+            return first + i;
+        }
+        uint8_t *at = data + (size_t)(row->step * i + index * row->stride) * bytes;
+        uint8_t *element = elements + (size_t)i * bytes;
+        memcpy(is_scatter ? at : element, is_scatter ? element : at, bytes);
+    }
+    return -1;
+}
+
+#define DEFINE_MOVE_ROW(name, is_scatter)                                              \
+    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data, \
+                        void *elements) {                                              \
+        return bytes == 1   ? move_row(row, first, 1, data, elements, is_scatter)      \
+               : bytes == 2 ? move_row(row, first, 2, data, elements, is_scatter)      \
+               : bytes == 4 ? move_row(row, first, 4, data, elements, is_scatter)      \
+               : bytes == 8 ? move_row(row, first, 8, data, elements, is_scatter)      \
+                            : move_row(row, first, 16, data, elements, is_scatter);    \
+    }
+DEFINE_MOVE_ROW(gather_row, false)
+DEFINE_MOVE_ROW(scatter_row, true)
 
 // Where, in the data, the row of indices begins whose first one is `at`.
 static int64_t find_row(const rondo_shape *data, const rondo_shape *indices, int32_t axis,
@@ -209,22 +190,14 @@ static rondo_status compute_gather_elements(rondo__compute *compute) {
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
     int64_t count = rondo_shape_get_count(&indices->shape);
-    int64_t extent = input->shape.extent[axis];
-    const int32_t last = indices->shape.rank - 1;
-    const gathered_row row = {
-        .indices = indices,
-        .extent = extent,
-        .count = indices->shape.extent[last],
-        .stride = rondo__shape_multiply(&input->shape, axis + 1, input->shape.rank),
-        .step = axis == last ? 0 : 1,
-    };
+    const index_row row = describe_row(&input->shape, indices, axis);
     for (int64_t at = 0; at < count; at += row.count) {
         const int64_t begin = find_row(&input->shape, &indices->shape, axis, at);
-        const void *from = (const uint8_t *)input->data + (size_t)begin * bytes;
         const int64_t failed =
-            gather_row(&row, at, bytes, from, (uint8_t *)output + (size_t)at * bytes);
+            gather_row(&row, at, bytes, (uint8_t *)input->data + (size_t)begin * bytes,
+                       (uint8_t *)output + (size_t)at * bytes);
         if (failed >= 0) {
-            return fail_index(compute->op, indices, failed, extent);
+            return fail_index(compute->op, indices, failed, row.extent);
         }
     }
     return RONDO_STATUS_OK;
@@ -423,30 +396,43 @@ static rondo_status infer_scatter_elements(rondo__infer *infer) {
     return rondo__infer_like_input(infer);
 }
 
+// As scatter_row, for values that meet what is there.
+static int64_t reduce_row(const index_row *row, int64_t first, reduction how, rondo_dtype dtype,
+                          uint8_t *data, const uint8_t *updates) {
+    const size_t bytes = rondo_dtype_get_bytes(dtype);
+    for (int64_t i = 0; i < row->count; ++i) {
+        const int64_t index = read_index(row->indices, first + i, row->extent);
+        if (index < 0) {
+            return first + i;
+        }
+        reduce_elements(how, dtype, data + (size_t)(row->step * i + index * row->stride) * bytes,
+                        updates + (size_t)i * bytes, 1);
+    }
+    return -1;
+}
+
 static rondo_status compute_scatter_elements(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_tensor *indices = compute->inputs[1];
-    const rondo_tensor *updates = compute->inputs[2];
     reduction how = get_reduction(compute->op);
     int32_t axis = 0;
     RETURN_IF_ERROR(rondo__op_resolve_axis(compute->op, rondo__op_get_int(compute->op, "axis", 0),
                                            input->shape.rank, &axis));
     void *output = NULL;
     RETURN_IF_ERROR(copy_data(compute, &output));
-    size_t bytes = rondo_dtype_get_bytes(input->dtype);
-    int64_t count = rondo_shape_get_count(&indices->shape);
-    int64_t extent = input->shape.extent[axis];
-    element_walk walk;
-    walk_init(&walk, &input->shape, &indices->shape, axis);
-    for (int64_t i = 0; i < count; ++i) {
-        int64_t index = read_index(indices, i, extent);
-        if (index < 0) {
-            return fail_index(compute->op, indices, i, extent);
+    const size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    const int64_t count = rondo_shape_get_count(&indices->shape);
+    const index_row row = describe_row(&input->shape, indices, axis);
+    for (int64_t at = 0; at < count; at += row.count) {
+        const int64_t begin = find_row(&input->shape, &indices->shape, axis, at);
+        uint8_t *data = (uint8_t *)output + (size_t)begin * bytes;
+        uint8_t *updates = (uint8_t *)compute->inputs[2]->data + (size_t)at * bytes;
+        const int64_t failed = how == REDUCTION_NONE
+                                   ? scatter_row(&row, at, bytes, data, updates)
+                                   : reduce_row(&row, at, how, input->dtype, data, updates);
+        if (failed >= 0) {
+            return fail_index(compute->op, indices, failed, row.extent);
         }
-        int64_t at = walk.offset + index * walk.strides[axis];
-        reduce_elements(how, input->dtype, (uint8_t *)output + (size_t)at * bytes,
-                        (const uint8_t *)updates->data + (size_t)i * bytes, 1);
-        walk_advance(&walk);
     }
     return RONDO_STATUS_OK;
 }

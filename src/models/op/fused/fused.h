@@ -33,6 +33,12 @@
 //   moments          of x, as rondo.MatMul makes them, and no others: from them a kernel may find
 //                    mean and variance
 //
+// rondo.RowProduct   inputs x, w, bias?, z?, gain?, gate?: few rows, for which weights are read
+//   y                act(n w + bias + z), or, with gate, act(n gate) * (n w), where bias and z are
+//                    missing; n is x, or with gain RMSNormalization of x along its last axis:
+//                    x / sqrt(mean of squares + epsilon) * gain, not rounded in between
+//   attributes       trans_b (of w and gate), activation, alpha, beta, epsilon
+//
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
 //                    x, y are [N, spatial..., C]
@@ -66,6 +72,8 @@
 //   attributes       scale; extents, q, k, v, y and shape (their layouts, if they are not rows of
 //                    heads; see op/fused/attention.h); way (which of a GPU's ways to take; -1, the
 //                    default: the fastest)
+//
+// rondo.AppendAttention  one token over a growing cache (see op/fused/append_attention.h)
 //
 // rondo.Rotate       inputs x, cosines, sines
 //   output           y = x * cosines + r * sines, where r is x with the halves of its last axis

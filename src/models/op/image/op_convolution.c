@@ -78,14 +78,118 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- ConvInteger and QLinearConv --------------------------------------------------------------
+// ---- the way back to the weights ---------------------------------------------------------------
 //
-// Passes give both the attribute channels_last, under domain "rondo" (op/fused/fused.h); a file
-// cannot.
+// rondo.ConvWeights(dy, x) with the attributes of the Conv, and channels_last: the change of the
+// weights [filters, channels, kernel...] of one group, in f32 where the images are f16.
 
 static bool is_channels_last(const rondo__op *op) {
     return rondo__op_get_int(op, "channels_last", 0) != 0;
 }
+
+static rondo_status init_weights(const rondo__op *op, const rondo_shape *dy, const rondo_shape *x,
+                                 rondo__window *out_window, rondo_shape *out_weights) {
+    const int32_t first = is_channels_last(op) ? 1 : 2;
+    const int32_t channel = first == 1 ? x->rank - 1 : 1;
+    if (x->rank < 3 || dy->rank != x->rank || dy->extent[0] != x->extent[0]) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "dy and x are no images of one batch");
+    }
+    RETURN_IF_ERROR(
+        rondo__window_init(op, x->rank - 2, x->extent + first, NULL, out_window));
+    *out_weights =
+        (rondo_shape){.rank = x->rank, .extent = {dy->extent[channel], x->extent[channel]}};
+    for (int32_t d = 0; d < x->rank - 2; ++d) {
+        out_weights->extent[2 + d] = out_window->kernel[d];
+        if (out_window->output[d] != dy->extent[first + d]) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "dy has not the extents of the result");
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_conv_weights(rondo__infer *infer) {
+    rondo__window window;
+    rondo_shape weights;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 2));
+    RETURN_IF_ERROR(init_weights(infer->op, &infer->inputs[0].shape, &infer->inputs[1].shape,
+                                 &window, &weights));
+    return rondo__infer_set_output(infer, 0, RONDO_DTYPE_F32, &weights);
+}
+
+// Of one tap, filter and channel: the sum over images and pixels. dy and x are planes.
+static double sum_tap(const rondo__window *w, const double *dy, const double *x, int64_t dy_step,
+                      int64_t x_step, int64_t batch, int64_t tap) {
+    const int32_t rank = w->rank;
+    int64_t taps[RONDO__SPATIAL_MAX];
+    int64_t pixels = 1;
+    double sum = 0.0;
+    for (int32_t d = rank - 1; d >= 0; --d) {
+        taps[d] = tap % w->kernel[d];
+        tap /= w->kernel[d];
+        pixels *= w->output[d];
+    }
+    for (int64_t p = 0; p < pixels; ++p) {
+        int64_t rest = p, at = 0, step = 1;
+        bool is_inside = true;
+        for (int32_t d = rank - 1; d >= 0; --d) {
+            const int64_t in = rest % w->output[d] * w->stride[d] + taps[d] * w->dilation[d] -
+                               w->pad_begin[d];
+            rest /= w->output[d];
+            is_inside = is_inside && in >= 0 && in < w->input[d];
+            at += in * step;
+            step *= w->input[d];
+        }
+        for (int64_t n = 0; n < batch; ++n) {  // pads are zeros, which make NaN of an infinity
+            sum += dy[n * dy_step + p] * (is_inside ? x[n * x_step + at] : 0.0);
+        }
+    }
+    return sum;
+}
+
+// An image's planes, [batch, channels, pixels].
+static double *widen_planes(rondo__scratch *scratch, const rondo__op *op, const rondo_tensor *image,
+                            int64_t channels) {
+    double *wide = rondo__scratch_widen(scratch, image);
+    if (!is_channels_last(op)) {
+        return wide;
+    }
+    const int64_t count = rondo_shape_get_count(&image->shape), batch = image->shape.extent[0];
+    double *planes = rondo__scratch_create(scratch, count);
+    if (scratch->status == RONDO_STATUS_OK && count > 0) {
+        rondo__transpose_planes(wide, batch, count / batch / channels, channels, planes);
+    }
+    return planes;
+}
+
+static rondo_status compute_conv_weights(rondo__compute *compute) {
+    const rondo_shape *dy_shape = &compute->inputs[0]->shape, *x_shape = &compute->inputs[1]->shape;
+    rondo__window window;
+    rondo_shape weights;
+    RETURN_IF_ERROR(init_weights(compute->op, dy_shape, x_shape, &window, &weights));
+    const int64_t filters = weights.extent[0], channels = weights.extent[1];
+    const int64_t count = rondo_shape_get_count(&weights), batch = x_shape->extent[0];
+    rondo__scratch scratch = {0};
+    const double *dy = widen_planes(&scratch, compute->op, compute->inputs[0], filters);
+    const double *x = widen_planes(&scratch, compute->op, compute->inputs[1], channels);
+    double *dw = rondo__scratch_create(&scratch, count);
+    const int64_t dy_all = rondo_shape_get_count(dy_shape), x_all = rondo_shape_get_count(x_shape);
+    for (int64_t i = 0; i < count && batch > 0 && scratch.status == RONDO_STATUS_OK; ++i) {
+        const int64_t taps = count / (filters * channels);
+        const int64_t filter = i / taps / channels, channel = i / taps % channels;
+        dw[i] = sum_tap(&window, dy + filter * (dy_all / batch / filters),
+                        x + channel * (x_all / batch / channels), dy_all / batch, x_all / batch,
+                        batch, i % taps);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, dw);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- ConvInteger and QLinearConv --------------------------------------------------------------
+//
+// Passes give both the attribute channels_last, under domain "rondo" (op/fused/fused.h); a file
+// cannot.
 
 // The elements of an image, [N, C, spatial...] in either layout.
 static double *widen_image(rondo__scratch *scratch, const rondo__op *op, const rondo_tensor *image,
@@ -417,5 +521,9 @@ const rondo__op_def rondo__op_table_convolution[] = {
                  .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
     RONDO_OP_ENTRY(DeformConv, 19, 28, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
                    compute_deform_conv, .weights = 1, .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_conv_weights, .compute = compute_conv_weights,
+                 .half.kind = HALF_PRODUCT),
     {.name = NULL},
 };

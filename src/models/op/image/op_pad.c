@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/image/pad.h"
+#include "op/image/window.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -54,21 +55,55 @@ static int64_t map_position(pad_mode mode, int64_t position, int64_t extent) {
     }
 }
 
-// Writes rows of the result, innermost axis by its table.
-static void pad_row(size_t element_bytes, const uint8_t *source, const int64_t *table,
-                    int64_t length, const uint8_t *constant, uint8_t *destination) {
-    for (int64_t i = 0; i < length;) {
-        int64_t run = 1;
-        const uint8_t *from = constant;
-        if (source != NULL && table[i] >= 0) {
-            from = source + table[i] * (int64_t)element_bytes;
-            while (i + run < length && table[i + run] == table[i] + run) {
-                ++run;
-            }
+// A row of the result, along the innermost axis, by its table: elements [first, end) are neighbours
+// in the input, too.
+typedef struct pad_row {
+    const int64_t *table;
+    int64_t length, first, end;
+    size_t bytes;  // of an element
+    const void *constant;
+} pad_row;
+
+static pad_row find_row(const int64_t *table, int64_t length, size_t bytes, const void *constant) {
+    pad_row row = {table, length, 0, 0, bytes, constant};
+    for (int64_t i = 0, end; i < length; i = end) {
+        for (end = i + 1; end < length && table[i] >= 0 && table[end] == table[i] + end - i;) {
+            ++end;
         }
-        memcpy(destination + (size_t)i * element_bytes, from, (size_t)run * element_bytes);
-        i += run;
+        if (end - i > row.end - row.first) {
+            row.first = i;
+            row.end = end;
+        }
     }
+    return row;
+}
+
+// One by one. `source` NULL: nothing but the constant.
+static void pad_elements(const pad_row *row, const char *source, int64_t first, int64_t end,
+                         char *destination) {
+    const size_t bytes = row->bytes;
+    for (int64_t i = first; i < end; ++i) {
+        const bool is_inside = source != NULL && row->table[i] >= 0;
+        const void *from = is_inside ? source + row->table[i] * (int64_t)bytes : row->constant;
+        char *to = destination + (size_t)i * bytes;
+        if (bytes == 4) {
+            memcpy(to, from, 4);
+        } else {
+            memcpy(to, from, bytes);
+        }
+    }
+}
+
+static void fill_row(const pad_row *row, const char *source, char *destination) {
+    if (source == NULL || row->table[row->first] < 0) {
+        pad_elements(row, source, 0, row->length, destination);
+        return;
+    }
+    pad_elements(row, source, 0, row->first, destination);
+    memcpy(destination + (size_t)row->first * row->bytes,
+           source + row->table[row->first] * (int64_t)row->bytes,
+           (size_t)(row->end - row->first) * row->bytes);
+    pad_elements(row, source, row->end, row->length, destination);
 }
 
 // Pads `input` (begin[d] may be negative) into a dense `output` of `shape`.
@@ -109,8 +144,9 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
     int64_t strides[RONDO_RANK_MAX];
     rondo__shape_get_strides(&input->shape, strides);
     int64_t index[RONDO_RANK_MAX] = {0};
-    int64_t length = shape->extent[rank - 1];
-    uint8_t *to = output;
+    const int64_t length = shape->extent[rank - 1];
+    const pad_row rows = find_row(table[rank - 1], length, bytes, constant);
+    char *to = output;
     for (int64_t row = 0; row < count / length; ++row) {
         int64_t offset = 0;
         bool is_inside = true;
@@ -118,9 +154,7 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
             is_inside = table[d][index[d]] >= 0;
             offset += table[d][index[d]] * strides[d];
         }
-        const uint8_t *from =
-            is_inside ? (const uint8_t *)input->data + offset * (int64_t)bytes : NULL;
-        pad_row(bytes, from, table[rank - 1], length, constant, to);
+        fill_row(&rows, is_inside ? (const char *)input->data + offset * (int64_t)bytes : NULL, to);
         to += (size_t)length * bytes;
         for (int32_t d = rank - 2; d >= 0; --d) {
             if (++index[d] < shape->extent[d]) {
@@ -404,53 +438,73 @@ static rondo_status infer_col2im(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.shape);
 }
 
-// A line of positions, along the last axis, of one element of the block.
-typedef struct col2im_line {
-    int64_t pixel;       // of position 0, which may lie in the padding
-    int64_t first, end;  // the positions inside the image
-} col2im_line;
+// The positions of one element of the block. One along the last axis lies inside the image from
+// `first` to before `end`.
+typedef struct col2im_element {
+    int64_t start[RONDO_RANK_MAX];  // the pixel of position 0 along each axis, maybe in the padding
+    int64_t first, end;
+} col2im_element;
 
-// `line` counts positions of all axes but the last. None lies inside where end <= first.
-static col2im_line locate_line(const col2im_plan *plan, int64_t inner, int64_t line) {
+static col2im_element locate_element(const col2im_plan *plan, int64_t element) {
     const int32_t last = plan->spatial - 1;
     const int64_t stride = plan->strides[last];
-    const int64_t start = inner % plan->block[last] * plan->dilations[last] - plan->begin[last];
-    col2im_line found = {.pixel = start};
+    col2im_element found = {.first = 0};
+    for (int32_t d = last; d >= 0; --d) {
+        found.start[d] = element % plan->block[d] * plan->dilations[d] - plan->begin[d];
+        element /= plan->block[d];
+    }
+    const int64_t start = found.start[last];
     found.first = start < 0 ? (-start + stride - 1) / stride : 0;
     found.end = plan->image[last] - start + stride - 1;
     found.end = found.end > 0 ? found.end / stride : 0;
     found.end = found.end < plan->positions[last] ? found.end : plan->positions[last];
-    int64_t pitch = plan->image[last];
-    inner /= plan->block[last];
-    for (int32_t d = last - 1; d >= 0; --d) {
-        const int64_t at = line % plan->positions[d] * plan->strides[d] +
-                           inner % plan->block[d] * plan->dilations[d] - plan->begin[d];
-        if (at < 0 || at >= plan->image[d]) {
-            found.end = 0;
-        }
-        found.pixel += at * pitch;
-        pitch *= plan->image[d];
-        line /= plan->positions[d];
-        inner /= plan->block[d];
-    }
     return found;
 }
 
+// The pixel of position 0 of a line along the last axis; false: the line lies in the padding.
+static bool locate_line(const col2im_plan *plan, const col2im_element *element,
+                        const int64_t *position, int64_t *out_pixel) {
+    const int32_t last = plan->spatial - 1;
+    int64_t pixel = 0;
+    for (int32_t d = 0; d < last; ++d) {
+        const int64_t at = element->start[d] + position[d] * plan->strides[d];
+        if (at < 0 || at >= plan->image[d]) {
+            return false;
+        }
+        pixel = (pixel + at) * plan->image[d + 1];
+    }
+    *out_pixel = pixel + element->start[last];
+    return true;
+}
+
 #define DEFINE_COL2IM(name, type)                                                                 \
+    static void add_line_##name(const type *from, type *to, int64_t stride, int64_t count) {      \
+        for (int64_t i = 0; stride == 1 && i < count; ++i) {                                      \
+            to[i] += from[i];                                                                     \
+        }                                                                                         \
+        for (int64_t i = 0; stride != 1 && i < count; ++i) {                                      \
+            to[i * stride] += from[i];                                                            \
+        }                                                                                         \
+    }                                                                                             \
     static void col2im_##name(const col2im_plan *plan, int64_t columns, const type *x, type *y) { \
-        int64_t planes = plan->shape.extent[0] * plan->shape.extent[1];                           \
-        int64_t pixels = rondo__shape_multiply(&plan->shape, 2, plan->shape.rank);                \
-        int64_t length = plan->positions[plan->spatial - 1];                                      \
-        int64_t stride = plan->strides[plan->spatial - 1];                                        \
+        const int64_t planes = plan->shape.extent[0] * plan->shape.extent[1];                     \
+        const int64_t pixels = rondo__shape_multiply(&plan->shape, 2, plan->shape.rank);          \
+        const int64_t length = plan->positions[plan->spatial - 1];                                \
+        const int64_t stride = plan->strides[plan->spatial - 1];                                  \
         for (int64_t row = 0; row < planes * plan->block_count; ++row) {                          \
+            const col2im_element element = locate_element(plan, row % plan->block_count);         \
             type *plane = y + row / plan->block_count * pixels;                                   \
-            for (int64_t line = 0; line < columns / length; ++line) {                             \
-                col2im_line at = locate_line(plan, row % plan->block_count, line);                \
-                const type *from = x + row * columns + line * length;                             \
-                for (int64_t i = at.first; i < at.end; ++i) {                                     \
-                    plane[at.pixel + i * stride] += from[i];                                      \
+            const type *from = x + row * columns + element.first;                                 \
+            int64_t position[RONDO_RANK_MAX] = {0};                                               \
+            int64_t pixel;                                                                        \
+            do {                                                                                  \
+                if (element.first < element.end &&                                                \
+                    locate_line(plan, &element, position, &pixel)) {                              \
+                    add_line_##name(from, plane + pixel + element.first * stride, stride,         \
+                                    element.end - element.first);                                 \
                 }                                                                                 \
-            }                                                                                     \
+                from += length;                                                                   \
+            } while (rondo__index_advance(plan->spatial - 1, plan->positions, position));         \
         }                                                                                         \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_COL2IM)

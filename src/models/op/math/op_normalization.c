@@ -50,7 +50,8 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 // refused.
 
 static bool is_training(const rondo__op *op, size_t output_count) {
-    return op->opset >= 14 ? rondo__op_trains(op) : output_count > 1;
+    return op->def->id == RONDO__FUSED_BatchNormalization ? true
+           : op->opset >= 14                              ? rondo__op_trains(op) : output_count > 1;
 }
 
 static rondo_status check_batch_6(const rondo__op *op) {
@@ -61,10 +62,23 @@ static rondo_status check_batch_6(const rondo__op *op) {
                : RONDO_STATUS_OK;
 }
 
+// [batch, channels, span]; channels that come last have a span of 1.
+typedef struct channel_planes {
+    int64_t batch, channels, span;
+} channel_planes;
+
+static channel_planes get_planes(const rondo__op *op, const rondo_shape *x) {
+    if (rondo__op_get_int(op, "channels_last", 0) != 0 && x->rank > 1) {
+        return (channel_planes){rondo__shape_multiply(x, 0, x->rank - 1), x->extent[x->rank - 1],
+                                1};
+    }
+    return (channel_planes){x->rank == 0 ? 1 : x->extent[0], get_channels(x), get_plane_span(x)};
+}
+
 static rondo_status infer_batch(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
-    const int64_t channels = get_channels(&inputs[0].shape);
+    const int64_t channels = get_planes(infer->op, &inputs[0].shape).channels;
     for (size_t i = 1; i < 5; i++) {
         if (!rondo__dtype_is_float(inputs[i].dtype)) {
             return rondo__op_fail_dtype(infer->op, i, inputs[i].dtype);
@@ -111,9 +125,8 @@ static void get_channel_moments(const double *x, int64_t batch, int64_t channels
 static rondo_status compute_batch(rondo__compute *compute) {
     const rondo__op *op = compute->op;
     const rondo_shape *shape = &compute->inputs[0]->shape;
-    const int64_t channels = get_channels(shape);
-    const int64_t span = get_plane_span(shape);
-    const int64_t batch = shape->rank == 0 ? 1 : shape->extent[0];
+    const channel_planes planes = get_planes(op, shape);
+    const int64_t batch = planes.batch, channels = planes.channels, span = planes.span;
     const bool trains = is_training(op, compute->output_count);
     rondo__scratch scratch = {0};
     double *wide[5];
@@ -153,6 +166,122 @@ static rondo_status compute_batch(rondo__compute *compute) {
         for (size_t i = 1; i < compute->output_count && scratch.status == RONDO_STATUS_OK; i++) {
             scratch.status = rondo__narrow(compute, i, outputs[i - 1]);
         }
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// ---- the way back ------------------------------------------------------------------------------
+//
+// rondo.NormGradient(dy, x, scale, mean, variance, y): the changes of x, scale and shift. With the
+// moments of a batch it goes back through BatchNormalization, without through LayerNormalization,
+// whose rows are as long as scale. y of a batch, where it is given, is behind a Relu: dy counts
+// where it is not at most 0.
+
+static rondo_status infer_norm_gradient(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const rondo_shape *x = &inputs[1].shape;
+    const bool is_batch = rondo__infer_has_input(infer, 3);
+    const int64_t channels = is_batch ? get_planes(infer->op, x).channels
+                                      : rondo_shape_get_count(&inputs[2].shape);
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 1, 1));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (!rondo_shape_is_equal(&inputs[0].shape, x) || channels < 1 ||
+        rondo_shape_get_count(x) % channels != 0 ||
+        is_batch != rondo__infer_has_input(infer, 4) ||
+        rondo_shape_get_count(&inputs[2].shape) != channels) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "dy, x and the scale do not fit");
+    }
+    for (size_t i = 3; i < 5 && is_batch; i++) {
+        RETURN_IF_ERROR(check_vector(infer, i, channels));
+    }
+    if (rondo__infer_has_input(infer, 5) && (!is_batch || !rondo_shape_is_equal(&inputs[5].shape, x) ||
+                                             inputs[5].dtype != inputs[1].dtype)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "x and what it became do not fit");
+    }
+    RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, inputs[1].dtype, x));
+    const rondo_shape vector = {.rank = 1, .extent = {channels}};
+    for (size_t i = 1; i < infer->output_count; i++) {
+        RETURN_IF_ERROR(rondo__infer_set_output(infer, i, inputs[2].dtype, &vector));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Of the elements that share moments: a row, or a channel. Elements of a row have a scale each.
+static void change_line(const double *g, const double *n, const double *scale,
+                        const channel_planes *p, int64_t line, bool is_row, double inverse,
+                        double *dx) {
+    const int64_t count = is_row ? p->channels : p->batch * p->span;
+    const double factor = is_row ? inverse : inverse * scale[line];
+    double one = 0.0, two = 0.0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = is_row ? line * count + i
+                                      : (i / p->span * p->channels + line) * p->span + i % p->span;
+            const double change = is_row ? g[at] * scale[i] : g[at];
+            if (pass == 0) {
+                one += change;
+                two += change * n[at];
+            } else {
+                dx[at] = factor * (change - one / (double)count - n[at] * two / (double)count);
+            }
+        }
+    }
+}
+
+static double find_inverse(const double *x, int64_t count, double epsilon, double *out_mean) {
+    double mean = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        mean += x[i] / (double)count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        squares += (x[i] - mean) * (x[i] - mean);
+    }
+    *out_mean = mean;
+    return 1.0 / sqrt(squares / (double)count + epsilon);
+}
+
+static rondo_status compute_norm_gradient(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[1]->shape;
+    const bool is_row = !rondo__compute_has_input(compute, 3);
+    const double epsilon = (double)rondo__op_get_float(compute->op, "epsilon", 1e-5f);
+    const int64_t all = rondo_shape_get_count(shape);
+    channel_planes p = get_planes(compute->op, shape);
+    if (is_row) {
+        p.channels = rondo_shape_get_count(&compute->inputs[2]->shape);
+        p.batch = all / p.channels;
+        p.span = 1;
+    }
+    rondo__scratch scratch = {0};
+    const double *in[6];
+    for (size_t i = 0; i < 6; i++) {
+        in[i] = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, i));
+    }
+    double *g = rondo__scratch_create(&scratch, all), *n = rondo__scratch_create(&scratch, all);
+    double *dx = rondo__scratch_create(&scratch, all);
+    double *sums[2] = {rondo__scratch_create(&scratch, p.channels),
+                       rondo__scratch_create(&scratch, p.channels)};
+    if (scratch.status != RONDO_STATUS_OK) {
+        return rondo__scratch_end(&scratch);
+    }
+    for (int64_t line = 0; line < (is_row ? p.batch : p.channels); line++) {
+        double mean = is_row ? 0.0 : in[3][line];
+        const double inverse =
+            is_row ? find_inverse(in[1] + line * p.channels, p.channels, epsilon, &mean)
+                   : 1.0 / sqrt(in[4][line] + epsilon);
+        for (int64_t i = 0; i < all / (is_row ? p.batch : p.channels); i++) {
+            const int64_t at = is_row ? line * p.channels + i
+                                      : (i / p.span * p.channels + line) * p.span + i % p.span;
+            const int64_t c = is_row ? i : line;
+            g[at] = in[5] != NULL && in[5][at] <= 0.0 ? 0.0 : in[0][at];
+            n[at] = (in[1][at] - mean) * inverse;
+            sums[0][c] += g[at] * n[at];
+            sums[1][c] += g[at];
+        }
+        change_line(g, n, in[2], &p, line, is_row, inverse, dx);
+    }
+    scratch.status = rondo__narrow(compute, 0, dx);
+    for (size_t i = 1; i < compute->output_count && scratch.status == RONDO_STATUS_OK; i++) {
+        scratch.status = rondo__narrow(compute, i, sums[i - 1]);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -562,6 +691,14 @@ const rondo__op_def rondo__op_table_normalization[] = {
     RONDO_OP_ENTRY(BatchNormalization, 14, 28, 5, 5, 1, 3, batch_attributes, infer_batch,
                    compute_batch, .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16,
                    .half.kind = HALF_BOUNDED),
+    RONDO_OP_ROW(FUSED, BatchNormalization, 1, RONDO_OP_OPSET_MAX, 5, 5, 1, 5,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_batch,
+                 .compute = compute_batch, .half.kind = HALF_BOUNDED,
+                 .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16),
+    RONDO_OP_ROW(FUSED, NormGradient, 1, RONDO_OP_OPSET_MAX, 3, 6, 1, 3,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_norm_gradient, .compute = compute_norm_gradient,
+                 .half.kind = HALF_PRODUCT, .wide_inputs = RONDO__INPUT_2 | 8 | 16),
     RONDO_OP_ENTRY(InstanceNormalization, 6, 28, 3, 3, 1, 1, epsilon_attributes, infer_instance,
                    compute_instance, .half.kind = HALF_BOUNDED),
     RONDO_OP_ENTRY(GroupNormalization, 18, 28, 3, 3, 1, 1, group_attributes, infer_group,

@@ -14,11 +14,10 @@ static const double two_pi = 6.283185307179586476925;
 // A transform of one length, made once and run on many lines. re and im are both input and output.
 typedef struct transform_plan {
     int64_t length;
-    bool is_power_of_two;
     const double *cosines;  // [length]: cos(2 pi k / length)
     const double *sines;    // [length]: -sin for the forward transform, +sin for the inverse
     double *re, *im;        // [length]
-    double *work;           // [2 * length]
+    double *work;           // [4 * length]
 } transform_plan;
 
 static void transform_init(rondo__scratch *scratch, int64_t length, bool is_inverse,
@@ -27,12 +26,11 @@ static void transform_init(rondo__scratch *scratch, int64_t length, bool is_inve
     double *sines = rondo__scratch_create(scratch, length);
     *out_transform = (transform_plan){
         .length = length,
-        .is_power_of_two = (length & (length - 1)) == 0,
         .cosines = cosines,
         .sines = sines,
         .re = rondo__scratch_create(scratch, length),
         .im = rondo__scratch_create(scratch, length),
-        .work = rondo__scratch_create(scratch, 2 * length),
+        .work = rondo__scratch_create(scratch, 4 * length),
     };
     if (scratch->status != RONDO_STATUS_OK) {
         return;
@@ -44,75 +42,113 @@ static void transform_init(rondo__scratch *scratch, int64_t length, bool is_inve
     }
 }
 
-// Radix 2, in place: bit reversal, then butterflies of growing width.
-static void transform_fast(transform_plan *transform) {
-    double *re = transform->re;
-    double *im = transform->im;
-    const int64_t length = transform->length;
-    for (int64_t i = 1, reversed = 0; i < length; i++) {
-        int64_t bit = length >> 1;
-        for (; (reversed & bit) != 0; bit >>= 1) {
-            reversed ^= bit;
-        }
-        reversed |= bit;
-        if (i < reversed) {
-            const double re_swapped = re[i];
-            const double im_swapped = im[i];
-            re[i] = re[reversed];
-            im[i] = im[reversed];
-            re[reversed] = re_swapped;
-            im[reversed] = im_swapped;
+// The factor that a transform of `length` points is cut by first.
+static int64_t find_radix(int64_t length) {
+    for (int64_t radix = length % 4 == 0 ? 4 : 2; radix * radix <= length; ++radix) {
+        if (length % radix == 0) {
+            return radix;
         }
     }
-    for (int64_t width = 2; width <= length; width *= 2) {
-        const int64_t stride = length / width;
-        for (int64_t first = 0; first < length; first += width) {
-            for (int64_t k = 0; k < width / 2; k++) {
-                const int64_t a = first + k;
-                const int64_t b = a + width / 2;
-                const double c = transform->cosines[k * stride];
-                const double s = transform->sines[k * stride];
-                const double re_b = re[b] * c - im[b] * s;
-                const double im_b = re[b] * s + im[b] * c;
-                re[b] = re[a] - re_b;
-                im[b] = im[a] - im_b;
-                re[a] += re_b;
-                im[a] += im_b;
-            }
+    return length % 4 == 0 ? 4 : length;
+}
+
+// Four terms of a butterfly; sine is +1 for the inverse transform, -1 for the forward one.
+static void join_four(const double *re, const double *im, double sine, double *out_re,
+                      double *out_im, int64_t step) {
+    const double even_re = re[0] + re[2], even_im = im[0] + im[2];
+    const double odd_re = re[1] + re[3], odd_im = im[1] + im[3];
+    const double far_re = re[0] - re[2], far_im = im[0] - im[2];
+    const double turned_re = -sine * (im[1] - im[3]), turned_im = sine * (re[1] - re[3]);
+    out_re[0] = even_re + odd_re;
+    out_im[0] = even_im + odd_im;
+    out_re[step] = far_re + turned_re;
+    out_im[step] = far_im + turned_im;
+    out_re[2 * step] = even_re - odd_re;
+    out_im[2 * step] = even_im - odd_im;
+    out_re[3 * step] = far_re - turned_re;
+    out_im[3 * step] = far_im - turned_im;
+}
+
+// `radix` terms of a butterfly by definition. stride is length / radix of the whole transform.
+static void join_terms(const transform_plan *transform, int64_t radix, const double *re,
+                       const double *im, double *out_re, double *out_im, int64_t step) {
+    const int64_t stride = transform->length / radix;
+    for (int64_t q = 0; q < radix; ++q) {
+        double re_sum = re[0];
+        double im_sum = im[0];
+        int64_t at = 0;  // q * r * stride modulo length
+        for (int64_t r = 1; r < radix; ++r) {
+            at += q * stride;
+            at -= at >= transform->length ? transform->length : 0;
+            re_sum += re[r] * transform->cosines[at] - im[r] * transform->sines[at];
+            im_sum += re[r] * transform->sines[at] + im[r] * transform->cosines[at];
         }
+        out_re[q * step] = re_sum;
+        out_im[q * step] = im_sum;
     }
 }
 
-// By definition, for every other length.
-static void transform_plain(transform_plan *transform) {
-    const int64_t length = transform->length;
-    double *re = transform->work;
-    double *im = transform->work + length;
-    for (int64_t k = 0; k < length; k++) {
-        double re_sum = 0.0;
-        double im_sum = 0.0;
-        int64_t at = 0;  // k * n modulo length
-        for (int64_t n = 0; n < length; n++) {
-            re_sum +=
-                transform->re[n] * transform->cosines[at] - transform->im[n] * transform->sines[at];
-            im_sum +=
-                transform->re[n] * transform->sines[at] + transform->im[n] * transform->cosines[at];
-            at += k;
-            at -= at >= length ? length : 0;
+// The butterflies of four parts of `step` points, turned first by what stands `stride` apart.
+static void join_fours(const transform_plan *transform, int64_t step, int64_t stride, double *re,
+                       double *im) {
+    const double sine = transform->sines[transform->length / 4] > 0 ? 1.0 : -1.0;
+    for (int64_t k = 0; k < step; ++k) {
+        double term_re[4] = {re[k]}, term_im[4] = {im[k]};
+        for (int64_t r = 1; r < 4; ++r) {
+            const double c = transform->cosines[r * k * stride];
+            const double s = transform->sines[r * k * stride];
+            const double from_re = re[r * step + k], from_im = im[r * step + k];
+            term_re[r] = from_re * c - from_im * s;
+            term_im[r] = from_re * s + from_im * c;
         }
-        re[k] = re_sum;
-        im[k] = im_sum;
+        join_four(term_re, term_im, sine, re + k, im + k, step);
     }
+}
+
+static void join_parts(const transform_plan *transform, int64_t radix, int64_t step, int64_t stride,
+                       double *re, double *im) {
+    double *term_re = transform->work, *term_im = transform->work + transform->length;
+    for (int64_t k = 0; k < step; ++k) {
+        for (int64_t r = 0; r < radix; ++r) {
+            const double c = transform->cosines[r * k * stride];
+            const double s = transform->sines[r * k * stride];
+            const double from_re = re[r * step + k], from_im = im[r * step + k];
+            term_re[r] = from_re * c - from_im * s;
+            term_im[r] = from_re * s + from_im * c;
+        }
+        join_terms(transform, radix, term_re, term_im, re + k, im + k, step);
+    }
+}
+
+// Transforms `length` points that stand `stride` apart, into dense ones: `radix` transforms of
+// every radix-th point, joined by butterflies. Recurses once for each factor of the length.
+static void transform_part(const transform_plan *transform, int64_t length, int64_t stride,
+                           const double *re, const double *im, double *out_re, double *out_im) {
+    const int64_t radix = find_radix(length);
+    const int64_t step = length / radix;
+    for (int64_t r = 0; r < radix; ++r) {
+        if (step == 1) {
+            out_re[r] = re[r * stride];
+            out_im[r] = im[r * stride];
+        } else {
+            transform_part(transform, step, stride * radix, re + r * stride, im + r * stride,
+                           out_re + r * step, out_im + r * step);
+        }
+    }
+    if (radix == 4) {
+        join_fours(transform, step, stride, out_re, out_im);
+    } else {
+        join_parts(transform, radix, step, stride, out_re, out_im);
+    }
+}
+
+static void transform_run(const transform_plan *transform) {
+    const int64_t length = transform->length;
+    double *re = transform->work + 2 * length;
+    double *im = transform->work + 3 * length;
+    transform_part(transform, length, 1, transform->re, transform->im, re, im);
     memcpy(transform->re, re, (size_t)length * sizeof *re);
     memcpy(transform->im, im, (size_t)length * sizeof *im);
-}
-
-static void transform_run(transform_plan *transform) {
-    if (transform->is_power_of_two) {
-        transform_fast(transform);
-    } else {
-        transform_plain(transform);
-    }
 }
 
 // Reads a scalar input (rank 0, or 1 with one element).

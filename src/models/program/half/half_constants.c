@@ -13,8 +13,6 @@
 #include "op/half.h"
 #include "program/half/half_pass.h"
 
-enum { HALF_INFINITY = 0x7c00 };
-
 static const float half_largest = 65504.0f;
 static const float half_least_normal = 6.103515625e-05f;  // 2^-14
 
@@ -27,6 +25,7 @@ typedef struct entry {
 } entry;
 
 struct rondo__half_cache {
+    rondo_dtype dtype;
     size_t count;
     entry *entries;        // ascending by `data`
     pthread_mutex_t lock;  // guards what is known of the entries
@@ -40,12 +39,18 @@ static int compare_entries(const void *a, const void *b) {
     return x < y ? -1 : x > y ? 1 : m < n ? -1 : m > n ? 1 : 0;
 }
 
-rondo_status rondo__half_cache_create(const rondo_program *program, rondo__half_cache **out_cache) {
+rondo_dtype rondo__half_get_dtype(const rondo__half_cache *cache) {
+    return cache != NULL ? cache->dtype : RONDO_DTYPE_F16;
+}
+
+rondo_status rondo__half_cache_create(const rondo_program *program, rondo_dtype dtype,
+                                      rondo__half_cache **out_cache) {
     *out_cache = NULL;
     rondo__half_cache *cache = rondo__calloc(1, sizeof *cache);
     if (cache == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    cache->dtype = dtype;
     cache->entries = rondo__calloc(program->value_count + 1, sizeof *cache->entries);
     if (cache->entries == NULL) {
         rondo__free(cache);
@@ -193,6 +198,7 @@ uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *te
 }
 
 typedef struct rounding {
+    rondo_dtype dtype;
     const float *from;
     uint16_t *to;
 } rounding;
@@ -202,21 +208,23 @@ static void round_items(void *data, size_t first, size_t last) {
     const float *from = r->from + first;
     uint16_t *to = r->to + first;
     const size_t count = last - first;
-    rondo__half_from_float_array(RONDO_DTYPE_F16, from, to, count);
+    const uint32_t infinity = r->dtype == RONDO_DTYPE_F16 ? 0x7c00u : 0x7f80u;
+    rondo__half_from_float_array(r->dtype, from, to, count);
     bool has_infinities = false;
     for (size_t i = 0; i < count; ++i) {
-        has_infinities |= (to[i] & 0x7fffu) == HALF_INFINITY;
+        has_infinities |= (to[i] & 0x7fffu) == infinity;
     }
     for (size_t i = 0; has_infinities && i < count; ++i) {
-        if ((to[i] & 0x7fffu) == HALF_INFINITY && isfinite(from[i])) {
+        if ((to[i] & 0x7fffu) == infinity && isfinite(from[i])) {
             to[i] = (uint16_t)(to[i] - 1);  // the largest of that sign
         }
     }
 }
 
-static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_half) {
-    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_F16, &tensor->shape, out_half));
-    rounding r = {.from = tensor->data, .to = out_half->data};
+static rondo_status round_fresh(rondo_dtype dtype, const rondo_tensor *tensor,
+                                rondo_tensor *out_half) {
+    RETURN_IF_ERROR(rondo_tensor_init(dtype, &tensor->shape, out_half));
+    rounding r = {.dtype = dtype, .from = tensor->data, .to = out_half->data};
     rondo__crew_run((size_t)rondo_shape_get_count(&tensor->shape), sizeof *r.from + sizeof *r.to,
                     round_items, &r);
     return RONDO_STATUS_OK;
@@ -226,12 +234,12 @@ rondo_status rondo__half_round(rondo__half_cache *cache, const rondo_tensor *ten
                                rondo_tensor *out_half) {
     entry *known = find(cache, tensor);
     if (known == NULL) {
-        return round_fresh(tensor, out_half);
+        return round_fresh(rondo__half_get_dtype(cache), tensor, out_half);
     }
     rondo_status status = RONDO_STATUS_OK;
     (void)pthread_mutex_lock(&cache->lock);
     if (known->half.dtype == RONDO_DTYPE_NONE) {
-        status = round_fresh(tensor, &known->half);
+        status = round_fresh(cache->dtype, tensor, &known->half);
     }
     if (status == RONDO_STATUS_OK) {
         rondo_tensor_share(&known->half, out_half);

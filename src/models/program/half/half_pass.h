@@ -28,15 +28,19 @@ enum {
     RONDO__HALF_SHRINKS = 1u << 5  // none is above 1/64: a factor that brings sums back
 };
 
-// The f16 forms of the constants of one program, made when they are first asked for.
+// The f16 or bf16 forms of the constants of one program, made when they are first asked for.
 typedef struct rondo__half_cache rondo__half_cache;
 
+// `dtype` is what the program is computed in: F16 or BF16.
+//
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__half_cache_destroy; borrows `program`, whose constants are cached.
 // Threads:   safe, as all functions below.
 RONDO_MUST_USE rondo_status rondo__half_cache_create(const rondo_program *program,
+                                                     rondo_dtype dtype,
                                                      rondo__half_cache **out_cache);
-void rondo__half_cache_destroy(rondo__half_cache *cache);  // NULL is fine
+rondo_dtype rondo__half_get_dtype(const rondo__half_cache *cache);  // NULL: F16
+void rondo__half_cache_destroy(rondo__half_cache *cache);           // NULL is fine
 
 // The bit set for an f32 tensor, from the cache where the tensor is in it (`cache` may be NULL).
 uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *tensor);
@@ -66,7 +70,8 @@ typedef struct rondo__half_decision {
     const char *reason;  // static; why the node stays in f32. NULL: it becomes f16
 } rondo__half_decision;
 
-// Decides for each node of a specialised program; out_decisions has node_count entries.
+// Decides for each node of a specialised program; out_decisions has node_count entries. In bf16,
+// which has the range of f32 and 8 bits, products are computed, and nothing else.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
@@ -93,7 +98,8 @@ typedef struct rondo__half_kept {
 } rondo__half_kept;
 
 typedef struct rondo__half_report {
-    size_t half_count;  // nodes that compute in f16
+    rondo_dtype dtype;  // F16 or BF16
+    size_t half_count;  // nodes that compute in it
     size_t kept_count;
     rondo__half_kept *kept;  // nodes that read or make f32 values and stay
     const char *note;        // static; why the program was left as it is. NULL otherwise
@@ -101,8 +107,9 @@ typedef struct rondo__half_report {
 
 void rondo__half_report_deinit(rondo__half_report *report);
 
-// Turns f32 nodes of a specialised program into f16, with casts between nodes that differ. Inputs
-// and outputs keep their types. A program that holds f16 already is left as it is.
+// Turns f32 nodes of a specialised program into f16 (or the cache's type), with casts between nodes
+// that differ. Inputs and outputs keep their types. A program that holds it already is left as it
+// is.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Ownership: free the report with rondo__half_report_deinit.

@@ -66,6 +66,7 @@ static const char foreign_reason[] = "the model converts here from another type"
 static const char made_reason[] = "it makes its values, and no op before it could make f16 of them";
 static const char move_reason[] = "it moves f32 values to ops that stay in f32";
 static const char asked_reason[] = "asked for by keep_f32";
+static const char single_reason[] = "bf16 has 8 bits, and is for products";
 static const char trained_reason[] = "a training step keeps scales, weights and states in f32";
 
 // ---- what is known of a node ------------------------------------------------------------------
@@ -579,8 +580,8 @@ static void pass_by(analysis *a, const rondo__node *node) {
     }
 }
 
-// True when inference takes the node with f16 in place of f32.
-static bool accepts_half(const rondo_program *program, const rondo__node *node,
+// True when inference takes the node with `dtype` in place of f32.
+static bool accepts_half(const rondo_program *program, const rondo__node *node, rondo_dtype dtype,
                          rondo__tensor_info *infos) {
     rondo_error saved;
     rondo__tensor_info *outputs = infos + node->input_count;
@@ -588,7 +589,7 @@ static bool accepts_half(const rondo_program *program, const rondo__node *node,
     for (size_t i = 0; i < node->input_count; ++i) {
         rondo__program_get_info(program, node->inputs[i], &infos[i]);
         if (infos[i].dtype == RONDO_DTYPE_F32 && !rondo__half_is_fixed_input(node, i)) {
-            infos[i].dtype = RONDO_DTYPE_F16;
+            infos[i].dtype = dtype;
             infos[i].constant = NULL;
         }
     }
@@ -635,7 +636,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
         set_results(a, node, HALF_WIDE);
         return;
     }
-    const bool is_possible = accepts_half(program, node, infos);
+    const bool is_possible = accepts_half(program, node, RONDO_DTYPE_F16, infos);
     if (node->precision == RONDO__PRECISION_GRADIENT && is_possible &&
         (find_rule(node)->kind & HALF_PRODUCT) != 0) {
         set_results(a, node, HALF_WIDE);
@@ -666,6 +667,29 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     } else if (decision->reason == NULL && (node->op.def->flags & RONDO__OP_USER) != 0) {
         decision->reason = own_reason;
     } else if (decision->reason == NULL && !is_possible) {
+        decision->reason = refused_reason;
+    }
+}
+
+// Products that PyTorch's autocast computes in bf16, too; the others keep what they have.
+static void decide_product(analysis *a, size_t n, rondo__tensor_info *infos) {
+    const rondo__node *node = &a->program->nodes[n];
+    rondo__half_decision *decision = &a->decisions[n];
+    const bool is_product =
+        rondo__node_is(node, RONDO__OP_MatMul) || rondo__node_is(node, RONDO__OP_Gemm) ||
+        rondo__node_is(node, RONDO__OP_Conv) || rondo__node_is(node, RONDO__OP_ConvTranspose);
+    if (!decision->is_touched) {
+        return;
+    }
+    if (node->precision == RONDO__PRECISION_SINGLE) {
+        decision->reason = asked_reason;
+    } else if (node->precision == RONDO__PRECISION_TRAINED) {
+        decision->reason = trained_reason;
+    } else if (!is_product) {
+        decision->reason = single_reason;
+    } else if (!is_known(a->program, node)) {
+        decision->reason = dynamic_reason;
+    } else if (!accepts_half(a->program, node, RONDO_DTYPE_BF16, infos)) {
         decision->reason = refused_reason;
     }
 }
@@ -747,6 +771,13 @@ rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache 
     a.class_of = rondo__calloc(program->value_count + 1, sizeof *a.class_of);
     a.wanted = rondo__calloc(program->value_count + 1, sizeof *a.wanted);
     if (infos == NULL || a.class_of == NULL || a.wanted == NULL) {
+        goto free_lists;
+    }
+    if (rondo__half_get_dtype(cache) == RONDO_DTYPE_BF16) {
+        for (size_t n = 0; n < program->node_count; ++n) {
+            decide_product(&a, n, infos);
+        }
+        status = RONDO_STATUS_OK;
         goto free_lists;
     }
     trace_back(&a);

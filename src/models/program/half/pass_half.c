@@ -21,11 +21,13 @@
 #include "program/node_pattern.h"
 #include "program/shapes/specialise.h"
 
-enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10 };  // TensorProto.DataType
+enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_BFLOAT16 = 16 };  // TensorProto.DataType
 
 typedef struct halving {
     rondo_program *program;
     rondo__half_cache *cache;
+    rondo_dtype dtype;  // F16 or BF16
+    int64_t number;     // its number in ONNX
     const rondo__half_decision *decisions;
     size_t value_count;  // values of the program as it was; the others are f16 forms
     int32_t *half_of;    // f16 form of a value; RONDO__VALUE_NONE until it is needed
@@ -52,10 +54,10 @@ static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, i
 }
 
 // What overflows becomes infinite: a scaled gradient is to be seen as spoilt.
-static rondo_status add_open_cast(rondo_program *program, int32_t from, int32_t to) {
+static rondo_status add_open_cast(rondo_program *program, int32_t from, int32_t to, int64_t type) {
     RETURN_IF_ERROR(
         rondo__program_add_simple(program, "", "Cast", program->values[to].name, &from, 1, &to, 1));
-    return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", ONNX_FLOAT16);
+    return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", type);
 }
 
 static bool is_gradient(const rondo_program *program, int32_t value) {
@@ -67,7 +69,7 @@ static bool is_gradient(const rondo_program *program, int32_t value) {
 static rondo_status add_half(halving *h, int32_t value, int32_t *out_half) {
     rondo_shape shape;
     const bool has_shape = rondo__value_get_shape(&h->program->values[value], &shape);
-    return rondo__program_add_shaped(h->program, h->program->values[value].name, RONDO_DTYPE_F16,
+    return rondo__program_add_shaped(h->program, h->program->values[value].name, h->dtype,
                                      has_shape ? &shape : NULL, out_half);
 }
 
@@ -86,9 +88,9 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
             }
         } else {
             RETURN_IF_ERROR(add_half(h, value, &half));
-            RETURN_IF_ERROR(is_gradient(h->program, value)
-                                ? add_open_cast(h->program, value, half)
-                                : add_cast(h->program, value, half, ONNX_FLOAT16));
+            const bool is_open = h->dtype == RONDO_DTYPE_BF16 || is_gradient(h->program, value);
+            RETURN_IF_ERROR(is_open ? add_open_cast(h->program, value, half, h->number)
+                                    : add_cast(h->program, value, half, h->number));
         }
         h->half_of[value] = half;
     }
@@ -130,7 +132,7 @@ static rondo_status convert_outputs(halving *h, size_t n) {
     rondo__node *node = &h->program->nodes[n];
     if (rondo__node_is(node, RONDO__OP_Cast) &&
         rondo__op_get_int(&node->op, "to", 0) == ONNX_FLOAT) {
-        RETURN_IF_ERROR(rondo__op_set_int(&node->op, "to", ONNX_FLOAT16));
+        RETURN_IF_ERROR(rondo__op_set_int(&node->op, "to", h->number));
     }
     rondo__tensor_info *infos =
         rondo__calloc(node->input_count + node->output_count + 1, sizeof *infos);
@@ -142,7 +144,7 @@ static rondo_status convert_outputs(halving *h, size_t n) {
     for (size_t i = 0; status == RONDO_STATUS_OK && i < h->program->nodes[n].output_count; ++i) {
         const int32_t value = h->program->nodes[n].outputs[i];
         if (value < 0 || !is_single(h->program, value) ||
-            infos[first_output + i].dtype != RONDO_DTYPE_F16) {
+            infos[first_output + i].dtype != h->dtype) {
             continue;
         }
         int32_t half;
@@ -152,7 +154,9 @@ static rondo_status convert_outputs(halving *h, size_t n) {
             h->program->nodes[n].outputs[i] = half;
             h->program->values[half].producer = (int32_t)n;
             h->program->values[value].producer = -1;
-            status = add_cast(h->program, half, value, ONNX_FLOAT);
+            status = h->dtype == RONDO_DTYPE_BF16
+                         ? add_open_cast(h->program, half, value, ONNX_FLOAT)
+                         : add_cast(h->program, half, value, ONNX_FLOAT);
         }
     }
     rondo__free(infos);
@@ -208,10 +212,10 @@ static rondo_status write_report(const rondo_program *program,
 // ---- the pass ---------------------------------------------------------------------------------
 
 // The author of a model with f16 chose where; its f32 parts are meant to be f32.
-static bool holds_half(const rondo_program *program) {
+static bool holds_half(const rondo_program *program, rondo_dtype dtype) {
     for (size_t v = 0; v < program->value_count; ++v) {
         const rondo__value *value = &program->values[v];
-        if (value->dtype == RONDO_DTYPE_F16 || value->constant.dtype == RONDO_DTYPE_F16) {
+        if (value->dtype == dtype || value->constant.dtype == dtype) {
             return true;
         }
     }
@@ -221,13 +225,21 @@ static bool holds_half(const rondo_program *program) {
 rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
                               rondo__half_report *out_report) {
     memset(out_report, 0, sizeof *out_report);
-    if (holds_half(program)) {
-        out_report->note = "the model holds f16 already and stays as it is";
+    const rondo_dtype dtype = rondo__half_get_dtype(cache);
+    out_report->dtype = dtype;
+    if (holds_half(program, dtype)) {
+        out_report->note = dtype == RONDO_DTYPE_F16
+                               ? "the model holds f16 already and stays as it is"
+                               : "the model holds bf16 already and stays as it is";
         return RONDO_STATUS_OK;
     }
     const size_t node_count = program->node_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    halving h = {.program = program, .cache = cache, .value_count = program->value_count};
+    halving h = {.program = program,
+                 .cache = cache,
+                 .dtype = dtype,
+                 .number = dtype == RONDO_DTYPE_F16 ? ONNX_FLOAT16 : ONNX_BFLOAT16,
+                 .value_count = program->value_count};
     rondo__half_decision *decisions = rondo__calloc(node_count + 1, sizeof *decisions);
     h.half_of = rondo__calloc(program->value_count + 1, sizeof *h.half_of);
     if (decisions == NULL || h.half_of == NULL) {

@@ -276,6 +276,42 @@ static rondo_status visit_norm(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
+// In training, and on the way back. All that has channels follows x.
+static bool is_following_batch(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    const bool is_back = rondo__node_is(node, RONDO__FUSED_NormGradient) && node->input_count > 4 &&
+                         node->inputs[3] >= 0;
+    const size_t x = is_back ? 1 : 0;
+    return (is_back || rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
+           has_twin(l, node->inputs[x]) && is_image(l, node->inputs[x], &shape) &&
+           node->outputs[0] >= 0;
+}
+
+static rondo_status visit_batch(layout *l, size_t n) {
+    static const size_t images[] = {0, 1, 5};
+    const bool is_back = rondo__node_is(&l->program->nodes[n], RONDO__FUSED_NormGradient);
+    for (size_t i = 0; i < (is_back ? 3u : 1u); ++i) {
+        const size_t at = images[i];
+        if (at < l->program->nodes[n].input_count && l->program->nodes[n].inputs[at] >= 0) {
+            int32_t twin = RONDO__VALUE_NONE;
+            RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[at], &twin));
+            l->program->nodes[n].inputs[at] = twin;
+        }
+    }
+    RETURN_IF_ERROR(rondo__op_set_int(&l->program->nodes[n].op, "channels_last", 1));
+    return make_twin_output(l, n, 0);
+}
+
+// Both images, and weights as they are.
+static rondo_status visit_weights(layout *l, size_t n) {
+    for (size_t i = 0; i < 2; ++i) {
+        int32_t twin = RONDO__VALUE_NONE;
+        RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[i], &twin));
+        l->program->nodes[n].inputs[i] = twin;
+    }
+    return rondo__op_set_int(&l->program->nodes[n].op, "channels_last", 1);
+}
+
 // ---- depth to space ---------------------------------------------------------------------------
 
 // [N, C b b, H, W] to [N, C, H b, W b], with the two of b before C or behind it.
@@ -571,6 +607,13 @@ static rondo_status visit_node(layout *l, size_t n) {
     }
     if (is_following_norm(l, &l->program->nodes[n])) {
         return visit_norm(l, n);
+    }
+    if (is_following_batch(l, &l->program->nodes[n])) {
+        return visit_batch(l, n);
+    }
+    if (rondo__node_is(&l->program->nodes[n], RONDO__FUSED_ConvWeights) &&
+        (l->wants & RONDO__LAYOUT_REALS) != 0) {
+        return visit_weights(l, n);
     }
     if (is_depth_to_space(l, &l->program->nodes[n])) {
         return visit_depth_to_space(l, n);

@@ -134,6 +134,16 @@ static int32_t narrow_quotient(const rondo__rewriting *r, int32_t quotient, int3
                : RONDO__VALUE_NONE;
 }
 
+// Whether what is asked of the ops' precision is the same for all.
+static bool are_alike(const rondo_program *program, const int32_t *nodes, size_t count) {
+    for (size_t i = 1; i < count; ++i) {
+        if (program->nodes[nodes[i]].precision != program->nodes[nodes[0]].precision) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static rondo_status make_op(float epsilon, rondo__op *op) {
     *op = (rondo__op){.opset = RONDO_OP_OPSET_MAX,
                       .def = rondo__op_get_def(RONDO__OP_RMSNormalization)};
@@ -164,6 +174,11 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     const int32_t last = quotient >= 0 ? get_user(r, quotient, RONDO__OP_Mul) : -1;
     const int32_t gain = last >= 0 ? get_other(&program->nodes[last], quotient) : -1;
     if (last < 0 || !is_gain(program, gain, rows)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t parts[] = {last, (int32_t)n, program->values[mean->inputs[0]].producer, add,
+                             program->values[quotient].producer};
+    if (!are_alike(program, parts, sizeof parts / sizeof *parts)) {
         return RONDO_STATUS_OK;
     }
     rondo__op op;

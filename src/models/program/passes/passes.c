@@ -48,7 +48,6 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         RETURN_IF_ERROR(rondo__pass_byte_product(program));
     }
     if (options->fuse_attention) {
-        RETURN_IF_ERROR(rondo__pass_identity(program));  // of Casts; by now all types are known
         RETURN_IF_ERROR(rondo__pass_attention(program));
     }
     if (options->fuse_group_norm) {  // before layouts, which then go through
@@ -80,6 +79,12 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     }
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_widen(program));
+    }
+    if (options->append_attention) {  // of moves as they are at last
+        RETURN_IF_ERROR(rondo__pass_append_attention(program));
+    }
+    if (options->fuse_rows) {
+        RETURN_IF_ERROR(rondo__pass_row_product(program));
     }
     if (options->fuse_norm) {
         RETURN_IF_ERROR(rondo__pass_norm_product(program));  // of products as they are at last
@@ -118,6 +123,26 @@ rondo_status rondo__program_quantise(rondo_program *program) {
 rondo_status rondo__program_join_products(rondo_program *program) {
     rondo__program_hide_placed(program);
     const rondo_status status = rondo__pass_join(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
+rondo_status rondo__program_name_norms(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    rondo_status status = rondo__pass_identity(program);  // of Casts; by now all types are known
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_rms_norm(program);
+    }
+    rondo__program_show_placed(program);
+    return status;
+}
+
+rondo_status rondo__program_name_gradients(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    rondo_status status = rondo__pass_norm_gradient(program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__pass_conv_weights(program);
+    }
     rondo__program_show_placed(program);
     return status;
 }

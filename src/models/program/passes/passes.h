@@ -24,6 +24,8 @@ typedef struct rondo__pass_options {
     bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
+    bool fuse_rows;         // rondo.RowProduct, out of rondo.MatMul of one row
+    bool append_attention;  // rondo.AppendAttention, out of rondo.Attention
     bool add_shortcuts;     // rondo.Conv with a second one of single pixels, in NHWC
 } rondo__pass_options;
 
@@ -52,12 +54,26 @@ bool rondo__program_has_quantised(const rondo_program *program);  // it may find
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
 
+// Removes Casts to the type that is there and names RMSNormalization. Once for a plan, on a
+// specialised program, before it is made half precision: that computes squares in f32, with casts
+// in between, where it does not see what they are for.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_name_norms(rondo_program *program);
+
 // Passes on a specialised program; run once for a plan.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
                                                     const rondo__pass_options *options);
+
+// The passes that name what gradients write; before half precision is decided.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_name_gradients(rondo_program *program);
 
 // Puts ops that wait for shapes which depend on data into bodies of rondo.Rest, to be planned when
 // they are known. The program is specialised.
@@ -124,8 +140,12 @@ rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
+rondo_status rondo__pass_conv_weights(rondo_program *program);
+rondo_status rondo__pass_norm_gradient(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
+rondo_status rondo__pass_row_product(rondo_program *program);
+rondo_status rondo__pass_append_attention(rondo_program *program);
 rondo_status rondo__pass_shortcut(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_PASSES_PASSES_H

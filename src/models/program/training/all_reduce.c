@@ -17,13 +17,18 @@
 enum { TENSORS_MAX = 240, BUCKET_BYTES = 25 << 20 };
 
 // Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
-static rondo_status append_node(rondo_program *program, bool is_average, const int32_t *inputs,
-                                const int32_t *outputs, size_t count) {
+//
+// step       options that all ranks must have alike, a line for each; "": none.
+static rondo_status append_node(rondo_program *program, bool is_average, const char *step,
+                                const int32_t *inputs, const int32_t *outputs, size_t count) {
     rondo__op op = {.def = rondo__op_get_def(RONDO__FUSED_AllReduce), .opset = 1};
     op.name = rondo__strformat("AllReduce_%zu", program->node_count);
     rondo_status status = op.name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
         status = rondo__op_set_int(&op, "average", is_average ? 1 : 0);
+    }
+    if (status == RONDO_STATUS_OK && step[0] != '\0') {
+        status = rondo__op_set_string(&op, "step", step);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_add_node(program, &op, inputs, count, count, outputs, count);
@@ -48,7 +53,25 @@ static int compare_ready(const void *a, const void *b) {
                                       : (x->index > y->index) - (x->index < y->index);
 }
 
-static void average_bucket(rondo__step *step, const ready *list, size_t count) {
+// What the step does with the averages; all ranks must do the same.
+static char *list_options(const rondo_minimize_options *o) {
+    static const char *const optimizers[] = {"sgd", "adam", "adamw", "adagrad"};
+    static const char *const schedules[] = {"constant", "step", "cosine", "linear"};
+    return rondo__strformat(
+        "optimizer %s\nlearning rate %.9g\nmomentum %.9g\ndampening %.9g\nnesterov %d\n"
+        "betas %.9g %.9g\nepsilon %.9g\nweight decay %.9g\n"
+        "schedule %s %lld %.9g %.9g\nwarm-up %lld %.9g\nclip %.9g %.9g\n"
+        "scale %d %.9g %.9g %.9g %.9g %lld %lld\naccumulate %lld\n",
+        optimizers[o->optimizer], o->rate != NULL ? 0.0 : o->learning_rate, o->momentum,
+        o->dampening, (int)o->nesterov, o->beta1, o->beta2, o->epsilon, o->weight_decay,
+        schedules[o->schedule], (long long)o->schedule_steps, o->schedule_factor, o->schedule_least,
+        (long long)o->warmup_steps, o->warmup_start, o->clip_value, o->clip_norm,
+        (int)o->scale_loss, o->scale_start, o->scale_growth, o->scale_backoff, o->scale_least,
+        (long long)o->scale_interval, (long long)o->scale_patience, (long long)o->accumulate);
+}
+
+static void average_bucket(rondo__step *step, const char *options, const ready *list,
+                           size_t count) {
     rondo__gradient *g = &step->g;
     int32_t inputs[TENSORS_MAX];
     int32_t outputs[TENSORS_MAX];
@@ -64,14 +87,14 @@ static void average_bucket(rondo__step *step, const ready *list, size_t count) {
         rondo__free(name);
     }
     if (g->status == RONDO_STATUS_OK) {
-        g->status = append_node(step->program, true, inputs, outputs, count);
+        g->status = append_node(step->program, true, options, inputs, outputs, count);
     }
     for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
         step->trained[list[i].index].change = outputs[i];
     }
 }
 
-static void average_all(rondo__step *step, const ready *list) {
+static void average_all(rondo__step *step, const char *options, const ready *list) {
     const size_t given = step->options.bucket_bytes;
     const size_t most = given > 0 ? given : BUCKET_BYTES;
     for (size_t first = 0; first < step->count;) {
@@ -82,7 +105,7 @@ static void average_all(rondo__step *step, const ready *list) {
             end += 1;
         } while (end < step->count && end - first < TENSORS_MAX &&
                  bytes + list[end].bytes <= most && list[end].dtype == list[first].dtype);
-        average_bucket(step, list + first, end - first);
+        average_bucket(step, first == 0 ? options : "", list + first, end - first);
         first = end;
     }
 }
@@ -94,8 +117,11 @@ void rondo__step_average(rondo__step *step) {
     }
     rondo__gradient_settle(g);
     ready *list = rondo__calloc(step->count + 1, sizeof *list);
-    if (list == NULL) {
+    char *options = list_options(&step->options);
+    if (list == NULL || options == NULL) {
         g->status = RONDO_STATUS_NO_MEMORY;
+        rondo__free(list);
+        rondo__free(options);
         return;
     }
     for (size_t i = 0; i < step->count; ++i) {
@@ -109,8 +135,9 @@ void rondo__step_average(rondo__step *step) {
                     weight->dtype};
     }
     qsort(list, step->count, sizeof *list, compare_ready);
-    average_all(step, list);
+    average_all(step, options, list);
     rondo__free(list);
+    rondo__free(options);
     rondo__gradient_settle(g);
 }
 
@@ -158,8 +185,8 @@ rondo_status rondo_builder_add_all_reduce(rondo_builder *builder, rondo_reductio
     const rondo__builder_mark mark = rondo__builder_get_mark(builder);
     rondo_status status = add_outputs(builder, outputs, values, count, made);
     if (status == RONDO_STATUS_OK) {
-        status = append_node(builder->program, reduction == RONDO_REDUCTION_AVERAGE, values, made,
-                             count);
+        status = append_node(builder->program, reduction == RONDO_REDUCTION_AVERAGE, "", values,
+                             made, count);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__builder_take_back(builder, &mark);

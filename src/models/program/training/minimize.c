@@ -45,7 +45,8 @@ static void fill_defaults(rondo_minimize_options *o, bool is_given) {
     o->learning_rate = is_given ? o->learning_rate : 0.01;
     o->beta1 = o->beta1 != 0.0 ? o->beta1 : 0.9;
     o->beta2 = o->beta2 != 0.0 ? o->beta2 : 0.999;
-    o->epsilon = o->epsilon != 0.0 ? o->epsilon : 1e-8;
+    const double least = o->optimizer == RONDO_OPTIMIZER_ADAGRAD ? 1e-10 : 1e-8;
+    o->epsilon = o->epsilon != 0.0 ? o->epsilon : least;
     o->warmup_start = o->warmup_start != 0.0 ? o->warmup_start : 1.0 / 3.0;
     o->scale_start = o->scale_start != 0.0 ? o->scale_start : 65536.0;
     o->scale_growth = o->scale_growth != 0.0 ? o->scale_growth : 2.0;
@@ -56,8 +57,20 @@ static void fill_defaults(rondo_minimize_options *o, bool is_given) {
     o->accumulate = o->accumulate != 0 ? o->accumulate : 1;
 }
 
+static rondo_status check_patterns(const char *name, const char *const *list, size_t count) {
+    if (count > 65536 || (list == NULL && count > 0)) {
+        return RONDO_FAIL_AS(call_name, INVALID, "options.%s is NULL, or over 65536", name);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (list[i] == NULL) {
+            return RONDO_FAIL_AS(call_name, INVALID, "a pattern of %s is NULL", name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status check_kinds(const rondo_minimize_options *o) {
-    if (o->optimizer < RONDO_OPTIMIZER_SGD || o->optimizer > RONDO_OPTIMIZER_ADAMW) {
+    if (o->optimizer < RONDO_OPTIMIZER_SGD || o->optimizer > RONDO_OPTIMIZER_ADAGRAD) {
         return RONDO_FAIL_AS(call_name, INVALID, "%d is not a rondo_optimizer", (int)o->optimizer);
     }
     if (o->schedule < RONDO_SCHEDULE_CONSTANT || o->schedule > RONDO_SCHEDULE_LINEAR) {
@@ -66,19 +79,9 @@ static rondo_status check_kinds(const rondo_minimize_options *o) {
     if (o->nesterov && (o->momentum == 0.0 || o->dampening != 0.0)) {
         return RONDO_FAIL_AS(call_name, INVALID, "nesterov needs a momentum, and no dampening");
     }
-    if ((o->train == NULL && o->train_count > 0) ||
-        (o->recompute == NULL && o->recompute_count > 0) || o->train_count > 65536 ||
-        o->recompute_count > 65536) {
-        return RONDO_FAIL_AS(call_name, INVALID, "a list of the options is NULL, or over 65536");
-    }
-    for (size_t i = 0; i < o->train_count + o->recompute_count; ++i) {
-        const bool is_train = i < o->train_count;
-        if ((is_train ? o->train[i] : o->recompute[i - o->train_count]) == NULL) {
-            return RONDO_FAIL_AS(call_name, INVALID, "a pattern of %s is NULL",
-                                 is_train ? "train" : "recompute");
-        }
-    }
-    return RONDO_STATUS_OK;
+    RETURN_IF_ERROR(check_patterns("train", o->train, o->train_count));
+    RETURN_IF_ERROR(check_patterns("recompute", o->recompute, o->recompute_count));
+    return check_patterns("rows", o->rows, o->rows_count);
 }
 
 static rondo_status check_options(const rondo_minimize_options *o) {
@@ -261,7 +264,8 @@ rondo_status rondo_builder_minimize(rondo_builder *builder, const char *loss,
                         .applies = RONDO__VALUE_NONE,
                         .size = RONDO__VALUE_NONE,
                         .root = RONDO__VALUE_NONE,
-                        .rest = RONDO__VALUE_NONE};
+                        .rest = RONDO__VALUE_NONE,
+                        .rows_size = RONDO__VALUE_NONE};
     builder->program = copy;
     const rondo_status status = minimize(builder, loss, &step);
     rondo__gradient_deinit(&step.g);

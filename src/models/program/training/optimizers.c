@@ -15,44 +15,10 @@ static int32_t num(rondo__step *step, double number, int32_t like) {
     return rondo__gradient_number(&step->g, number, like);
 }
 
-int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight) {
-    const rondo_dtype dtype = step->program->values[weight].dtype;
-    for (size_t i = 0; i < step->narrowed_count; ++i) {
-        if (step->narrowed[i].wide == wide && step->narrowed[i].dtype == dtype) {
-            return step->narrowed[i].value;
-        }
-    }
-    const int32_t value = rondo__gradient_cast_like(&step->g, wide, weight);
-    if (step->narrowed_count < sizeof step->narrowed / sizeof *step->narrowed) {
-        step->narrowed[step->narrowed_count++] = (rondo__narrowed){wide, dtype, value};
-    }
-    return value;
-}
-
 static int32_t add_state(rondo__step *step, const rondo__trained *t, const char *what) {
     const rondo__value *weight = &step->program->values[t->weight];
     return rondo__step_add_state(step, step->program->values[t->used].name, what, weight->dtype,
                                  t->weight, 0.0);
-}
-
-// Rows of a table change where the table lies: what is added to each of them, in their order.
-static void apply_rows(rondo__step *step, const rondo__trained *t) {
-    rondo__gradient *g = &step->g;
-    const size_t first = step->program->node_count;
-    const rondo__place_mark place = step->program->nodes[t->gather].place;
-    int32_t change = t->change;
-    if (step->applies >= 0) {
-        change = E("Where", step->applies, change, num(step, 0.0, change));
-    }
-    const int32_t rate = rondo__gradient_cast_like(g, E("Neg", step->rate), t->weight);
-    const int32_t ids = rondo__gradient_cast(g, t->ids, RONDO_DTYPE_I64);
-    const int32_t tuples = E("Unsqueeze", ids, rondo__gradient_int(g, -1));
-    const int32_t next = rondo__gradient_set_string(
-        g, E("ScatterND", t->weight, tuples, E("Mul", change, rate)), "reduction", "add");
-    for (size_t n = first; n < step->program->node_count; ++n) {
-        step->program->nodes[n].place = place;
-    }
-    rondo__step_update(step, t->weight, next);
 }
 
 static void apply_sgd(rondo__step *step, const rondo__trained *t) {
@@ -100,20 +66,14 @@ static int32_t find_square(rondo__step *step, int32_t before, int32_t change, do
     return E("Add", E("Mul", before, num(step, beta, before)), part);
 }
 
-// 1 - beta^number, F64.
-static int32_t find_correction(rondo__step *step, double beta) {
-    const int32_t number = step->number;
-    return E("Sub", num(step, 1.0, number), E("Pow", num(step, beta, number), number));
-}
-
 // What all weights have in common: -rate / (1 - beta1^n), sqrt(1 - beta2^n), 1 - rate x decay.
 static void find_factors(rondo__step *step) {
     const rondo_minimize_options *o = &step->options;
     if (step->size >= 0) {
         return;
     }
-    step->size = E("Neg", E("Div", step->rate, find_correction(step, o->beta1)));
-    step->root = E("Sqrt", find_correction(step, o->beta2));
+    step->size = E("Neg", E("Div", step->rate, rondo__step_correction(step, o->beta1)));
+    step->root = E("Sqrt", rondo__step_correction(step, o->beta2));
     if (o->weight_decay != 0.0 && o->optimizer == RONDO_OPTIMIZER_ADAMW) {
         const int32_t shrink = E("Mul", step->rate, num(step, o->weight_decay, step->rate));
         step->rest = E("Sub", num(step, 1.0, shrink), shrink);
@@ -146,9 +106,30 @@ static void apply_adam(rondo__step *step, const rondo__trained *t) {
     rondo__step_update_if(step, step->applies, t->weight, next);
 }
 
+static void apply_adagrad(rondo__step *step, const rondo__trained *t) {
+    const rondo_minimize_options *o = &step->options;
+    const int32_t p = t->weight;
+    int32_t change = t->change;
+    if (o->weight_decay != 0.0) {
+        change = E("Add", change, E("Mul", p, num(step, o->weight_decay, p)));
+    }
+    const int32_t before = add_state(step, t, "square");
+    const int32_t square = E("Add", before, E("Mul", change, change));
+    const int32_t below = E("Add", E("Sqrt", square), num(step, o->epsilon, p));
+    if (step->size < 0) {
+        step->size = E("Neg", step->rate);
+    }
+    const int32_t rate = rondo__step_narrow(step, step->size, t->weight);
+    const int32_t next = E("Add", p, E("Div", E("Mul", change, rate), below));
+    rondo__step_update_if(step, step->applies, before, square);
+    rondo__step_update_if(step, step->applies, p, next);
+}
+
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained) {
     if (trained->rows >= 0) {
-        apply_rows(step, trained);
+        rondo__step_apply_rows(step, trained);
+    } else if (step->options.optimizer == RONDO_OPTIMIZER_ADAGRAD) {
+        apply_adagrad(step, trained);
     } else if (step->options.optimizer == RONDO_OPTIMIZER_SGD) {
         apply_sgd(step, trained);
     } else {

@@ -22,16 +22,20 @@ static rondo_status append_variable(rondo_program *program, rondo__variable *var
 
 int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *what,
                               rondo_dtype dtype, int32_t like, double start) {
+    rondo_shape shape = {0};
+    if (step->g.status == RONDO_STATUS_OK && like >= 0 &&
+        !rondo__value_get_shape(&step->program->values[like], &shape)) {
+        step->g.status = RONDO_FAIL(INTERNAL, "a variable without a shape");
+    }
+    return rondo__step_add_shaped_state(step, owner, what, dtype, &shape, start);
+}
+
+int32_t rondo__step_add_shaped_state(rondo__step *step, const char *owner, const char *what,
+                                     rondo_dtype dtype, const rondo_shape *shape, double start) {
     rondo_program *program = step->program;
     rondo__gradient *g = &step->g;
     int32_t value = RONDO__VALUE_NONE;
     if (g->status != RONDO_STATUS_OK) {
-        return value;
-    }
-    const rondo_shape scalar = {0};
-    rondo_shape shape = scalar;
-    if (like >= 0 && !rondo__value_get_shape(&program->values[like], &shape)) {
-        g->status = RONDO_FAIL(INTERNAL, "a variable without a shape");
         return value;
     }
     char *name = rondo__strformat("%s.%s", owner, what);
@@ -44,7 +48,7 @@ int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *
             RONDO_FAIL_AS("rondo_builder_minimize", INVALID,
                           "the program has a value \"%.80s\" already; a step needs the name", name);
     } else {
-        g->status = rondo__program_add_shaped(program, name, dtype, &shape, &value);
+        g->status = rondo__program_add_shaped(program, name, dtype, shape, &value);
     }
     rondo__free(name);
     if (g->status == RONDO_STATUS_OK) {
@@ -244,15 +248,18 @@ static bool is_setting(const rondo__node *node, size_t input) {
     }
 }
 
-// Whether a step leaves rows alone that were not looked up, and the rest has no say in it. Other
-// ranks look up other rows.
-static bool may_be_sparse(const rondo_minimize_options *o) {
-    return o->optimizer == RONDO_OPTIMIZER_SGD && o->momentum == 0.0 && o->weight_decay == 0.0 &&
-           o->clip_norm == 0.0 && o->clip_value == 0.0 && o->accumulate == 1 && !o->average_ranks;
+// Whether nothing but its gradient changes a row, and nothing looks at all of them.
+static bool may_have_rows(const rondo_minimize_options *options) {
+    return options->weight_decay == 0.0 && options->clip_norm == 0.0 &&
+           options->clip_value == 0.0 && options->accumulate == 1 && !options->average_ranks;
 }
 
-// Finds the Gather that is the only one to read a table.
-static void find_rows(const rondo__step *step, rondo__trained *trained) {
+// Finds the Gather that is the only one to read a table, where its rows change alone: because
+// options.rows say so, or because a step of plain SGD leaves the others as they are.
+static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, bool is_named) {
+    const rondo_minimize_options *o = &step->options;
+    const bool is_plain = o->optimizer == RONDO_OPTIMIZER_SGD && o->momentum == 0.0;
+    const char *reason = NULL;
     const rondo_program *program = step->program;
     size_t uses = 0;
     size_t found = SIZE_MAX;
@@ -269,16 +276,24 @@ static void find_rows(const rondo__step *step, rondo__trained *trained) {
     for (size_t i = 0; i < program->output_count; ++i) {
         uses += program->outputs[i] == trained->weight;
     }
-    if (uses != 1 || !may_be_sparse(&step->options) || trained->used != trained->weight) {
-        return;
-    }
-    const rondo__node *node = &program->nodes[found];
-    if (rondo__node_is(node, RONDO__OP_Gather) && node->inputs[0] == trained->weight &&
-        rondo__op_get_int(&node->op, "axis", 0) == 0) {
+    const rondo__node *node = uses == 1 && found != SIZE_MAX ? &program->nodes[found] : NULL;
+    if (!may_have_rows(o)) {
+        reason = "decay, clipping, accumulation and ranks look at all of it";
+    } else if (trained->used != trained->weight) {
+        reason = "it is of half precision";
+    } else if (node == NULL || !rondo__node_is(node, RONDO__OP_Gather) ||
+               node->inputs[0] != trained->weight || rondo__op_get_int(&node->op, "axis", 0) != 0) {
+        reason = "it is not read by one Gather of axis 0 alone";
+    } else if (is_named || is_plain) {
         trained->rows = node->outputs[0];
         trained->ids = node->inputs[1];
         trained->gather = found;
     }
+    return is_named && reason != NULL
+               ? RONDO_FAIL_AS("rondo_builder_minimize", UNSUPPORTED,
+                               "options.rows: rows of \"%.80s\" cannot change alone, since %s",
+                               program->values[trained->weight].name, reason)
+               : RONDO_STATUS_OK;
 }
 
 // Marks what the loss depends on, and what is no weight.
@@ -299,10 +314,10 @@ static void mark(const rondo_program *program, int32_t loss, bool *reached, bool
     }
 }
 
-static bool matches(const rondo_minimize_options *options, const char *name, size_t *used) {
-    bool is_match = options->train_count == 0;
-    for (size_t i = 0; i < options->train_count; ++i) {
-        if (rondo__pattern_matches(options->train[i], name)) {
+static bool matches(const char *const *patterns, size_t count, const char *name, size_t *used) {
+    bool is_match = false;
+    for (size_t i = 0; i < count; ++i) {
+        if (rondo__pattern_matches(patterns[i], name)) {
             used[i] += 1;
             is_match = true;
         }
@@ -310,13 +325,12 @@ static bool matches(const rondo_minimize_options *options, const char *name, siz
     return is_match;
 }
 
-static rondo_status check_used(const rondo_minimize_options *options, const size_t *used,
-                               size_t count) {
-    for (size_t i = 0; i < options->train_count; ++i) {
+static rondo_status check_used(const rondo_minimize_options *o, const size_t *used, size_t count) {
+    for (size_t i = 0; i < o->train_count + o->rows_count; ++i) {
         if (used[i] == 0) {
             return RONDO_FAIL_AS("rondo_builder_minimize", INVALID,
                                  "no parameter on which the loss depends matches \"%.80s\"",
-                                 options->train[i]);
+                                 i < o->train_count ? o->train[i] : o->rows[i - o->train_count]);
         }
     }
     return count > 0 ? RONDO_STATUS_OK
@@ -326,6 +340,7 @@ static rondo_status check_used(const rondo_minimize_options *options, const size
 
 static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_t *used) {
     rondo_program *program = step->program;
+    const rondo_minimize_options *o = &step->options;
     const size_t values = program->value_count;
     mark(program, step->loss, reached, is_bad);
     for (size_t v = 0; v < values; ++v) {
@@ -339,16 +354,17 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
                                 ? is_free
                                 : value->origin < 0 && rondo_shape_get_count(&constant->shape) > 1;
         if (!reached[v] || is_bad[v] || !is_real(dtype) || !is_fit ||
-            !matches(&step->options, value->name, used)) {
+            (o->train_count > 0 && !matches(o->train, o->train_count, value->name, used))) {
             continue;
         }
+        const bool has_rows = matches(o->rows, o->rows_count, value->name, used + o->train_count);
         rondo__trained *trained = &step->trained[step->count];
         trained->used = (int32_t)v;
         trained->weight = (int32_t)v;
         if (known == NULL) {
             RETURN_IF_ERROR(make_variable(program, (int32_t)v, &trained->weight));
         }
-        find_rows(step, trained);
+        RETURN_IF_ERROR(find_rows(step, trained, has_rows));
         step->count += 1;
     }
     return check_used(&step->options, used, step->count);
@@ -357,7 +373,8 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
 rondo_status rondo__step_choose(rondo__step *step) {
     const size_t count = step->program->value_count;
     bool *reached = rondo__calloc(2 * count + 1, sizeof *reached);
-    size_t *used = rondo__calloc(step->options.train_count + 1, sizeof *used);
+    size_t *used =
+        rondo__calloc(step->options.train_count + step->options.rows_count + 1, sizeof *used);
     step->trained = rondo__calloc(count + 1, sizeof *step->trained);
     rondo_status status = reached != NULL && used != NULL && step->trained != NULL
                               ? choose(step, reached, reached + count, used)

@@ -22,6 +22,22 @@ static int32_t state(rondo__step *step, const char *what, rondo_dtype dtype, dou
     return rondo__step_add_state(step, "train", what, dtype, RONDO__VALUE_NONE, start);
 }
 
+// ---- numbers for all weights --------------------------------------------------------------------
+
+int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight) {
+    const rondo_dtype dtype = step->program->values[weight].dtype;
+    for (size_t i = 0; i < step->narrowed_count; ++i) {
+        if (step->narrowed[i].wide == wide && step->narrowed[i].dtype == dtype) {
+            return step->narrowed[i].value;
+        }
+    }
+    const int32_t value = rondo__gradient_cast_like(&step->g, wide, weight);
+    if (step->narrowed_count < sizeof step->narrowed / sizeof *step->narrowed) {
+        step->narrowed[step->narrowed_count++] = (rondo__narrowed){wide, dtype, value};
+    }
+    return value;
+}
+
 // ---- steps and rate -----------------------------------------------------------------------------
 
 void rondo__step_count(rondo__step *step) {
@@ -87,6 +103,11 @@ void rondo__step_find_rate(rondo__step *step) {
         step->rate = rate;
     }
     rondo__step_name(step, step->rate, "train.rate");
+}
+
+int32_t rondo__step_correction(rondo__step *step, double beta) {
+    const int32_t number = step->number;
+    return E("Sub", num(step, 1.0, number), E("Pow", num(step, beta, number), number));
 }
 
 // ---- the scale ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // program/training/step_parts.h — a training step while it is appended. Shared by the files of this
 // folder: minimize.c (the order of things), parameters.c (variables), step_control.c (numbers that
-// steer: steps, rate, loss scale) and optimizers.c (what becomes of a weight).
+// steer: steps, rate, loss scale), optimizers.c (what becomes of a weight) and rows.c (of rows).
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_TRAINING_STEP_PARTS_H
 #define RONDO_PROGRAM_TRAINING_STEP_PARTS_H
@@ -47,6 +47,7 @@ typedef struct rondo__step {
     int32_t applies;  // bool: both; NONE: always
     // Adam's factors, F64, made for the first weight and read by all: NONE before.
     int32_t size, root, rest;
+    int32_t rows_size;  // of tables whose rows change alone
     rondo__narrowed narrowed[8];
     size_t narrowed_count;
 } rondo__step;
@@ -60,6 +61,8 @@ rondo_status rondo__step_choose(rondo__step *step);
 // A variable that starts with equal elements, of the shape of `like` (NONE: a scalar).
 int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *what,
                               rondo_dtype dtype, int32_t like, double start);
+int32_t rondo__step_add_shaped_state(rondo__step *step, const char *owner, const char *what,
+                                     rondo_dtype dtype, const rondo_shape *shape, double start);
 // What a variable is after the run.
 void rondo__step_update(rondo__step *step, int32_t variable, int32_t value);
 // The same, where the step applies; otherwise it stays.
@@ -73,6 +76,10 @@ void rondo__step_name(rondo__step *step, int32_t value, const char *name);
 
 void rondo__step_count(rondo__step *step);
 void rondo__step_find_rate(rondo__step *step);
+// A factor of F64 in the type of a weight: one Cast for all weights of a type.
+int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight);
+// 1 - beta^number, F64.
+int32_t rondo__step_correction(rondo__step *step, double beta);
 void rondo__step_start_scale(rondo__step *step);
 // Whether the changes are finite, and what becomes of the scale.
 void rondo__step_check(rondo__step *step);
@@ -85,8 +92,11 @@ void rondo__step_average(rondo__step *step);
 
 // ---- optimizers.c
 
-// A factor of F64 in the type of a weight: one Cast for all weights of a type.
-int32_t rondo__step_narrow(rondo__step *step, int32_t wide, int32_t weight);
 void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
+
+// ---- rows.c
+
+// The same for tables of which rows change alone.
+void rondo__step_apply_rows(rondo__step *step, const rondo__trained *trained);
 
 #endif  // RONDO_PROGRAM_TRAINING_STEP_PARTS_H

@@ -1,5 +1,5 @@
-// normalize.cu - LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization,
-// BatchNormalization in training, and LRN. Statistics in
+// normalize.cu - LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization,
+// MeanVarianceNormalization, and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean. The mean stays in two parts: rounded to one float, it loses
 // the digits of deviations that are far smaller.
@@ -413,52 +413,6 @@ extern "C" __global__ void __launch_bounds__(256) axes_normalization(const axes_
         const float divisor = sqrtf(found.variance) + 1e-9f;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             a.y[place(i)] = convert<T>(found.away(convert<float>(a.x[place(i)])) / divisor);
-        }
-    }
-}
-
-// ---- in training ------------------------------------------------------------------------------
-
-struct training_arguments {
-    const T *x;  // [batch, channels, span]
-    const G *gain, *shift, *mean, *variance;
-    T *y;  // these may be NULL
-    G *running_mean, *running_variance, *batch_mean, *batch_variance;
-    i64 batch, channels, span;
-    double epsilon, momentum;
-};
-struct inside_channel {
-    i64 channel, channels, span;
-    __device__ __forceinline__ i64 operator()(i64 i) const {
-        return (i / span * channels + channel) * span + i % span;
-    }
-};
-__device__ __forceinline__ void put(G *values, i64 at, float value) {
-    if (values != 0) {
-        values[at] = convert<G>(value);
-    }
-}
-extern "C" __global__ void __launch_bounds__(256) batch_training(const training_arguments a) {
-    take_turn();
-    __shared__ float scratch[33];
-    for (i64 c = blockIdx.x; c < a.channels; c += gridDim.x) {
-        const inside_channel place = {c, a.channels, a.span};
-        const i64 length = a.batch * a.span;
-        const moments found = find_moments(a.x, length, place, scratch);
-        const float scale =
-            convert<float>(a.gain[c]) / sqrtf(found.variance + (float)a.epsilon);
-        const float shift = convert<float>(a.shift[c]);
-        for (i64 i = threadIdx.x; i < length && a.y != 0; i += blockDim.x) {
-            const i64 at = place(i);
-            a.y[at] = convert<T>(found.away(convert<float>(a.x[at])) * scale + shift);
-        }
-        if (threadIdx.x == 0) {
-            const float keeps = (float)a.momentum, takes = (float)(1.0 - a.momentum);
-            put(a.running_mean, c, convert<float>(a.mean[c]) * keeps + found.mean() * takes);
-            put(a.running_variance, c,
-                convert<float>(a.variance[c]) * keeps + found.variance * takes);
-            put(a.batch_mean, c, found.mean());
-            put(a.batch_variance, c, found.variance);
         }
     }
 }

@@ -284,7 +284,7 @@ void rondo__cuda_prepare_batch_normalization(rondo__cuda_kernel *kernel) {
     rondo__pointwise pointwise = {0};
 
     if (op->opset >= 14 ? rondo__op_trains(op) : kernel->request->output_count > 1) {
-        rondo__cuda_add_batch_training(kernel);
+        rondo__cuda_prepare_batch_training(kernel);
         return;
     }
     rondo__pointwise_take_output(&pointwise, kernel, 0);

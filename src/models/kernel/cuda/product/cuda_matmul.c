@@ -230,7 +230,8 @@ void rondo__cuda_turn_matmul(const rondo__cuda_kernel *kernel, rondo__cuda_matmu
     }
 }
 
-static bool turn_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
+static bool turn_constant(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, size_t input,
+                          rondo__address *out_address) {
     const size_t bytes = rondo_dtype_get_bytes(p->dtype);
     const turned_form form = {
         .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes};
@@ -241,7 +242,7 @@ static bool turn_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
         .fill_rows = fill_turned,
         .row_count = (size_t)p->n,
     };
-    return rondo__cuda_own_input(kernel, 1, &want, &p->b);
+    return rondo__cuda_own_input(kernel, input, &want, out_address);
 }
 
 // ---- the ways ---------------------------------------------------------------------------------
@@ -297,17 +298,35 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
 
 // Lines of 128 bytes of a row of b for each lane of its warp, as long as the rows of all blocks
 // that are there at once fit into a part of the second-level cache.
-static int64_t count_early_lines(const rondo__cuda_matmul *p) {
+static int64_t count_early_lines(const rondo__cuda_matmul *p, int64_t matrices) {
     enum { LINE_BYTES = 128, LANES = 32, ROWS_AT_ONCE = 8448, CACHE_BYTES = 24 << 20, MOST = 8 };
     const int64_t turn = LINE_BYTES * LANES, rows = p->n < ROWS_AT_ONCE ? p->n : ROWS_AT_ONCE;
     const int64_t all = (p->k * (int64_t)rondo_dtype_get_bytes(p->dtype) + turn - 1) / turn;
-    const int64_t fits = CACHE_BYTES / (rows * turn), room = fits < MOST ? fits : MOST;
+    const int64_t fits = CACHE_BYTES / (rows * turn * matrices), room = fits < MOST ? fits : MOST;
     return all < room ? all : room;
 }
 
-static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
+// What rondo.RowProduct does beside a product.
+typedef struct row_extras {
+    bool has_gain, has_gate;
+    rondo__address gain, gate;
+    float epsilon;
+} row_extras;
+
+static void push_optional(rondo__step *step, bool is_there, rondo__address address) {
+    if (is_there) {
+        rondo__step_address(step, address);
+    } else {
+        rondo__step_int(step, 0);
+    }
+}
+
+static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
+                       const row_extras *extras) {
     rondo__defines defines = {0};
-    rondo__define_int(&defines, "EARLY_LINES", count_early_lines(p));
+    rondo__define_int(&defines, "EARLY_LINES", count_early_lines(p, extras->has_gate ? 2 : 1));
+    rondo__define_int(&defines, "NORMALISED", extras->has_gain);
+    rondo__define_int(&defines, "GATED", extras->has_gate);
     rondo__define_type(&defines, "T", p->dtype);
     rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
@@ -326,6 +345,9 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) 
     rondo__step_int(step, p->epilogue.activation);
     rondo__step_float(step, (double)p->epilogue.alpha);
     rondo__step_float(step, (double)p->epilogue.beta);
+    push_optional(step, extras->has_gain, extras->gain);
+    push_optional(step, extras->has_gate, extras->gate);
+    rondo__step_float(step, (double)extras->epsilon);
 }
 
 static void push_four(rondo__step *step, const int64_t *values) {
@@ -408,13 +430,13 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
     const size_t plan = problem->candidates[index].plan;
     rondo__cuda_matmul matmul = problem->matmul;
     rondo__cuda_convolution convolution = problem->convolution;
-    if (matmul.turns_b && !turn_constant(kernel, &matmul)) {
+    if (matmul.turns_b && !turn_constant(kernel, &matmul, 1, &matmul.b)) {
         return;
     }
     convolution.w = matmul.b;
     switch (problem->candidates[index].way) {
         case WAY_VECTOR:
-            add_vector(kernel, &matmul);
+            add_vector(kernel, &matmul, &(row_extras){0});
             break;
         case WAY_TENSOR:
             rondo__cuda_add_tensor_plan(kernel, &convolution, plan);
@@ -534,4 +556,31 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
         .describe = describe_candidate,
     };
     rondo__cuda_add_fastest(kernel, &tuning);
+}
+
+// ---- rondo.RowProduct -------------------------------------------------------------------------
+
+void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
+    enum { GAIN = 4, GATE = 5 };
+    row_extras extras = {.has_gain = rondo__cuda_has_input(kernel, GAIN),
+                         .has_gate = rondo__cuda_has_input(kernel, GATE),
+                         .gain = rondo__address_input(GAIN),
+                         .gate = rondo__address_input(GATE),
+                         .epsilon = rondo__op_get_float(kernel->request->op, "epsilon", 1e-5f)};
+    rondo__cuda_matmul p;
+    if (!rondo__cuda_read_matmul(kernel, &p)) {
+        return;
+    }
+    rondo__cuda_turn_matmul(kernel, &p);
+    const bool gates_alike =
+        !extras.has_gate || !p.turns_b || rondo__cuda_input(kernel, GATE)->constant != NULL;
+    if (!suits_vector(&p) || !gates_alike) {
+        rondo__cuda_refuse(kernel, "more than a few rows, or weights that are no constants");
+        return;
+    }
+    if (p.turns_b && (!turn_constant(kernel, &p, 1, &p.b) ||
+                      (extras.has_gate && !turn_constant(kernel, &p, GATE, &extras.gate)))) {
+        return;
+    }
+    add_vector(kernel, &p, &extras);
 }

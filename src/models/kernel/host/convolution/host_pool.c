@@ -3,12 +3,13 @@
 //
 // A unit of work is one run of neighbouring outputs: all channels of a position where channels are
 // last, otherwise a row along the last axis. It takes the maximum or the sum of one run of the
-// input for each tap of the window.
+// input for each tap of the window; with channels first, of the rows first, then along them.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
@@ -17,6 +18,7 @@
 
 enum {
     TAPS_MAX = 32,      // rows of the input that are joined at once
+    ROW_MAX = 1024,     // floats of a row that lies on the stack once its like are joined
     LONG_WINDOW = 1024  // taps from which on sums one by one in f32 lose digits
 };
 
@@ -33,10 +35,31 @@ typedef struct pool_kernel {
     int64_t position_count;  // runs of one
     int64_t input_floats;    // of one
     int64_t run;             // outputs of a run
-    // Channels last: where the taps of a window stand, from its first on; 0: too many for a list.
+    int64_t row_floats;      // of the input: what a tap of the leading axes takes
+    // Where the taps of a window stand, from its first on; 0: too many for a list.
     int64_t tap_count;
     int64_t taps[TAPS_MAX];
+    // Channels first: the outputs that a tap along the last axis has a value for, and how many
+    // taps the mean of an output along it has.
+    int64_t *first, *end;
+    float *counts;
+    bool is_pairs;
 } pool_kernel;
+
+// NaN, if either is.
+static inline float get_larger(float a, float b) {
+    return a > b || a != a ? a : b;
+}
+
+static inline void take_strided(bool is_average, const float *x, int64_t stride, float *y,
+                                int64_t count) {
+    for (int64_t i = 0; is_average && i < count; ++i) {
+        y[i] += x[i * stride];
+    }
+    for (int64_t i = 0; !is_average && i < count; ++i) {
+        y[i] = get_larger(x[i * stride], y[i]);
+    }
+}
 
 // y[i] = max(y[i], x[i * stride]), or the sum
 static void take_row(const pool_kernel *kernel, const float *x, int64_t stride, float *y,
@@ -49,26 +72,24 @@ static void take_row(const pool_kernel *kernel, const float *x, int64_t stride, 
         kernel->simd->accumulate_maximum(x, y, count);
         return;
     }
-    for (int64_t i = 0; i < count && kernel->is_average; ++i) {
-        y[i] += x[i * stride];
-    }
-    for (int64_t i = 0; i < count && !kernel->is_average; ++i) {
-        const float value = x[i * stride];
-        y[i] = value > y[i] || value != value ? value : y[i];
+    if (stride == 2) {
+        take_strided(kernel->is_average, x, 2, y, count);
+    } else {
+        take_strided(kernel->is_average, x, stride, y, count);
     }
 }
 
 // y = the maximum or the sum over rows; y may be the first.
 static void join_rows(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
-                      float *y) {
+                      float *y, int64_t count) {
     static const float ones[TAPS_MAX] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
     };
     if (kernel->is_average) {
-        kernel->simd->sum_of_rows(rows, ones, row_count, y, kernel->run);
+        kernel->simd->sum_of_rows(rows, ones, row_count, y, count);
     } else {
-        kernel->simd->maximum_of_rows(rows, row_count, y, kernel->run);
+        kernel->simd->maximum_of_rows(rows, row_count, y, count);
     }
 }
 
@@ -98,7 +119,24 @@ static void divide(const pool_kernel *kernel, const int64_t *position, float *y)
         return;
     }
     for (int64_t i = 0; i < kernel->run; ++i) {
-        y[i] /= taps * count_taps(kernel, kernel->leading, i);
+        y[i] /= taps * kernel->counts[i];
+    }
+}
+
+// Windows of two neighbours, side by side and wholly inside.
+static void pool_pairs(bool is_average, const float *row, float *y, int64_t count) {
+    for (int64_t i = 0; is_average && i < count; ++i) {
+        y[i] += row[2 * i] + row[2 * i + 1];
+    }
+    int32_t nan_count = 0;
+    for (int64_t i = 0; !is_average && i < count; ++i) {  // loses NaN, and counts them
+        const float a = row[2 * i], b = row[2 * i + 1];
+        const float larger = a > b ? a : b;
+        y[i] = larger > y[i] ? larger : y[i];
+        nan_count += a != a || b != b;
+    }
+    for (int64_t i = 0; nan_count > 0 && i < count; ++i) {
+        y[i] = get_larger(get_larger(row[2 * i], row[2 * i + 1]), y[i]);
     }
 }
 
@@ -106,18 +144,47 @@ static void divide(const pool_kernel *kernel, const int64_t *position, float *y)
 static void pool_row(const pool_kernel *kernel, const float *row, float *y) {
     const rondo__window *window = &kernel->pool.window;
     const int32_t last = window->rank - 1;
+    if (kernel->is_pairs) {
+        pool_pairs(kernel->is_average, row, y, kernel->run);
+        return;
+    }
     for (int64_t tap = 0; tap < window->kernel[last]; ++tap) {
-        int64_t begin, end;
-        rondo__window_clip_positions(window, last, tap, &begin, &end);
-        if (begin < end) {
-            const int64_t first = begin * window->stride[last] + tap * window->dilation[last] -
-                                  window->pad_begin[last];
-            take_row(kernel, row + first, window->stride[last], y + begin, end - begin);
+        const int64_t first = kernel->first[tap];
+        if (first < kernel->end[tap]) {
+            const int64_t at = first * window->stride[last] + tap * window->dilation[last] -
+                               window->pad_begin[last];
+            take_row(kernel, row + at, window->stride[last], y + first, kernel->end[tap] - first);
         }
     }
 }
 
-// With channels last and a window wholly inside of the input: its taps stand where they always do.
+// With channels first: rows of the input into one row of the output.
+static void pool_rows(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
+                      float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const int64_t width = window->input[window->rank - 1];
+    float joined[ROW_MAX];
+    if (row_count > 1 && width <= ROW_MAX) {
+        join_rows(kernel, rows, row_count, joined, width);
+        pool_row(kernel, joined, y);
+        return;
+    }
+    for (int64_t i = 0; i < row_count; ++i) {
+        pool_row(kernel, rows[i], y);
+    }
+}
+
+// The rows that a window joins.
+static void join_window(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
+                        float *y) {
+    if (kernel->channels_last) {
+        join_rows(kernel, rows, row_count, y, kernel->run);
+    } else {
+        pool_rows(kernel, rows, row_count, y);
+    }
+}
+
+// Of a window wholly inside of the input the taps stand where they always do.
 static bool pool_inside(const pool_kernel *kernel, const float *x, const int64_t *position,
                         float *y) {
     const rondo__window *window = &kernel->pool.window;
@@ -132,9 +199,9 @@ static bool pool_inside(const pool_kernel *kernel, const float *x, const int64_t
         at = at * window->input[i] + start;
     }
     for (int64_t tap = 0; tap < kernel->tap_count; ++tap) {
-        rows[tap] = x + at * kernel->run + kernel->taps[tap];
+        rows[tap] = x + at * kernel->row_floats + kernel->taps[tap];
     }
-    join_rows(kernel, rows, kernel->tap_count, y);
+    join_window(kernel, rows, kernel->tap_count, y);
     return true;
 }
 
@@ -154,36 +221,26 @@ static void clip_window(const pool_kernel *kernel, const int64_t *position, int6
 
 static void pool_run(const pool_kernel *kernel, const float *x, const int64_t *position, float *y) {
     const rondo__window *window = &kernel->pool.window;
-    const int64_t input_run =
-        kernel->channels_last ? kernel->pool.channels : window->input[window->rank - 1];
     int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
     const float *rows[TAPS_MAX];
     int64_t row_count = 0;
     clip_window(kernel, position, start, extent);
-    if (!kernel->channels_last) {
-        for (int64_t i = 0; i < kernel->run; ++i) {
-            y[i] = kernel->is_average ? 0.0f : -INFINITY;
-        }
-    }
     do {
         int64_t at = 0;
         for (int32_t i = 0; i < kernel->leading; ++i) {
             at = at * window->input[i] + start[i] + tap[i] * window->dilation[i];
         }
-        if (!kernel->channels_last) {
-            pool_row(kernel, x + at * input_run, y);
-            continue;
-        }
-        if (row_count == TAPS_MAX) {
-            join_rows(kernel, rows, row_count, y);
+        if (row_count == TAPS_MAX && kernel->channels_last) {
+            join_rows(kernel, rows, row_count, y, kernel->run);
             rows[0] = y;
             row_count = 1;
+        } else if (row_count == TAPS_MAX) {
+            pool_rows(kernel, rows, row_count, y);
+            row_count = 0;
         }
-        rows[row_count++] = x + at * input_run;
+        rows[row_count++] = x + at * kernel->row_floats;
     } while (rondo__index_advance(kernel->leading, extent, tap));
-    if (kernel->channels_last) {
-        join_rows(kernel, rows, row_count, y);
-    }
+    join_window(kernel, rows, row_count, y);
 }
 
 typedef struct pool_run_state {
@@ -196,20 +253,26 @@ static void pool_units(void *data, int64_t first, int64_t end) {
     const pool_run_state *run = data;
     const pool_kernel *kernel = run->kernel;
     const int64_t *output = kernel->pool.window.output;
+    int64_t position[RONDO__SPATIAL_MAX] = {0};
+    int64_t rest = first % kernel->position_count;
+    const float *x = run->x + first / kernel->position_count * kernel->input_floats;
+    for (int32_t i = kernel->leading - 1; i >= 0; --i) {
+        position[i] = rest % output[i];
+        rest /= output[i];
+    }
     for (int64_t unit = first; unit < end; ++unit) {
-        int64_t position[RONDO__SPATIAL_MAX];
-        int64_t rest = unit % kernel->position_count;
-        for (int32_t i = kernel->leading - 1; i >= 0; --i) {
-            position[i] = rest % output[i];
-            rest /= output[i];
-        }
-        const float *x = run->x + unit / kernel->position_count * kernel->input_floats;
         float *y = run->y + unit * kernel->run;
+        for (int64_t i = 0; !kernel->channels_last && i < kernel->run; ++i) {
+            y[i] = kernel->is_average ? 0.0f : -INFINITY;
+        }
         if (kernel->tap_count == 0 || !pool_inside(kernel, x, position, y)) {
             pool_run(kernel, x, position, y);
         }
         if (kernel->is_average) {
             divide(kernel, position, y);
+        }
+        if (!rondo__index_advance(kernel->leading, output, position)) {
+            x += kernel->input_floats;  // the next image or plane
         }
     }
 }
@@ -241,16 +304,47 @@ static bool has_empty_window(const rondo__window *window) {
 static void list_taps(pool_kernel *kernel, double tap_count) {
     const rondo__window *window = &kernel->pool.window;
     int64_t tap[RONDO__SPATIAL_MAX] = {0};
-    if (!kernel->channels_last || tap_count > TAPS_MAX) {
+    if (tap_count > TAPS_MAX) {
         return;
     }
     do {
         int64_t at = 0;
-        for (int32_t i = 0; i < window->rank; ++i) {
+        for (int32_t i = 0; i < kernel->leading; ++i) {
             at = at * window->input[i] + tap[i] * window->dilation[i];
         }
-        kernel->taps[kernel->tap_count++] = at * kernel->run;
-    } while (rondo__index_advance(window->rank, window->kernel, tap));
+        kernel->taps[kernel->tap_count++] = at * kernel->row_floats;
+    } while (rondo__index_advance(kernel->leading, window->kernel, tap));
+}
+
+// What is the same for all rows along the last axis.
+static rondo_status describe_rows(pool_kernel *kernel) {
+    const rondo__window *window = &kernel->pool.window;
+    const int32_t last = window->rank - 1;
+    const size_t taps = (size_t)window->kernel[last], run = (size_t)kernel->run;
+    if (kernel->channels_last) {
+        return RONDO_STATUS_OK;
+    }
+    kernel->first = rondo__calloc(2 * taps + 1, sizeof *kernel->first);
+    kernel->counts = rondo__calloc(run + 1, sizeof *kernel->counts);
+    if (kernel->first == NULL || kernel->counts == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    kernel->end = kernel->first + taps;
+    for (size_t tap = 0; tap < taps; ++tap) {
+        rondo__window_clip_positions(window, last, (int64_t)tap, &kernel->first[tap],
+                                     &kernel->end[tap]);
+    }
+    for (size_t i = 0; i < run; ++i) {
+        kernel->counts[i] = count_taps(kernel, last, (int64_t)i);
+    }
+    kernel->is_pairs = taps == 2 && window->stride[last] == 2 && window->dilation[last] == 1 &&
+                       window->pad_begin[last] == 0 && kernel->end[1] == kernel->run;
+    return RONDO_STATUS_OK;
+}
+
+static void deinit_pool(rondo__host_kernel *head) {
+    rondo__free(((pool_kernel *)head)->first);
+    rondo__free(((pool_kernel *)head)->counts);
 }
 
 static void init_kernel(const rondo__pool *pool, bool channels_last, double taps,
@@ -263,6 +357,7 @@ static void init_kernel(const rondo__pool *pool, bool channels_last, double taps
     kernel->outer_count = channels_last ? pool->batch : pool->batch * pool->channels;
     kernel->input_floats = channels_last ? pool->input_span * pool->channels : pool->input_span;
     kernel->run = channels_last ? pool->channels : window->output[window->rank - 1];
+    kernel->row_floats = channels_last ? pool->channels : window->input[window->rank - 1];
     kernel->position_count = channels_last ? pool->output_span : pool->output_span / kernel->run;
     list_taps(kernel, taps);
     kernel->grain = rondo__host_get_grain(
@@ -288,7 +383,7 @@ static rondo_status prepare_pool(const rondo__kernel_request *request, bool is_a
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__host_kernel *head =
-        rondo__host_kernel_create(request, sizeof(pool_kernel), "simd", run_pool, NULL);
+        rondo__host_kernel_create(request, sizeof(pool_kernel), "simd", run_pool, deinit_pool);
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -297,7 +392,12 @@ static rondo_status prepare_pool(const rondo__kernel_request *request, bool is_a
     kernel->counts_padding = rondo__op_get_int(op, "count_include_pad", 0) != 0;
     init_kernel(&pool, channels_last, taps, kernel);
     *out_kernel = &head->base;
-    return RONDO_STATUS_OK;
+    const rondo_status status = describe_rows(kernel);
+    if (status != RONDO_STATUS_OK) {
+        rondo__kernel_destroy(&head->base);
+        *out_kernel = NULL;
+    }
+    return status;
 }
 
 rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,

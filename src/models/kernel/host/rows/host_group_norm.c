@@ -159,21 +159,38 @@ static void sum_part(const group_norm_kernel *kernel, const workspace *w, int64_
 static void average(const group_norm_kernel *kernel, const double *sums, double *out_means) {
     const rondo__group_norm *norm = &kernel->norm;
     const int64_t channels = norm->channels / norm->groups;
+    const int64_t pixels = kernel->part_count * kernel->columns / norm->channels;
     memset(out_means, 0, (size_t)norm->groups * sizeof *out_means);
-    for (int64_t i = 0; i < kernel->part_count * kernel->columns; ++i) {
-        out_means[i % kernel->columns % norm->channels / channels] += sums[i];
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+        for (int64_t g = 0; g < norm->groups; ++g) {
+            for (int64_t c = 0; c < channels; ++c) {
+                out_means[g] += *sums++;
+            }
+        }
     }
     for (int64_t g = 0; g < norm->groups; ++g) {
         out_means[g] /= (double)(channels * norm->span);
     }
 }
 
+// What the first pixel of a row has, for the others.
+static void repeat(const group_norm_kernel *kernel, float *columns) {
+    for (int64_t done = kernel->norm.channels; done < kernel->columns;) {
+        const int64_t rest = kernel->columns - done, count = done < rest ? done : rest;
+        memcpy(columns + done, columns, (size_t)count * sizeof *columns);
+        done += count;
+    }
+}
+
 static void set_centers(const group_norm_kernel *kernel, const workspace *w) {
     const int64_t channels = kernel->norm.channels / kernel->norm.groups;
     average(kernel, w->totals, w->mean);
-    for (int64_t j = 0; j < kernel->columns; ++j) {
-        w->center[j] = (float)w->mean[j % kernel->norm.channels / channels];
+    for (int64_t g = 0; g < kernel->norm.groups; ++g) {
+        for (int64_t c = g * channels; c < (g + 1) * channels; ++c) {
+            w->center[c] = (float)w->mean[g];
+        }
     }
+    repeat(kernel, w->center);
 }
 
 static void set_scales(const group_norm_kernel *kernel, const workspace *w, const float *gain,
@@ -181,12 +198,16 @@ static void set_scales(const group_norm_kernel *kernel, const workspace *w, cons
     const int64_t channels = kernel->norm.channels / kernel->norm.groups;
     average(kernel, w->totals, w->mean);  // beside the centers
     average(kernel, w->squares, w->variance);
-    for (int64_t j = 0; j < kernel->columns; ++j) {
-        const int64_t c = j % kernel->norm.channels, g = c / channels;
+    for (int64_t g = 0; g < kernel->norm.groups; ++g) {
         const double rest = w->mean[g];
-        w->scale[j] = find_scale(kernel, w->variance[g] - rest * rest) * gain[c];
-        w->shift[j] = find_shift(shift[c], rest, w->scale[j]);
+        const float scale = find_scale(kernel, w->variance[g] - rest * rest);
+        for (int64_t c = g * channels; c < (g + 1) * channels; ++c) {
+            w->scale[c] = scale * gain[c];
+            w->shift[c] = find_shift(shift[c], rest, w->scale[c]);
+        }
     }
+    repeat(kernel, w->scale);
+    repeat(kernel, w->shift);
 }
 
 static void write_part(const group_norm_kernel *kernel, const workspace *w, int64_t part,

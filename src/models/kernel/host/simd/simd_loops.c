@@ -115,15 +115,17 @@ enum {
             const float sum = lanes[j];                                              \
             lanes[j] = (update);                                                     \
         }                                                                            \
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
+        for (int j = 0; count >= LANES && j < RONDO_SIMD_WIDTH; ++j) {               \
             for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
                 const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
                 lanes[j] = (join);                                                   \
             }                                                                        \
         }                                                                            \
-        for (int j = 1; j < RONDO_SIMD_WIDTH; ++j) {                                 \
-            const float sum = lanes[0], value = lanes[j];                            \
-            lanes[0] = (join);                                                       \
+        for (int half = RONDO_SIMD_WIDTH / 2; half > 0; half /= 2) {                 \
+            for (int j = 0; j < half; ++j) {                                         \
+                const float sum = lanes[j], value = lanes[j + half];                 \
+                lanes[j] = (join);                                                   \
+            }                                                                        \
         }                                                                            \
         return lanes[0];                                                             \
     }

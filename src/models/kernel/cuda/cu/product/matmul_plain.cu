@@ -92,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_argu
     }
 }
 
-// One row times a matrix whose rows (outputs) are contiguous in k: a warp an output.
+// One row times a matrix whose rows (outputs) are contiguous in k: a warp an output. The row may be
+// normalised on the way (RMSNormalization), and a second matrix may gate the result.
 struct vector_arguments {
     const T *a;
     const T *b;
@@ -102,6 +103,9 @@ struct vector_arguments {
     i64 m, n, k;
     i64 activation;
     double alpha, beta;
+    const T *gain;  // of NORMALISED
+    const T *gate;  // of GATED
+    double epsilon;
 };
 #ifndef WIDTH
 #define WIDTH 4
@@ -109,35 +113,68 @@ struct vector_arguments {
 #ifndef EARLY_LINES
 #define EARLY_LINES 0  // of 128 bytes, that a lane asks for before the turn
 #endif
+#ifndef NORMALISED
+#define NORMALISED 0
+#endif
+#ifndef GATED
+#define GATED 0
+#endif
+
+// A row of a matrix comes as far as the second-level cache while the kernel before still runs. What is
+// written meanwhile is written there, too.
+__device__ __forceinline__ void ask_early(const T *row, i64 count) {
+#pragma unroll
+    for (int i = 0; i < EARLY_LINES; i++) {
+        const i64 at = (i64)(i * 32 + (threadIdx.x & 31)) * 128;
+        if (at < count * (i64)sizeof(T)) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)row + at));
+        }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_arguments p) {
     release_successor();
     const int lane = threadIdx.x & 31;
     const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;
-    // The matrix comes as far as the second-level cache while the kernel before still runs. What is
-    // written meanwhile is written there, too.
-#pragma unroll
-    for (int i = 0; i < EARLY_LINES; i++) {
-        const i64 at = (i64)(i * 32 + lane) * 128;
-        if (m == 0 && n < p.n && at < p.k * (i64)sizeof(T)) {
-            asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)(p.b + n * p.k) + at));
+    if (m == 0 && n < p.n) {
+        ask_early(p.b + n * p.k, p.k);
+        if (GATED) {
+            ask_early(p.gate + n * p.k, p.k);
         }
     }
     await_predecessors();
     if (n >= p.n) {
         return;
     }
-    const T *a = p.a + m * p.k, *b = p.b + n * p.k;
-    float sum = 0.0f;
+    const T *a = p.a + m * p.k, *b = p.b + n * p.k, *g = GATED ? p.gate + n * p.k : b;
+    float sum = 0.0f, gate = 0.0f, squares = 0.0f;
 #pragma unroll 4
     for (i64 k = (i64)lane * WIDTH; k < p.k; k += 32 * WIDTH) {
         const pack<T, WIDTH> va = *(const pack<T, WIDTH> *)(a + k);
         const pack<T, WIDTH> vb = *(const pack<T, WIDTH> *)(b + k);
+        const pack<T, WIDTH> vg = *(const pack<T, WIDTH> *)(g + k);
+        const pack<T, WIDTH> gain = *(const pack<T, WIDTH> *)((NORMALISED ? p.gain : a) + k);
 #pragma unroll
         for (int v = 0; v < WIDTH; v++) {
-            sum += convert<float>(va.value[v]) * convert<float>(vb.value[v]);
+            float x = convert<float>(va.value[v]);
+            if (NORMALISED) {
+                squares += x * x;
+                x *= convert<float>(gain.value[v]);
+            }
+            sum += x * convert<float>(vb.value[v]);
+            if (GATED) {
+                gate += x * convert<float>(vg.value[v]);
+            }
         }
     }
     sum = warp_sum(sum);
+    if (NORMALISED) {
+        const float inverse = 1.0f / sqrtf(warp_sum(squares) / (float)p.k + (float)p.epsilon);
+        sum *= inverse;
+        gate = GATED ? warp_sum(gate) * inverse : 0.0f;
+    } else if (GATED) {
+        gate = warp_sum(gate);
+    }
     if (lane == 0) {
         if (p.bias != 0) {
             sum += convert<float>(p.bias[n]);
@@ -145,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_ar
         if (p.z != 0) {
             sum += convert<float>(p.z[m * p.n + n]);
         }
-        p.y[m * p.n + n] = convert<Y>(
-            activate_by_number(p.activation, sum, (float)p.alpha, (float)p.beta));
+        const float end =
+            activate_by_number(p.activation, GATED ? gate : sum, (float)p.alpha, (float)p.beta);
+        p.y[m * p.n + n] = convert<Y>(GATED ? end * sum : end);
     }
 }

@@ -1,0 +1,29 @@
+// doctor/analysis/doctor_path.h — the works of a step as a graph: what follows what, how long each
+// works, and how long a replay takes then.
+//
+// Works of one stream follow each other; events and waits of the host order streams. Works that are
+// not ordered run at the same time, as far as the device has room for both.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H
+#define RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H
+
+#include "doctor/analysis/doctor_steps.h"
+
+typedef struct rondo__doctor_path {
+    bool is_known;  // the device's time of each work was found; without, the rest is zero
+    size_t stream_count;
+    size_t work_count;  // on the critical path
+    double device_us;   // all of its works, one after the other
+    double path_us;     // the device's time along it: no replay is shorter, however large a device
+    double replay_us;   // with gaps, and with works that share the device; without the launch
+    double replay_low_us;
+    double replay_high_us;
+} rondo__doctor_path;
+
+// False: out of memory.
+bool rondo__doctor_find_path(const rondo__doctor_steps *steps, rondo__doctor_path *out_path);
+
+// The gap ahead of a work of a graph, when the one that it follows is another kernel.
+double rondo__doctor_typical_gap_us(void);
+
+#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H

@@ -1,0 +1,61 @@
+// kernel/cuda/product/cuda_append_attention.c — rondo.AppendAttention; see append_attention.cu.
+// SPDX-License-Identifier: Apache-2.0
+#include "op/fused/append_attention.h"
+
+#include "cu_sources.h"
+#include "kernel/cuda/cuda_families.h"
+
+enum {
+    VECTOR_BYTES = 16,
+    LANES_MOST = 32,
+    GROUP_COLUMNS_MOST = 512,  // of the queries that share keys: what a block's memory holds
+    GROUP_MOST = 8,
+    PART_KEYS_LEAST = 32,
+    PARTS_MOST = 8,  // blocks of a cluster that every chip with clusters takes
+};
+
+void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *row = rondo__cuda_input(kernel, 0);
+    const rondo__tensor_info *past = rondo__cuda_input(kernel, 1);
+    rondo__append_attention a;
+    rondo__defines defines = {0};
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (!rondo__cuda_check(
+            kernel, rondo__append_attention_init(kernel->request->op, &row->shape, &past->shape,
+                                                 &rondo__cuda_input(kernel, 2)->shape, &a)) ||
+        !rondo__cuda_check(kernel, rondo_device_get_info(kernel->device, &info))) {
+        return;
+    }
+    const int64_t group = a.heads / a.kv_heads;
+    const int64_t width = VECTOR_BYTES / (int64_t)rondo_dtype_get_bytes(row->dtype);
+    const int64_t lanes = a.width / width;
+    if (!rondo__cuda_is_float(row->dtype) || a.width % width != 0 || lanes > LANES_MOST ||
+        (lanes & (lanes - 1)) != 0 || group > GROUP_MOST || group * a.width > GROUP_COLUMNS_MOST) {
+        rondo__cuda_refuse(kernel, "heads of this width, or so many that share keys");
+        return;
+    }
+    int64_t parts = 1;
+    while (info.arch_major >= 9 && parts < PARTS_MOST && a.past >= 2 * parts * PART_KEYS_LEAST) {
+        parts *= 2;
+    }
+    rondo__define_type(&defines, "T", row->dtype);
+    rondo__define_int(&defines, "WIDTH", width);
+    rondo__define_int(&defines, "HEAD", a.width);
+    rondo__define_int(&defines, "GROUP", group);
+    rondo__define_int(&defines, "PARTS", parts);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_append_attention, &defines,
+                                               "append_attention", parts, RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)a.kv_heads;
+        step->launch.grid[2] = (uint32_t)a.batch;
+    }
+    for (size_t i = 0; i < 5; i++) {
+        rondo__step_input(step, i);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        rondo__step_output(step, i);
+    }
+    rondo__step_int(step, a.past);
+    rondo__step_int(step, a.kv_heads);
+    rondo__step_float(step, (double)a.scale);
+}
