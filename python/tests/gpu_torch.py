@@ -379,6 +379,7 @@ def main():
             print(f"  FAILED: {error!r}")
             failed += 1
         gc.collect()
+        torch.cuda.empty_cache()  # what outlived its graph's pool
         left = helper._load().rondo_torch_get_segment_count()
         if left != 0 and check is not measure:  # whose graphs live on
             print(f"  FAILED: {left} segments of torch's are left")

@@ -79,8 +79,15 @@ uint32_t read_word(size_t index) {
     return value;
 }
 
+// A copy of at most 64 KiB from pageable memory returns before it has arrived, and w.stream waits for
+// nobody.
+static void write_words(const uint32_t *values, size_t first, size_t count) {
+    (void)d.cuMemcpyHtoD(word_at(first), values, count * sizeof *values);
+    (void)d.cuStreamSynchronize(NULL);
+}
+
 void write_word(size_t index, uint32_t value) {
-    (void)d.cuMemcpyHtoD(word_at(index), &value, sizeof value);
+    write_words(&value, index, 1);
 }
 
 typedef struct work_arguments {
@@ -301,7 +308,7 @@ static void prepare(void) {
     (void)d.cuStreamCreate(&w.stream, RONDO__CU_STREAM_NON_BLOCKING);
     (void)d.cuStreamCreate(&w.other, RONDO__CU_STREAM_NON_BLOCKING);
     (void)d.cuStreamCreate(&w.blocking, 0);
-    (void)d.cuMemcpyHtoD(w.words, words, sizeof words);
+    write_words(words, 0, TRUTH_WORDS);
 }
 
 static void give_up(rondo__cu_stream stream) {
