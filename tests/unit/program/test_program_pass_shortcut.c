@@ -284,10 +284,4 @@ TEST(test_program_pass_moments__what_has_them) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_shortcut__what_is_joined),
-        cmocka_unit_test(test_program_pass_moments__what_has_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()
