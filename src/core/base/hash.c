@@ -1,4 +1,4 @@
-// base/hash.c — FNV-1a for short keys and keys in parts, XXH3 for contents of files and longer keys.
+// base/hash.c — FNV-1a for short keys and keys in parts, XXH3 for contents and longer keys.
 // Not for adversaries: the caches are the user's own.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
