@@ -79,8 +79,8 @@ uint32_t read_word(size_t index) {
     return value;
 }
 
-// A copy of at most 64 KiB from pageable memory returns before it has arrived, and w.stream waits for
-// nobody.
+// A copy of at most 64 KiB from pageable memory returns before it has arrived, and w.stream does
+// not wait for it.
 static void write_words(const uint32_t *values, size_t first, size_t count) {
     (void)d.cuMemcpyHtoD(word_at(first), values, count * sizeof *values);
     (void)d.cuStreamSynchronize(NULL);

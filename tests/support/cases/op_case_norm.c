@@ -1,5 +1,5 @@
-// The op cases of normalisations by groups, and of all normalisations far from 0; see op_cases.h
-// for their writing. rondo.GroupNormalization in both layouts, in each of a GPU's ways (their
+// The op cases of normalisations by groups, of all normalisations far from 0, and of losses and
+// optimisers; see op_cases.h for their writing. rondo.GroupNormalization in both layouts, in each of a GPU's ways (their
 // number wraps): slices of the channels, clusters of all sizes, parts; and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cases/op_cases.h"
@@ -144,6 +144,23 @@ const op_case op_norm_cases[] = {
     // folded into a product, with moments that a product left and without
     {"rondo.NormMatMul", 17, "T[20,64]:f T[64,48]:w T[48] - T[64]:w T[64]:w", "", 1},
     {"rondo.NormMatMul", 17, "T[20,64]:f T[64,48]:w - T[20,48] T[64]:w -", "", 2},
+    // ---- losses and optimisers
+    {"NegativeLogLikelihoodLoss", 13, "T[7,5] i64[7]:i5", "", 1},
+    {"NegativeLogLikelihoodLoss", 13, "T[3,5,6,2] i32[3,6,2]:i5 T[5]:p",
+     "reduction=sum ignore_index=2", 1},
+    {"NegativeLogLikelihoodLoss", 13, "T[3,5,6] i64[3,6]:i5 T[5]:p", "reduction=none", 1},
+    {"SoftmaxCrossEntropyLoss", 13, "T[70,50] i64[70]:i50", "", 2},
+    {"SoftmaxCrossEntropyLoss", 13, "T[3,5,6] i64[3,6]:i5 T[5]:p", "ignore_index=0", 2},
+    {"SoftmaxCrossEntropyLoss", 13, "T[3,5,6] i64[3,6]:i5", "reduction=none", 1},
+    {"ai.onnx.preview.training.Adagrad", 1, "f32[] i64[]:=3 T[5,7] T[5,7] T[5,7]:p",
+     "decay_factor=0.1 norm_coefficient=0.01", 2},
+    {"ai.onnx.preview.training.Adam", 1,
+     "f32[] i64[]:i9 T[5] T[3] T[5] T[3] T[5] T[3] T[5]:p T[3]:p",
+     "epsilon=0.001 norm_coefficient=0.01 norm_coefficient_post=0.02", 6},
+    {"ai.onnx.preview.training.Momentum", 1, "f32[] i64[]:=0 T[5,7] T[5,7] T[5,7]",
+     "alpha=0.9 beta=0.8 mode=nesterov norm_coefficient=0.01", 2},
+    {"ai.onnx.preview.training.Momentum", 1, "f32[] i64[]:=4 T[5,7] T[5,7] T[5,7]",
+     "alpha=0.9 beta=0.8 mode=standard norm_coefficient=0.01", 2},
 };
 
 const size_t op_norm_case_count = sizeof(op_norm_cases) / sizeof(op_norm_cases[0]);
