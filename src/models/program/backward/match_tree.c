@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/backward/match_tree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "program/edit.h"
@@ -26,6 +27,14 @@ static bool bind(matching *m, char letter, int32_t value) {
     return true;
 }
 
+// Patterns name ops of ai.onnx.
+static bool is_op(const rondo__node *node, const char *name, size_t length) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
+    const rondo__op_def *def = rondo__op_lookup("", text, RONDO_OP_OPSET_MAX);
+    return def != NULL && node->op.def->id == def->id;
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the pattern
 static bool match(matching *m, int32_t value) {
     const size_t length = strcspn(m->at, "(),=");
@@ -41,9 +50,7 @@ static bool match(matching *m, int32_t value) {
     }
     const int32_t maker = value >= 0 ? m->program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &m->program->nodes[maker] : NULL;
-    if (node == NULL || strlen(node->op.def->name) != length ||
-        strncmp(node->op.def->name, m->at, length) != 0 ||
-        (node->op.def->flags & RONDO__OP_INTERNAL) != 0 || node->outputs[0] != value) {
+    if (node == NULL || !is_op(node, m->at, length) || node->outputs[0] != value) {
         return false;
     }
     m->at += length;
