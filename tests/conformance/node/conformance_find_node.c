@@ -64,7 +64,7 @@ static rondo_node_state read(scene *s, rondo_node node) {
 
 // ---- handles ----------------------------------------------------------------------------------
 
-static void test_conformance_find_node__by_label(void **state) {
+SUITE_CASE(test_conformance_find_node__by_label) {
     scene s = open_scene(state);
     record(&s);
     rondo_node nodes[8];
@@ -97,7 +97,7 @@ static void test_conformance_find_node__by_label(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_find_node__by_index(void **state) {
+SUITE_CASE(test_conformance_find_node__by_index) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
     const rondo_node first = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
@@ -140,7 +140,7 @@ static void test_conformance_find_node__by_index(void **state) {
 
 // ---- what nodes do ----------------------------------------------------------------------------
 
-static void test_conformance_find_node__what_the_executable_does(void **state) {
+SUITE_CASE(test_conformance_find_node__what_the_executable_does) {
     scene s = open_scene(state);
     const rondo_work fill = node_fill_work(s.y, 7, COUNT);
     memory_begin(s.graph, s.stream);
@@ -203,7 +203,7 @@ static void do_nothing(void *arguments) {
     (void)arguments;
 }
 
-static void test_conformance_find_node__steps_leave_work_out(void **state) {
+SUITE_CASE(test_conformance_find_node__steps_leave_work_out) {
     suite_need_execution(suite_get_context(state));
     // In each the eager step, the recorded one and patched ones leave out other work.
     for (uint32_t pattern = 0; pattern < (uint32_t)suite_rounds(32, 2); ++pattern) {
@@ -241,7 +241,7 @@ static rondo_status fill_step(rondo_stream *stream, void *user_data) {
     return rondo_stream_fill(stream, user_data, 3, 4, COUNT);
 }
 
-static void test_conformance_find_node__keys_of_a_cache(void **state) {
+SUITE_CASE(test_conformance_find_node__keys_of_a_cache) {
     scene s = open_scene(state);
     rondo_graph_cache *cache;
     rondo_cache_key keys[4] = {{0}};
@@ -272,13 +272,3 @@ static void test_conformance_find_node__keys_of_a_cache(void **state) {
     rondo_graph_cache_destroy(cache);
     close_scene(&s);
 }
-
-static const suite_entry find_node_cases[] = {
-    SUITE_CASE(test_conformance_find_node__by_label),
-    SUITE_CASE(test_conformance_find_node__by_index),
-    SUITE_CASE(test_conformance_find_node__what_the_executable_does),
-    SUITE_CASE(test_conformance_find_node__steps_leave_work_out),
-    SUITE_CASE(test_conformance_find_node__keys_of_a_cache),
-    {NULL, NULL, false},
-};
-SUITE_LIST(find_node);

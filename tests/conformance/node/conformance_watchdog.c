@@ -87,7 +87,7 @@ static void record_layer(scene *s, const char *label, suite_gate *gate) {
     ASSERT_OK(rondo_label_pop(s->stream));
 }
 
-static void test_conformance_watchdog__stalls_are_told(void **state) {
+SUITE_CASE(test_conformance_watchdog__stalls_are_told) {
     suite_need_execution(suite_get_context(state));
     suite_gate *gate = suite_gate_create(suite_get_context(state));
     scene s;
@@ -118,7 +118,7 @@ static void test_conformance_watchdog__stalls_are_told(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_watchdog__others_are_not(void **state) {
+SUITE_CASE(test_conformance_watchdog__others_are_not) {
     scene s;
     open_scene(state, UINT64_C(3600) * 1000 * 1000 * 1000, &s);
     memory_begin(s.graph, s.stream);
@@ -142,7 +142,7 @@ static void test_conformance_watchdog__others_are_not(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_watchdog__misuse(void **state) {
+SUITE_CASE(test_conformance_watchdog__misuse) {
     scene s;
     open_scene(state, 0, &s);
     ASSERT_STATUS(rondo_watchdog_mark(s.watchdog, s.graph, s.stream), STATE);
@@ -158,11 +158,3 @@ static void test_conformance_watchdog__misuse(void **state) {
     rondo_graph_destroy(other);
     close_scene(&s);
 }
-
-static const suite_entry watchdog_cases[] = {
-    SUITE_CASE(test_conformance_watchdog__stalls_are_told),
-    SUITE_CASE(test_conformance_watchdog__others_are_not),
-    SUITE_CASE(test_conformance_watchdog__misuse),
-    {NULL, NULL, false},
-};
-SUITE_LIST(watchdog);
