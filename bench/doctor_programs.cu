@@ -2,7 +2,7 @@
 //
 //   rondo doctor -- doctor_programs row|fork|large|dynamic|copies [SECONDS]
 //   rondo doctor -- doctor_programs mix SECONDS KINDS,GRID,ROUNDS
-//   doctor_programs launches [plain|subscriber]      nanoseconds a launch; LIBCUPTI names the library
+//   doctor_programs launches [plain|subscriber|held] nanoseconds a launch; LIBCUPTI names the library
 //   doctor_programs legacy                           what a capture of the legacy stream answers
 //
 // Prints one JSON line; times are medians in microseconds, from before the step until the stream is idle.
@@ -183,7 +183,7 @@ int run(const char *name, void (*step)(), double seconds) {
     CHECK(cudaGraphInstantiate(&patched.exec, graph, 0));
     CHECK(cudaGraphGetNodes(graph, nullptr, &count));
     const auto replay = [&] { CHECK(cudaGraphLaunch(patched.exec, g_streams[0])); };
-    measure(replay, 0.0, 20);
+    measure(replay, 0.2, 20);
     const double replayed = measure(replay, 0.0, kReplays);
     std::printf("{\"program\": \"%s\", \"graph_us\": %.1f, \"nodes\": %zu", name, replayed, count);
     if (step == dynamic) {
@@ -240,6 +240,9 @@ int count_launches(const char *how) {
     constexpr int kBatch = 500;
     std::vector<double> times[2];
     const bool has_subscriber = std::strcmp(how, "subscriber") == 0;
+    if (std::strcmp(how, "held") == 0) {
+        (void)subscribe();
+    }
     for (int round = 0; round < 600; round++) {
         const int which = has_subscriber ? round % 2 : 0;
         void *handle = which == 1 ? subscribe() : nullptr;

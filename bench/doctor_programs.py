@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 
-REPLAYS = 100
+REPLAYS = 300
 
 
 def measure(step, wait, seconds=0.0, runs=0):
@@ -119,6 +119,21 @@ def gpt2(reads_back=False):
             place.copy_((place + 1) % places)
 
     return Torch(run)
+
+
+def vit():
+    import torch
+    import torchvision
+
+    net = torchvision.models.vit_b_16().eval().half().cuda()
+    x = torch.randn(1, 3, 224, 224, device="cuda", dtype=torch.half)
+    out = torch.empty(1, 1000, device="cuda", dtype=torch.half)
+
+    def run():
+        with torch.inference_mode():
+            out.copy_(net(x))
+
+    return Torch(run, [lambda: out])
 
 
 def dlrm():
@@ -237,7 +252,7 @@ class Jax:
         return True
 
 
-PROGRAMS = {"resnet50": resnet50, "gpt2": gpt2, "gpt2-item": lambda: gpt2(True), "dlrm": dlrm, "train": train,
+PROGRAMS = {"resnet50": resnet50, "gpt2": gpt2, "gpt2-item": lambda: gpt2(True), "vit": vit, "dlrm": dlrm, "train": train,
             "matmul": matmul, "cupy": Cupy, "jax": Jax}
 
 
@@ -284,7 +299,7 @@ def main():
         # Ahead of the loop: CUPTI, once it was there, makes replays slower.
         try:
             replay = program.capture()
-            measure(replay, program.wait, runs=20)
+            measure(replay, program.wait, 0.4)
             row = getattr(program, "ROW", 1)
             result["graph_us"] = round(measure(replay, program.wait, runs=REPLAYS // row) / row, 1)
             result["equal"] = program.is_equal(before, program.read())

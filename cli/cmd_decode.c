@@ -180,7 +180,12 @@ static double get_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void say_times(const cli_decoder *decoder, uint64_t steps, double prompt, double rest) {
+// When what was over, in seconds. Later steps have the first one's plan, and mostly its graph.
+typedef struct times {
+    double begin, prompt, first, end;
+} times;
+
+static void say_times(const cli_decoder *decoder, uint64_t steps, const times *when) {
     rondo_executor_stats stats = {.struct_size = sizeof stats}, kept = stats;
     char bytes[32];
     const bool is_window = decoder->form == CLI_CACHES_WINDOW;
@@ -196,9 +201,11 @@ static void say_times(const cli_decoder *decoder, uint64_t steps, double prompt,
                                      : "growing length",
             decoder->ports.cache_count);
     cli_say(CLI_DETAIL,
-            "prompt in %.2f ms; %" PRIu64 " steps, %.3f ms each; %" PRIu64 " plans, %" PRIu64
-            " runs replayed",
-            1e3 * prompt, steps, steps > 0 ? 1e3 * rest / (double)steps : 0.0,
+            "prompt in %.2f ms, first step in %.2f ms, %" PRIu64 " more in %.3f ms each; %" PRIu64
+            " plans, %" PRIu64 " runs replayed",
+            1e3 * (when->prompt - when->begin), 1e3 * (when->first - when->prompt),
+            steps > 0 ? steps - 1 : 0,
+            steps > 1 ? 1e3 * (when->end - when->first) / (double)(steps - 1) : 0.0,
             stats.plan_miss_count, stats.replay_run_count);
 }
 
@@ -213,10 +220,10 @@ static bool decode(cli_decoder *decoder, const cli_sampler *settings, uint64_t c
                         decoder->path, longest, count, decoder->ports.context);
         return false;
     }
-    const double begin = get_seconds();
+    times when = {.begin = get_seconds()};
     bool is_good = cli_decoder_begin(decoder, t->prompts, t->count, longest + (size_t)count) &&
                    cli_sampler_init(&sampler, decoder->logit_count);
-    const double middle = get_seconds();
+    when.prompt = when.first = get_seconds();
     uint64_t step = 0;
     for (bool is_done = false; is_good; ++step) {
         is_good = take_tokens(decoder, &sampler, step, t, &is_done);
@@ -224,13 +231,15 @@ static bool decode(cli_decoder *decoder, const cli_sampler *settings, uint64_t c
             break;
         }
         is_good = !cli_interrupt_came() && cli_decoder_step(decoder, t->next);
+        when.first = step == 0 ? get_seconds() : when.first;
     }
     cli_sampler_free(&sampler);
     if (is_good || step > 0) {  // Ctrl-C and a step that failed keep what there is
         print_texts(t);
     }
     if (is_good) {
-        say_times(decoder, step, middle - begin, get_seconds() - middle);
+        when.end = get_seconds();
+        say_times(decoder, step, &when);
     }
     return is_good;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json_writer.h"
+#include "model_file.h"
 #include "output_file.h"
 #include "progress.h"
 #include "rondo/text.h"
@@ -26,6 +27,17 @@ static bool describe(cli_session *session, rondo_text_format format, rondo_write
         cli_session_fail(session);
     }
     return status == RONDO_STATUS_OK;
+}
+
+// What a plan file holds, before the plan that is made of it; nothing of other models.
+static bool describe_plan_file(const char *path, rondo_text_format format,
+                               rondo_write_function write, void *user_data) {
+    if (cli_is_plan_file(path) &&
+        rondo_plan_describe(path, format, write, user_data) != RONDO_STATUS_OK) {
+        cli_fail_with_record();
+        return false;
+    }
+    return true;
 }
 
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
@@ -95,6 +107,12 @@ static bool write_json(void *data, FILE *file) {
         return false;
     }
     cli_json_whole(&json, "opset", rondo_program_get_opset(program, ""));
+    if (cli_is_plan_file(session->path)) {
+        cli_json_key(&json, "plan_file");
+        if (!describe_plan_file(session->path, RONDO_TEXT_JSON, cli_output_write_text, file)) {
+            return false;
+        }
+    }
     cli_json_key(&json, "program");
     if (rondo_program_describe(program, RONDO_TEXT_JSON, cli_output_write_text, file) !=
         RONDO_STATUS_OK) {
@@ -125,6 +143,7 @@ static int inspect_model(const cli_command *command, const char *path,
         (!cli_output_check(settings->dot_path) || !cli_output_check(settings->svg_path) ||
          !cli_output_check(settings->json_path) ||
          !cli_session_open(path, &settings->model, &session) ||
+         !describe_plan_file(path, RONDO_TEXT_PLAIN, cli_write_to_console, NULL) ||
          !describe(&session, RONDO_TEXT_PLAIN, cli_write_to_console, NULL) ||
          !cli_output_save(settings->dot_path, write_dot, &session) ||
          !cli_output_save(settings->svg_path, write_svg, &session) ||

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "console.h"
 #include "interrupt.h"
+#include "model_file.h"
 #include "output_file.h"
 #include "progress.h"
 #include "train_data.h"
@@ -215,7 +216,7 @@ static bool open_trainer(trainer *t) {
     if (!check_outputs(t)) {
         return false;
     }
-    if (rondo_program_load_onnx(t->path, &t->model) != RONDO_STATUS_OK) {
+    if (cli_model_load(t->path, NULL, true, &t->model) != RONDO_STATUS_OK) {
         return fail();
     }
     if (!cli_train_data_open(s->data, t->model, s->target, s->held, (int64_t)s->batch, s->seed,

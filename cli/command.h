@@ -71,6 +71,7 @@ extern const cli_command cli_command_doctor;
 extern const cli_command cli_command_test;
 extern const cli_command cli_command_inspect;
 extern const cli_command cli_command_tune;
+extern const cli_command cli_command_compile;
 extern const cli_command cli_command_train;
 extern const cli_command cli_command_decode;
 extern const cli_command cli_command_compare;

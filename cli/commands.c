@@ -5,9 +5,10 @@
 #include "command.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_devices, &cli_command_run,    &cli_command_bench,   &cli_command_profile,
-    &cli_command_doctor,  &cli_command_test,   &cli_command_inspect, &cli_command_tune,
-    &cli_command_train,   &cli_command_decode, &cli_command_compare, &cli_command_completion,
+    &cli_command_devices,    &cli_command_run,   &cli_command_bench,   &cli_command_profile,
+    &cli_command_doctor,     &cli_command_test,  &cli_command_inspect, &cli_command_tune,
+    &cli_command_compile,    &cli_command_train, &cli_command_decode,  &cli_command_compare,
+    &cli_command_completion,
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

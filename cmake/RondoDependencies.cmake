@@ -4,6 +4,12 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
+# Hashes of contents; headers only.
+find_path(XXHASH_DIR xxhash.h)
+if(NOT XXHASH_DIR)
+  message(FATAL_ERROR "xxhash.h was not found (Debian and Ubuntu: libxxhash-dev); tools/setup installs it")
+endif()
+
 if(NOT RONDO_MODELS)
   return()
 endif()

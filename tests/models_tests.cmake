@@ -1,32 +1,32 @@
 # The tests of src/models that are not found by name alone: on the emulated GPU, per instruction set.
 # SPDX-License-Identifier: Apache-2.0
 
-set(cases $<TARGET_FILE:test_kernel_cases> cuda:0)
+set(cases ${CMAKE_CURRENT_BINARY_DIR}/test_kernel_cases cuda:0)
 rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
 rondo_register_emulated(kernel_cases long 1800 ${cases} @${RONDO_TEST_PART})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_bound_run executor_run_arena executor_counted executor_faults executor_record_run executor_rest executor_single_op
     executor_sequences executor_states executor_stream executor_tables kernel_cast op_caches
     random_executor)
-  rondo_register_emulated(${name} short 300 $<TARGET_FILE:test_${name}>)
+  rondo_register_emulated(${name} short 300 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 foreach(name executor_device_control executor_run)
-  rondo_register_emulated(${name} long 600 $<TARGET_FILE:test_${name}>)
+  rondo_register_emulated(${name} long 600 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 # The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
 foreach(name executor_counted executor_record_run executor_rest executor_sequences
     executor_states executor_stream)
   rondo_register_emulated(lazy_${name} short 300
-    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 foreach(name executor_device_control executor_run)
   rondo_register_emulated(lazy_${name} long 600
-    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 foreach(name cache_run device_dlpack executor_branches executor_devices executor_peers executor_placement
     executor_self_check executor_spill pool_pool random_executor)
   rondo_register_test(lazy.${name} short 300
-    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 $<TARGET_FILE:test_${name}>)
+    ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 # A million calls on states and variables, of a seed of the day.
 math(EXPR long_calls "1000000 / ${RONDO_TEST_PARTS}")
@@ -41,12 +41,12 @@ endforeach()
 # Each plan of those kernels, not only the one that would be chosen.
 foreach(capability 80 90)
   set(plans ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=${capability}
-    $<TARGET_FILE:test_kernel_cuda_tensor_plans>)
+    ${CMAKE_CURRENT_BINARY_DIR}/test_kernel_cuda_tensor_plans)
   rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} 2/48)
   rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans} ${RONDO_TEST_PART})
 endforeach()
 rondo_register_emulated(executor_tensor_map short 300
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 $<TARGET_FILE:test_executor_tensor_map>)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${CMAKE_CURRENT_BINARY_DIR}/test_executor_tensor_map)
 rondo_register_emulated(attention_tensor long 1800
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention@${RONDO_TEST_PART})
 rondo_register_emulated(bits_tensor short 300

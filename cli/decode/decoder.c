@@ -17,6 +17,7 @@
 #include "cast.h"
 #include "console.h"
 #include "interrupt.h"
+#include "model_file.h"
 
 static bool fail_memory(void) {
     cli_print_error("out of memory");
@@ -41,7 +42,7 @@ bool cli_decoder_open(const char *path, const char *device, const rondo_load_opt
         cli_fail_with_record();
         return false;
     }
-    if (!check(decoder, rondo_program_load_onnx_with(path, load, &decoder->program)) ||
+    if (!check(decoder, cli_model_load(path, load, true, &decoder->program)) ||
         !cli_decoder_ports_find(path, decoder->program, head_size, &decoder->ports) ||
         !check(decoder, rondo_executor_create(decoder->program, decoder->device, options,
                                               &decoder->executor))) {

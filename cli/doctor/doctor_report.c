@@ -263,13 +263,17 @@ static bool write_work(FILE *file, const rondo__doctor_work *work) {
     return write_bytes(file, &event, sizeof event);
 }
 
-// What is known beside calls: the device, layouts, memory, ranges.
+// What is known beside calls: the device, the heap, layouts, memory, ranges.
 static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since_ns) {
     const rondo__doctor_event device = {
         .call = RONDO__DOCTOR_DEVICE,
         .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
         .bytes = log->multiprocessor_shared_bytes};
-    bool is_done = log->multiprocessors == 0 || write_bytes(file, &device, sizeof device);
+    const rondo__doctor_event heap = {.call = RONDO__DOCTOR_HEAP,
+                                      .object = log->heap.begin,
+                                      .bytes = log->heap.end - log->heap.begin};
+    bool is_done = (log->multiprocessors == 0 || write_bytes(file, &device, sizeof device)) &&
+                   (heap.bytes == 0 || write_bytes(file, &heap, sizeof heap));
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         const rondo__doctor_event layout = {
             .call = RONDO__DOCTOR_LAYOUT, .name = (uint32_t)(i + 1), .object = log->layouts[i]};

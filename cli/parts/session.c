@@ -12,6 +12,7 @@
 #include "file_bytes.h"
 #include "interrupt.h"
 #include "missing_ops.h"
+#include "model_file.h"
 #include "progress.h"
 #include "random_tensor.h"
 #include "session_text.h"
@@ -107,6 +108,7 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
 typedef struct loading {
     const char *path;
     rondo_load_options options;
+    bool allow_remake;
     bool has_thread;
     pthread_t thread;
     rondo_status status;
@@ -116,7 +118,7 @@ typedef struct loading {
 
 static void *load_file(void *data) {
     loading *l = data;
-    l->status = rondo_program_load_onnx_with(l->path, &l->options, &l->program);
+    l->status = cli_model_load(l->path, &l->options, l->allow_remake, &l->program);
     l->error = *rondo_error_get_last();
     return NULL;
 }
@@ -176,16 +178,24 @@ static bool load_program(loading *l, cli_session *session) {
 
 static bool make_executor(const cli_model_settings *settings, cli_session *session) {
     rondo_executor_options options = {.struct_size = sizeof options};
-    cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-                      &settings->keep_f32, &settings->use_f16);
-    options.place = settings->place.items;
-    options.place_count = settings->place.count;
-    options.no_folding = settings->is_unfolded;
+    const bool has_plan =
+        rondo_program_get_plan_options(session->program, &options) == RONDO_STATUS_OK;
+    // Of a plan file, what is not said is as it was when that was made.
+    if (!has_plan || settings->dtype >= 0 ||
+        settings->keep_f32.count + settings->use_f16.count > 0) {
+        cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                          &settings->keep_f32, &settings->use_f16);
+    }
+    if (settings->place.count > 0) {
+        options.place = settings->place.items;
+        options.place_count = settings->place.count;
+    }
+    options.no_folding = options.no_folding || settings->is_unfolded;
     options.seed = settings->seed;
     options.progress = cli_progress_show;
     options.thread_count = (uint32_t)settings->thread_count;
     options.branches = settings->branches;
-    options.tuning = settings->tuning;
+    options.tuning = settings->tuning != RONDO_TUNING_AUTO ? settings->tuning : options.tuning;
     options.tuning_file = settings->tuning_file;
     options.memory_limit_bytes = settings->memory_limit;
     options.weight_limit_bytes = settings->weight_limit;
@@ -213,7 +223,8 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
     loading l = {.path = path,
                  .options = {.struct_size = sizeof l.options,
                              .memory_limit_bytes = settings->memory_limit,
-                             .allow_newer_opset = settings->allow_newer_opset}};
+                             .allow_newer_opset = settings->allow_newer_opset},
+                 .allow_remake = settings->allow_remake};
     session->device_info.struct_size = sizeof session->device_info;
     begin_loading(settings->device, &l);
     // What is wrong with the device is said first: a large model is slow to load.

@@ -18,7 +18,7 @@
 typedef struct cli_model_settings {
     const char *device;
     int graphs;  // a rondo_graphs_mode; -1: not said
-    int dtype;   // 0: fp32, 1: fp16
+    int dtype;   // 0: fp32, 1: fp16; -1: not said
     uint64_t thread_count;
     int branches;  // a rondo_branches_mode
     int tuning;    // a rondo_tuning
@@ -39,10 +39,11 @@ typedef struct cli_model_settings {
     cli_list use_f16;
     cli_list place;
     bool is_unfolded;
+    bool allow_remake;  // of what a plan file has for something else
 } cli_model_settings;
 
 #define CLI_MODEL_SETTINGS_DEFAULT \
-    { .device = "auto", .graphs = -1 }
+    { .device = "auto", .graphs = -1, .dtype = -1 }
 
 // Rows of an option table, for a settings struct that holds a cli_model_settings named `member`.
 // clang-format off
@@ -89,6 +90,9 @@ typedef struct cli_model_settings {
     {"--weight-limit", "SIZE", CLI_BYTES, offsetof(type, member.weight_limit), NULL,               \
      "of weights on a GPU: what exceeds it stays in pinned\nmemory and is brought in each run "    \
      "(default: all\nare on the GPU)"},                                                            \
+    {"--remake", NULL, CLI_SWITCH, offsetof(type, member.allow_remake), NULL,                      \
+     "where MODEL is a plan file (rondo compile) made for\nanother device, version or other "      \
+     "options: make anew\nwhat does not fit"},                                                     \
     {"--loop-limit", "N", CLI_COUNT, offsetof(type, member.loop_limit), NULL,                      \
      "turns of all loops in one run, more of which are an error\n(default: 10 million)"},          \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \

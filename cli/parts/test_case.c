@@ -4,6 +4,7 @@
 // that the op that loses the precision is named.
 // SPDX-License-Identifier: Apache-2.0
 #include "test_case.h"
+#include "model_file.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -121,7 +122,7 @@ static bool open_model(test_case *test) {
         .memory_limit_bytes = test->settings->memory_limit,
         .allow_newer_opset = test->settings->allow_newer_opset,
     };
-    if (rondo_program_load_onnx_with(path, &load, &test->program) != RONDO_STATUS_OK ||
+    if (cli_model_load(path, &load, true, &test->program) != RONDO_STATUS_OK ||
         rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
             RONDO_STATUS_OK) {
         return finish_with_record(test->result);

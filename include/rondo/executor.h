@@ -28,6 +28,7 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_executor rondo_executor;
 typedef struct rondo_communicator rondo_communicator;  // rondo/training.h
 typedef struct rondo_run_arena rondo_run_arena;        // rondo/executor_stream.h
+typedef struct rondo_watchdog rondo_watchdog;          // rondo/inspect.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
@@ -115,6 +116,9 @@ typedef struct rondo_executor_options {
                                        // device, and retained. NULL: none
     rondo_run_arena *run_arena;        // where values of runs lie; of the same device, and
                                        // retained. NULL: in memory of its own
+    bool keep_templates;               // of its graphs, for rondo_executor_list_graphs
+    rondo_watchdog *watchdog;          // that watches replays, with each op as a mark; of the same
+                                       // device, and outlives the executor. See rondo/inspect.h
 } rondo_executor_options;
 
 // docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
@@ -272,6 +276,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_execu
 // The plan that was run or described last.  Errors: STATE (there is none).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
+
+// Lists the graphs of the plan that ran or was described last, in the order in which a run replays
+// them: for statistics, and with keep_templates for dumps, nodes and their labels, which are ops'
+// types and names. None before a capture. They are the executor's: look, and change nothing.
+//
+// Ownership: borrowed until the executor's next call.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_list_graphs(rondo_executor *executor,
+                                                                 rondo_graph **graphs,
+                                                                 size_t capacity,
+                                                                 size_t *out_count);
 
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
 // and writes ops, segments with the reason for each cut and what would take it away, and the

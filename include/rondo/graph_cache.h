@@ -195,6 +195,21 @@ RONDO_API RONDO_MUST_USE rondo_status
 rondo_graph_cache_get_entry(rondo_graph_cache *cache, const void *key, size_t key_bytes,
                             rondo_graph_cache_entry *out_entry);
 
+// A key that the cache knows, borrowed until its next call that runs, pins, forgets or waits.
+typedef struct rondo_cache_key {  // ABI: fixed
+    const void *bytes;
+    size_t byte_count;
+} rondo_cache_key;
+
+// Lists the keys that the cache knows: those with a graph, the one used last first, then the
+// others likewise. Does not count as a use.
+//
+// Errors:    STATE (from inside a step).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_list_keys(rondo_graph_cache *cache,
+                                                                  rondo_cache_key *keys,
+                                                                  size_t capacity,
+                                                                  size_t *out_count);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_GRAPH_CACHE_H

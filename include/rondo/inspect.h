@@ -114,6 +114,80 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
                                                              void **out_executable);
 
+// ---- replays that stall -----------------------------------------------------------------------
+
+// Tells when a replay makes no progress for a stated time, and stops nothing:
+//
+//   rondo_watchdog_create(device, &options, &watchdog);
+//   rondo_label_push(stream, "layer3");
+//   rondo_watchdog_mark(watchdog, graph, stream);    // while it is recorded: a place to report
+//   ...
+//   rondo_watchdog_replay(watchdog, graph, stream);  // instead of rondo_graph_replay
+//
+// Executors take one, too (rondo_executor_options): each op is a mark then, and tensors of the
+// device are copied. A thread of the library looks at words that the device writes; it calls no
+// driver. Other replays cost what they did; one that is watched, and each mark, is a fill of four
+// bytes more.
+typedef struct rondo_watchdog rondo_watchdog;
+
+// A stall. All that it points to is borrowed for the call.
+typedef struct rondo_stall {
+    size_t struct_size;      // of the library's struct, which may be longer than the program's
+    const char *device;      // "cuda:0"
+    int32_t driver_version;  // as in rondo_device_info
+    const char *graph;       // its label
+    const char *last_label;  // scopes (rondo/label.h) of the last mark that the replay has passed;
+                             // "" where it has passed none
+    uint64_t mark;           // which mark, from 1; 0: none
+    uint64_t mark_count;     // that the graph has
+    uint32_t stream;         // its number, as messages have it
+    uint64_t waited_ns;      // without progress
+    const char *text;        // all of it in a line, and what else is under way
+} rondo_stall;
+
+// Called on the watchdog's thread, once until the replay goes on or another stalls. It must not
+// call the watchdog.
+typedef void (*rondo_stall_function)(void *user_data, const rondo_stall *stall);
+
+typedef struct rondo_watchdog_options {
+    size_t struct_size;             // sizeof(rondo_watchdog_options)
+    uint64_t timeout_ns;            // without progress: no mark passed, no replay over; 0: 10 s
+    rondo_stall_function function;  // NULL: a warning in the log
+    void *user_data;
+} rondo_watchdog_options;
+
+// options    NULL means the defaults.
+//
+// Ownership: caller destroys it; the device is retained.
+// Threads:   any, also several at once.
+RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_create(rondo_device *device,
+                                                            const rondo_watchdog_options *options,
+                                                            rondo_watchdog **out_watchdog);
+
+// Behind the last watched replay, and the last one of graphs that were marked: these write its
+// memory. NULL is fine.
+RONDO_API void rondo_watchdog_destroy(rondo_watchdog *watchdog);
+
+// Records a mark: a replay that stalls later tells the scopes that are open on the stream now.
+//
+// Errors:    STATE (`stream` does not record `graph`), NO_MEMORY (of 1024 graphs). A failure breaks
+//            nothing.
+// Capture:   only legal while `stream` records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_mark(rondo_watchdog *watchdog,
+                                                          rondo_graph *graph, rondo_stream *stream);
+
+// rondo_graph_replay, watched until it is over.
+//
+// Errors:    as rondo_graph_replay.
+// Threads:   one thread per graph.
+// Capture:   STATE on a stream that records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog,
+                                                            rondo_graph *graph,
+                                                            rondo_stream *stream);
+
+// How many stalls were told of.
+RONDO_API uint64_t rondo_watchdog_get_stall_count(rondo_watchdog *watchdog);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_INSPECT_H

@@ -98,6 +98,50 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_index(rondo_graph *gr
                                                                  rondo_node node,
                                                                  size_t *out_index);
 
+// The handle of a node by its place among those of rondo_graph_get_node: also of nodes that nobody
+// asked for while they were recorded. The graph must keep its template.
+//
+// Errors:    STATE (no template), INVALID (no such node).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_handle(rondo_graph *graph, size_t index,
+                                                                  rondo_node *out_node);
+
+// Lists the handles of the nodes that were recorded in a scope (rondo/label.h), in the order of
+// rondo_graph_get_node.
+//
+// label      the scope's whole path, "layer3/attention"; nodes of scopes inside it count, too.
+//
+// Errors:    STATE (no template).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_find_nodes(rondo_graph *graph, const char *label,
+                                                             rondo_node *nodes, size_t capacity,
+                                                             size_t *out_count);
+
+// What a node of the executable does now, patches and toggles included. Fields that do not belong
+// to its kind are 0.
+typedef struct rondo_node_state {
+    size_t struct_size;  // sizeof(rondo_node_state)
+    rondo_node_kind kind;
+    const char *name;       // as in rondo_graph_node
+    bool is_enabled;        // false: switched off
+    bool can_be_patched;    // its work; rondo_graph_patch says why not
+    const void *function;   // KERNEL, HOST: what is called
+    uint32_t grid[3];       // KERNEL
+    uint32_t block[3];      // KERNEL
+    uint32_t shared_bytes;  // KERNEL
+    const void *arguments;  // KERNEL, HOST: as rondo_launch has them; borrowed until the next patch
+    size_t argument_bytes;  // of the node. NULL and 0 where the driver does not show them
+    rondo_copy_kind copy_kind;
+    const void *source;
+    const void *destination;
+    uint64_t byte_count;
+    uint32_t fill_value;
+    uint32_t element_bytes;
+} rondo_node_state;
+
+// Errors:    STATE (a handle of an earlier recording or of another graph; no template),
+//            UNSUPPORTED (this device or driver patches no nodes).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_read_node(rondo_graph *graph, rondo_node node,
+                                                            rondo_node_state *out_state);
+
 // ---- graphs by hand ---------------------------------------------------------------------------
 
 // Starts a graph that is made node by node, without a stream; rondo_graph_capture_end ends it and

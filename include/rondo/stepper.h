@@ -68,6 +68,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_begin(rondo_stepper *stepper
 RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_put(rondo_stepper *stepper,
                                                         const rondo_work *work);
 
+// Leaves out the step's next work: it is named as for a put, for it may have to be recorded, and
+// does nothing in this step. What comes behind it runs as ever.
+//
+// Errors:    as rondo_stepper_put; UNSUPPORTED (host functions and graphs, which no driver switches
+//            off).
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_skip(rondo_stepper *stepper,
+                                                         const rondo_work *work);
+
 // Ends the step; what was put is on the stream. After a failure nothing of a step that was recorded
 // or patched runs, and the next step is the first again: it runs eagerly, or is recorded at once
 // where the options say so.

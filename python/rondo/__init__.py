@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capture GPU work once, replay it at hardware speed; run ONNX models, eagerly and replayed."""
 from . import _library, caches, device, graphs, learning, memory, ops, profiles, programs
-from . import randoms, sessions, tensors, training
+from . import bound, randoms, sessions, tensors, training
 from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryError, DriverError,
                        HostMemoryError, InternalError, InvalidError, LostError, MismatchError,
                        RondoError, StateError, UnavailableError, UnsupportedError, log_to,
                        set_log_levels)
+from .bound import BoundRun
 from .caches import GraphCache
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import Child, Copy, Fill, Graph, HostCall, Launch, Node, capture
@@ -21,7 +22,7 @@ from .tensors import Tensor, empty, from_dlpack
 from .training import Epoch, Trainer, train
 
 __all__ = [
-    "Arena", "Argument", "BadDataError", "Block", "Builder", "CancelledError", "CaptureError", "Child",
+    "Arena", "Argument", "BadDataError", "Block", "BoundRun", "Builder", "CancelledError", "CaptureError", "Child",
     "Copy", "Device", "DeviceMemoryError", "DriverError", "Epoch", "Event", "Fill", "Generator", "Graph", "GraphCache",
     "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
     "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Op", "Pool", "Profile", "Program", "RondoError",

@@ -543,6 +543,38 @@ rondo_graph_edge._fields_ = [
 ]
 
 
+class rondo_stall(Structure):
+    pass
+
+
+rondo_stall._fields_ = [
+    ("struct_size", c_size_t),
+    ("device", c_char_p),
+    ("driver_version", c_int32),
+    ("graph", c_char_p),
+    ("last_label", c_char_p),
+    ("mark", c_uint64),
+    ("mark_count", c_uint64),
+    ("stream", c_uint32),
+    ("waited_ns", c_uint64),
+    ("text", c_char_p),
+]
+
+rondo_stall_function = CFUNCTYPE(None, c_void_p, POINTER(rondo_stall))
+
+
+class rondo_watchdog_options(Structure):
+    pass
+
+
+rondo_watchdog_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("timeout_ns", c_uint64),
+    ("function", rondo_stall_function),
+    ("user_data", c_void_p),
+]
+
+
 class rondo_difference(Structure):
     pass
 
@@ -599,6 +631,31 @@ rondo_work._fields_ = [
     ("element_bytes", c_uint32),
     ("element_count", c_size_t),
     ("graph", c_void_p),
+]
+
+
+class rondo_node_state(Structure):
+    pass
+
+
+rondo_node_state._fields_ = [
+    ("struct_size", c_size_t),
+    ("kind", c_int32),
+    ("name", c_char_p),
+    ("is_enabled", c_bool),
+    ("can_be_patched", c_bool),
+    ("function", c_void_p),
+    ("grid", c_uint32 * 3),
+    ("block", c_uint32 * 3),
+    ("shared_bytes", c_uint32),
+    ("arguments", c_void_p),
+    ("argument_bytes", c_size_t),
+    ("copy_kind", c_int32),
+    ("source", c_void_p),
+    ("destination", c_void_p),
+    ("byte_count", c_uint64),
+    ("fill_value", c_uint32),
+    ("element_bytes", c_uint32),
 ]
 
 
@@ -856,6 +913,16 @@ rondo_graph_cache_entry._fields_ = [
     ("node_count", c_uint64),
     ("bytes", c_uint64),
     ("reason", c_char * 256),
+]
+
+
+class rondo_cache_key(Structure):
+    pass
+
+
+rondo_cache_key._fields_ = [
+    ("bytes", c_void_p),
+    ("byte_count", c_size_t),
 ]
 
 
@@ -1332,6 +1399,8 @@ rondo_executor_options._fields_ = [
     ("workers", c_void_p),
     ("communicator", c_void_p),
     ("run_arena", c_void_p),
+    ("keep_templates", c_bool),
+    ("watchdog", c_void_p),
 ]
 
 
@@ -1411,6 +1480,17 @@ rondo_precision_loss._fields_ = [
     ("error_after", c_double),
     ("output_error", c_double),
     ("compared_count", c_uint64),
+]
+
+
+class rondo_plan_options(Structure):
+    pass
+
+
+rondo_plan_options._fields_ = [
+    ("struct_size", c_size_t),
+    ("allow_remake", c_bool),
+    ("made_of", c_void_p),
 ]
 
 
@@ -1672,6 +1752,11 @@ FUNCTIONS = {
     "rondo_graph_dump": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_graph_measure_device_bytes": (c_int32, (c_void_p, POINTER(c_uint64),)),
     "rondo_graph_get_native": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "rondo_watchdog_create": (c_int32, (c_void_p, POINTER(rondo_watchdog_options), POINTER(c_void_p),)),
+    "rondo_watchdog_destroy": (None, (c_void_p,)),
+    "rondo_watchdog_mark": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_watchdog_replay": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_watchdog_get_stall_count": (c_uint64, (c_void_p,)),
     "rondo_graph_update": (c_int32, (c_void_p, c_void_p, POINTER(rondo_update_report),)),
     "rondo_graph_recapture": (c_int32, (c_void_p, c_void_p, POINTER(rondo_step_options), c_void_p, c_void_p, POINTER(rondo_update_report),)),
     "rondo_graph_compare": (c_int32, (c_void_p, c_void_p, POINTER(rondo_difference), c_size_t, POINTER(c_size_t),)),
@@ -1679,6 +1764,9 @@ FUNCTIONS = {
     "rondo_stream_get_last_node": (c_int32, (c_void_p, POINTER(rondo_node),)),
     "rondo_stream_add_node": (c_int32, (c_void_p, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_get_node_index": (c_int32, (c_void_p, rondo_node, POINTER(c_size_t),)),
+    "rondo_graph_get_node_handle": (c_int32, (c_void_p, c_size_t, POINTER(rondo_node),)),
+    "rondo_graph_find_nodes": (c_int32, (c_void_p, c_char_p, POINTER(rondo_node), c_size_t, POINTER(c_size_t),)),
+    "rondo_graph_read_node": (c_int32, (c_void_p, rondo_node, POINTER(rondo_node_state),)),
     "rondo_graph_build_begin": (c_int32, (c_void_p,)),
     "rondo_graph_add_node": (c_int32, (c_void_p, POINTER(rondo_node), c_size_t, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_patch": (c_int32, (c_void_p, POINTER(rondo_patch), c_size_t,)),
@@ -1687,6 +1775,7 @@ FUNCTIONS = {
     "rondo_stepper_destroy": (None, (c_void_p,)),
     "rondo_stepper_begin": (c_int32, (c_void_p, c_void_p,)),
     "rondo_stepper_put": (c_int32, (c_void_p, POINTER(rondo_work),)),
+    "rondo_stepper_skip": (c_int32, (c_void_p, POINTER(rondo_work),)),
     "rondo_stepper_end": (c_int32, (c_void_p,)),
     "rondo_stepper_reset": (c_int32, (c_void_p,)),
     "rondo_stepper_get_mode": (c_int32, (c_void_p,)),
@@ -1745,6 +1834,7 @@ FUNCTIONS = {
     "rondo_graph_cache_clear": (c_int32, (c_void_p,)),
     "rondo_graph_cache_get_stats": (c_int32, (c_void_p, POINTER(rondo_graph_cache_stats),)),
     "rondo_graph_cache_get_entry": (c_int32, (c_void_p, c_void_p, c_size_t, POINTER(rondo_graph_cache_entry),)),
+    "rondo_graph_cache_list_keys": (c_int32, (c_void_p, POINTER(rondo_cache_key), c_size_t, POINTER(c_size_t),)),
     "rondo_tensor_from_dlpack": (c_int32, (POINTER(rondo_dlpack_managed), POINTER(rondo_tensor), POINTER(rondo_dlpack_info),)),
     "rondo_tensor_from_dlpack_versioned": (c_int32, (POINTER(rondo_dlpack_versioned), POINTER(rondo_tensor), POINTER(rondo_dlpack_info),)),
     "rondo_dlpack_get_device": (c_int32, (c_void_p, c_int32, POINTER(rondo_dlpack_device),)),
@@ -1827,11 +1917,17 @@ FUNCTIONS = {
     "rondo_executor_set_training": (c_int32, (c_void_p, c_bool,)),
     "rondo_executor_get_times": (c_int32, (c_void_p, POINTER(rondo_run_times),)),
     "rondo_executor_get_stats": (c_int32, (c_void_p, POINTER(rondo_executor_stats),)),
+    "rondo_executor_list_graphs": (c_int32, (c_void_p, POINTER(c_void_p), c_size_t, POINTER(c_size_t),)),
     "rondo_executor_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_describe_feeds": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_infer_outputs": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(c_size_t),)),
     "rondo_executor_find_loss": (c_int32, (c_void_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_binding), c_size_t, c_double, POINTER(rondo_precision_loss),)),
     "rondo_executor_write_tuning": (c_int32, (c_void_p, c_void_p, c_void_p,)),
+    "rondo_executor_save": (c_int32, (c_void_p, c_char_p,)),
+    "rondo_program_load_plan": (c_int32, (c_char_p, POINTER(rondo_plan_options), POINTER(c_void_p),)),
+    "rondo_program_get_plan_options": (c_int32, (c_void_p, POINTER(rondo_executor_options),)),
+    "rondo_executor_load": (c_int32, (c_char_p, c_void_p, POINTER(rondo_executor_options), POINTER(rondo_plan_options), POINTER(c_void_p), POINTER(c_void_p),)),
+    "rondo_plan_describe": (c_int32, (c_char_p, c_int32, c_void_p, c_void_p,)),
     "rondo_executor_list_placements": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, c_size_t, POINTER(rondo_placement), POINTER(c_size_t),)),
     "rondo_executor_get_transfers": (c_int32, (c_void_p, POINTER(rondo_transfer_stats),)),
     "rondo_executor_self_check": (c_int32, (c_void_p, POINTER(rondo_binding), c_size_t, POINTER(rondo_binding), c_size_t, POINTER(rondo_self_check_report),)),

@@ -13,6 +13,7 @@ import numpy
 from . import _raw
 from ._library import (InvalidError, Owned, Owner, check, get_list, get_record, get_text, lib,
                        make_error, new, text, to_record)
+from .bound import BoundRun
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import _value
 from .profiles import Profile
@@ -299,6 +300,38 @@ class Session(Owned):
         self._stream._keep.add(kept, targets, values)
         return Run(self, names, values, done, kept)
 
+    def bind_tensors(self, input_feed: Mapping[str, Any],
+                     output_names: Optional[Sequence[str]] = None, *,
+                     out: Optional[Mapping[str, Any]] = None, on_device: bool = False) -> BoundRun:
+        """Names and checks feeds and outputs once, for many runs: see BoundRun. Arguments as run has
+        them; inputs are read anew from their arrays in each run."""
+        return BoundRun(self, input_feed, output_names, out=out, on_device=on_device)
+
+    def output_shapes(self, feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """The outputs' shapes for these inputs, without a run; -1: only a run tells."""
+        bindings, kept = self._feed(feeds)
+        with self._lock:
+            outputs = get_list(lib.rondo_executor_infer_outputs, _raw.rondo_binding, self._h,
+                               bindings, len(feeds))
+        del kept
+        return {port.name: tuple(entry.tensor.shape.extent[:max(0, entry.tensor.shape.rank)])
+                if entry.tensor.shape.rank >= 0 else (-1,)
+                for port, entry in zip(self.outputs, outputs)}
+
+    def dump_graphs(self, format: str = "dot") -> list[str]:
+        """The graphs of the plan that ran last, with ops as labels: "dot" or "json". For sessions
+        that were made with keep_templates=True."""
+        with self._lock:
+            count = ctypes.c_size_t()
+            check(lib.rondo_executor_list_graphs(self._h, None, 0, ctypes.byref(count)))
+            graphs = (ctypes.c_void_p * max(1, count.value))()
+            check(lib.rondo_executor_list_graphs(self._h, graphs, count.value,
+                                                 ctypes.byref(count)))
+            number = _value("TEXT", format)
+            return [get_text(lambda write, graph=graph: lib.rondo_graph_dump(graph, number, write,
+                                                                             None))
+                    for graph in graphs[:count.value]]
+
     def wait(self) -> None:
         """Waits for runs that were not waited for, and raises what they have met."""
         with self._lock:
@@ -523,7 +556,7 @@ def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping
         if name in lists:
             continue
         if name not in kinds or name in ("struct_size", "progress_data", "stream", "workers",
-                                         "place_count", "keep_f32_count", "use_f16_count"):
+                                         "run_arena", "watchdog", "communicator", "place_count", "keep_f32_count", "use_f16_count"):
             raise TypeError(f"Session: there is no option {name!r}")
         if name in enums:
             value = _value(enums[name], value)

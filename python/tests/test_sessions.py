@@ -131,6 +131,48 @@ class Running(unittest.TestCase):
         self.assertTrue(session.times.was_replayed)
         self.same(rondo.Session(find("vit_mini"), "host").run(None, {"x": self.x})[0])
 
+    def test_bound_runs(self):
+        x = self.x.copy()
+        run = self.session.bind_tensors({"x": x})
+        for _ in range(4):
+            self.same(run()[0])
+        first = run()[0]
+        x[:] = 0
+        zeros = run()[0]
+        self.assertTrue((zeros != self.y).any())
+        numpy.testing.assert_array_equal(first, zeros)  # the same memory
+        run.set_feeds({"x": self.x})
+        self.same(run()[0])
+        run.run_async()
+        self.session.wait()
+        self.same(run.outputs["y"])
+        one = self.x[:1].copy()
+        run.set_feeds({"x": one})
+        self.assertEqual(run()[0].shape[0], 1)
+        out = numpy.empty_like(self.y)
+        run = self.session.bind_tensors({"x": self.x}, out={"y": out})
+        self.assertIs(run()[0], out)
+        self.same(out)
+        with self.assertRaisesRegex(rondo.InvalidError, "no input"):
+            run.set_feeds({"z": one})
+        with self.assertRaisesRegex(rondo.InvalidError, "the model takes"):
+            run.set_feeds({"x": one[0]})
+        self.same(run()[0])
+        self.session.close()
+        self.same(run()[0])  # keeps what it needs
+
+    def test_shapes_without_a_run_and_graphs(self):
+        self.assertEqual(self.session.output_shapes({"x": self.x}), {"y": self.y.shape})
+        session = rondo.Session(find("vit_mini"), device="host", keep_templates=True)
+        for _ in range(2):
+            session.run(None, {"x": self.x})
+        graphs = session.dump_graphs("json")
+        self.assertEqual(len(graphs), session.stats.segment_count)
+        self.assertIn("MatMul", graphs[0])
+        with self.assertRaisesRegex(rondo.StateError, "did not keep its template"):
+            self.session.run(None, {"x": self.x})
+            self.session.dump_graphs()
+
     def test_outputs_into_memory_of_the_callers(self):
         out = numpy.empty_like(self.y)
         result = self.session.run(None, {"x": self.x}, out={"y": out})

@@ -292,14 +292,4 @@ TEST(test_abi_structs__the_record_says_how_long_it_is) {
     assert_int_equal(sizeof(rondo_dtype), 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_abi_structs__outputs_are_filled_as_far_as_they_go),
-        cmocka_unit_test(test_abi_structs__outputs_of_unknown_length_are_refused),
-        cmocka_unit_test(test_abi_structs__lists_have_the_programs_distance),
-        cmocka_unit_test(test_abi_structs__launches_of_other_lengths),
-        cmocka_unit_test(test_abi_structs__options_of_other_lengths),
-        cmocka_unit_test(test_abi_structs__the_record_says_how_long_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -118,7 +118,7 @@ if env --default-signal=INT true 2>/dev/null; then
         pid=$!
         sleep 1
         kill -INT $pid
-        (sleep 20; kill -KILL $pid) 2>/dev/null &
+        (sleep 20; kill -KILL $pid) >/dev/null 2>&1 &  # a sleep that is left holds nobody's pipe
         guard=$!
         wait $pid
         [ $? = 130 ] || fail "Ctrl-C during a run of $command"

@@ -151,16 +151,4 @@ TEST(test_cli_compare__sequences_go_item_by_item) {
     assert_false(cli_compare(&optional, &a, &onnx_tolerance).is_equal);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_compare__tolerance),
-        cmocka_unit_test(test_cli_compare__nan_and_infinity),
-        cmocka_unit_test(test_cli_compare__scale_belongs_to_the_output),
-        cmocka_unit_test(test_cli_compare__dtype_and_shape),
-        cmocka_unit_test(test_cli_compare__whole_numbers_are_exact),
-        cmocka_unit_test(test_cli_compare__bf16_has_eight_bits),
-        cmocka_unit_test(test_cli_compare__strings_are_exact),
-        cmocka_unit_test(test_cli_compare__sequences_go_item_by_item),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

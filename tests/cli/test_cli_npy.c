@@ -316,18 +316,5 @@ TEST(test_cli_npy__signals_leave_no_temporary_file) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_npy__every_dtype_there_and_back),
-        cmocka_unit_test(test_cli_npy__strings_there_and_back),
-        cmocka_unit_test(test_cli_npy__strings_of_every_kind),
-        cmocka_unit_test(test_cli_npy__elements_are_aligned),
-        cmocka_unit_test(test_cli_npy__big_endian_is_turned),
-        cmocka_unit_test(test_cli_npy__bytes_are_of_the_wanted_type),
-        cmocka_unit_test(test_cli_npy__complex_parts_are_turned),
-        cmocka_unit_test(test_cli_npy__fortran_order_is_turned),
-        cmocka_unit_test(test_cli_npy__headers_of_other_writers),
-        cmocka_unit_test(test_cli_npy__lies_are_refused),
-        cmocka_unit_test(test_cli_npy__signals_leave_no_temporary_file),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return RUN_TESTS(make_file, remove_file);
 }

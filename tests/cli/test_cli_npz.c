@@ -265,14 +265,4 @@ TEST(test_cli_npz__casts_keep_every_value) {
     rondo_tensor_deinit(&tensor);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_npz__what_numpy_wrote),
-        cmocka_unit_test(test_cli_npz__casts_keep_every_value),
-        cmocka_unit_test(test_cli_npz__a_checksum_is_checked),
-        cmocka_unit_test(test_cli_npz__entries_have_bytes_of_their_own),
-        cmocka_unit_test(test_cli_npz__many_names),
-        cmocka_unit_test(test_cli_npz__damaged_archives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -143,11 +143,4 @@ TEST(test_cli_profile_compare__drawn_calls) {
     assert_true(profile_event_make(10, 1, one).noise < 0.0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_profile_compare__verdicts),
-        cmocka_unit_test(test_cli_profile_compare__noise),
-        cmocka_unit_test(test_cli_profile_compare__drawn_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -450,13 +450,4 @@ TEST(test_cli_profile_forms__no_memory) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_profile_forms__trace_reads_back),
-        cmocka_unit_test(test_cli_profile_forms__page_holds_the_data),
-        cmocka_unit_test(test_cli_profile_forms__slice_of_an_event),
-        cmocka_unit_test(test_cli_profile_forms__of_a_model),
-        cmocka_unit_test(test_cli_profile_forms__no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -307,10 +307,4 @@ TEST(test_cli_profile_json__records) {
     rondo_profile_destroy(profile);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_profile_json__rows),
-        cmocka_unit_test(test_cli_profile_json__records),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -89,13 +89,4 @@ TEST(test_cli_statistics__noise_is_not_moved_by_outliers) {
     expect_near(cli_statistics_noise(same, 6), 0.0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_statistics__hundred_numbers),
-        cmocka_unit_test(test_cli_statistics__odd_count_has_a_middle),
-        cmocka_unit_test(test_cli_statistics__one_and_none),
-        cmocka_unit_test(test_cli_statistics__chosen_percentiles),
-        cmocka_unit_test(test_cli_statistics__noise_is_not_moved_by_outliers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

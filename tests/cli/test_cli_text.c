@@ -188,14 +188,4 @@ TEST(test_cli_text__file_names_are_safe) {
     assert_string_equal(name + strlen(name) - 6, ".12345");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cli_text__distances),
-        cmocka_unit_test(test_cli_text__only_what_is_near_is_suggested),
-        cmocka_unit_test(test_cli_text__json_is_safe_to_show),
-        cmocka_unit_test(test_cli_text__what_is_written_can_be_read),
-        cmocka_unit_test(test_cli_text__malformed_json_is_refused),
-        cmocka_unit_test(test_cli_text__file_names_are_safe),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

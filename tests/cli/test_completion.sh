@@ -7,7 +7,7 @@ expect_error 2 'the shell is one of bash\|zsh\|fish, not "csh"' completion csh
 for shell in bash zsh fish; do
     expect_status 0 completion $shell
     cp "$work/stdout" "$work/completion.$shell"
-    for command in devices run bench profile doctor test inspect tune train decode compare completion; do
+    for command in devices run bench profile doctor test inspect tune compile train decode compare completion; do
         grep -q "$command" "$work/completion.$shell" || fail "$shell: no $command"
         for option in $("$rondo" $command --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'); do
             [ $option = help ] && [ $shell = fish ] ||

@@ -24,14 +24,14 @@ check_ways host .
 for graphs in auto off on; do
     expect_status 0 decode "$shared/model.onnx" --prompt 3,14,15 --stop 39 --count 40 --device host --verbose \
         --graphs "$graphs"
-    expect_text '^prompt in .* 39 steps, .* 2 plans'
+    expect_text '^prompt in .* 38 more in .* 2 plans'
     head -n 1 "$work/stdout" >"$work/$graphs"
 done
 cmp "$work/auto" "$work/off" && cmp "$work/auto" "$work/on" || fail "graphs change the tokens"
 
 # Caches that grow are kept in a window, but where the model looks at where keys stand.
 expect_status 0 decode "$growing" --prompt 3,14,15 --prompt 31 --stop 39 --count 40 --device host --verbose
-expect_text '^prompt in .* 39 steps, .* 3 plans, 38 runs replayed'
+expect_text '^prompt in .* 38 more in .* 3 plans, 38 runs replayed'
 expect_text 'one length beside the model'
 expect_status 0 decode "$models/sliding" --prompt 3,14,15,9,26 --prompt 31,8 --count 24 --device host
 cmp "$work/stdout" "$models/sliding/tokens.txt" || fail "a sliding window: not its tokens"

@@ -22,7 +22,7 @@ expect_golden() {
 expect_golden help --help
 expect_golden help help
 expect_golden help -h
-for command in devices run bench profile doctor test inspect tune train decode compare completion; do
+for command in devices run bench profile doctor test inspect tune compile train decode compare completion; do
     expect_golden "help_$command" "$command" --help
     expect_golden "help_$command" help "$command"
     expect_golden "help_$command" "$command" -h

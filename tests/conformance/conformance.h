@@ -40,34 +40,29 @@ typedef struct suite_case {
     suite_mode mode;
 } suite_case;
 
-// The lists of cases, one per file; each ended by an entry without a function.
+// SUITE_CASE(name) { ... } is a case; SUITE_CASE_IN_MODES(name) { ... } one that runs in each mode.
 typedef struct suite_entry {
     const char *name;
     void (*function)(void **state);
     bool has_modes;
+    const char *file;
+    int line;
+    struct suite_entry *next;
 } suite_entry;
 
-// A file's list enters itself: SUITE_LIST(work) after `static const suite_entry work_cases[]`.
-typedef struct suite_list {
-    const char *name;
-    const suite_entry *entries;
-    struct suite_list *next;
-} suite_list;
-void suite_add_list(suite_list *list);
-#define SUITE_LIST(topic)                                                    \
-    __attribute__((constructor)) static void add_##topic##_cases(void) {     \
-        static suite_list list = {.name = #topic, .entries = topic##_cases}; \
-        suite_add_list(&list);                                               \
-    }                                                                        \
-    _Static_assert(sizeof(topic##_cases) > 0, "a list ends with an empty entry")
+// All cases, by file and line.
+extern suite_entry *suite_entries;
+void suite_add(suite_entry *entry);
 
-// All lists, by name.
-extern suite_list *suite_lists;
-
-#define SUITE_CASE(function) \
-    { #function, function, false }
-#define SUITE_CASE_IN_MODES(function) \
-    { #function, function, true }
+#define SUITE_ENTRY(what, modes)                                                       \
+    static void what(void **state);                                                    \
+    __attribute__((constructor)) static void what##__add(void) {                       \
+        static suite_entry entry = {#what, (what), (modes), __FILE__, __LINE__, NULL}; \
+        suite_add(&entry);                                                             \
+    }                                                                                  \
+    static void what(__attribute__((unused)) void **state)
+#define SUITE_CASE(what) SUITE_ENTRY(what, false)
+#define SUITE_CASE_IN_MODES(what) SUITE_ENTRY(what, true)
 
 // Fails the test with the error record when `call` does not give OK.
 #define ASSERT_OK(call) suite_assert_status((call), RONDO_STATUS_OK, #call, __FILE__, __LINE__)

@@ -72,7 +72,7 @@ static rondo_work fill_work(void *destination, uint32_t value, size_t count) {
                         .element_count = count};
 }
 
-static void test_conformance_driver__fills_of_rows_take_value_and_destination(void **state) {
+SUITE_CASE(test_conformance_driver__fills_of_rows_take_value_and_destination) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
     const rondo_node node = record_fill(&s, 5);
@@ -96,7 +96,7 @@ static void test_conformance_driver__fills_of_rows_take_value_and_destination(vo
 }
 
 // What comes behind the fill waits for what came before it, also while it is off.
-static void test_conformance_driver__fills_of_rows_are_switched_off(void **state) {
+SUITE_CASE(test_conformance_driver__fills_of_rows_are_switched_off) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
     ASSERT_OK(suite_linger(s.context, s.stream, 2000));
@@ -124,7 +124,7 @@ static rondo_node record_copy(scene *s) {
 }
 
 // The driver patches none.
-static void test_conformance_driver__copies_of_rows_are_switched_off(void **state) {
+SUITE_CASE(test_conformance_driver__copies_of_rows_are_switched_off) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
     ASSERT_OK(rondo_stream_fill(s.stream, s.memory, 6, 1, BYTES));
@@ -156,7 +156,7 @@ static rondo_copy_kind get_last_kind(rondo_graph *graph) {
 }
 
 // The driver knows nothing of such memory. It is never taken for the host's, which one may read.
-static void test_conformance_driver__memory_of_a_capture_is_not_the_hosts(void **state) {
+SUITE_CASE(test_conformance_driver__memory_of_a_capture_is_not_the_hosts) {
     scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
     void *taken = NULL;
@@ -180,7 +180,7 @@ static rondo_status take_in_body(rondo_stream *stream, void *user_data) {
 }
 
 // What the driver says of them does not name them.
-static void test_conformance_driver__memory_nodes_are_named(void **state) {
+SUITE_CASE(test_conformance_driver__memory_nodes_are_named) {
     scene s = open_scene(state);
     suite_need(s.context, RONDO_FEATURE_IF);
     rondo_graph *outer = suite_create_graph(s.context, true);
@@ -200,13 +200,3 @@ static void test_conformance_driver__memory_nodes_are_named(void **state) {
     rondo_graph_destroy(outer);
     close_scene(&s);
 }
-
-static const suite_entry driver_cases[] = {
-    SUITE_CASE(test_conformance_driver__fills_of_rows_take_value_and_destination),
-    SUITE_CASE(test_conformance_driver__fills_of_rows_are_switched_off),
-    SUITE_CASE(test_conformance_driver__copies_of_rows_are_switched_off),
-    SUITE_CASE(test_conformance_driver__memory_of_a_capture_is_not_the_hosts),
-    SUITE_CASE(test_conformance_driver__memory_nodes_are_named),
-    {NULL, NULL, false},
-};
-SUITE_LIST(driver);

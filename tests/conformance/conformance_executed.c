@@ -51,7 +51,7 @@ static void check_executed(suite_context *context, rondo_graph *graph, uint64_t 
     assert_int_equal(stats.executed_count, context->is_cuda ? 0 : expected);
 }
 
-static void test_conformance_executed__every_node_runs_in_every_replay(void **state) {
+SUITE_CASE(test_conformance_executed__every_node_runs_in_every_replay) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     traces t = make_traces(context);
@@ -78,7 +78,7 @@ static void test_conformance_executed__every_node_runs_in_every_replay(void **st
     free_traces(context, &t);
 }
 
-static void test_conformance_executed__instantiating_again_keeps_the_count(void **state) {
+SUITE_CASE(test_conformance_executed__instantiating_again_keeps_the_count) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     traces t = make_traces(context);
@@ -96,7 +96,7 @@ static void test_conformance_executed__instantiating_again_keeps_the_count(void 
     free_traces(context, &t);
 }
 
-static void test_conformance_executed__parallel_branches_are_counted(void **state) {
+SUITE_CASE(test_conformance_executed__parallel_branches_are_counted) {
     suite_need_execution(suite_get_context(state));
     enum { BRANCHES = 4, NODES = 6, REPLAYS = 50 };
     suite_context *context = suite_get_context(state);
@@ -137,11 +137,3 @@ static void test_conformance_executed__parallel_branches_are_counted(void **stat
     rondo_event_destroy(fork);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry executed_cases[] = {
-    SUITE_CASE(test_conformance_executed__every_node_runs_in_every_replay),
-    SUITE_CASE(test_conformance_executed__instantiating_again_keeps_the_count),
-    SUITE_CASE(test_conformance_executed__parallel_branches_are_counted),
-    {NULL, NULL, false},
-};
-SUITE_LIST(executed);

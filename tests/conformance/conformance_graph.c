@@ -16,7 +16,7 @@ static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t 
     ASSERT_OK(rondo_graph_capture_end(graph));
 }
 
-static void test_conformance_graph__replays_many_times(void **state) {
+SUITE_CASE(test_conformance_graph__replays_many_times) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     const int replay_count = suite_rounds(2000, 20);
@@ -42,7 +42,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_graph__replays_on_several_streams_are_ordered(void **state) {
+SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *streams[3];
@@ -74,7 +74,7 @@ static void test_conformance_graph__replays_on_several_streams_are_ordered(void 
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_graph__destroy_and_reset_wait_for_replays(void **state) {
+SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     for (int round = 0; round < 2; ++round) {
@@ -103,7 +103,7 @@ static void test_conformance_graph__destroy_and_reset_wait_for_replays(void **st
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_graph__reset_and_record_again(void **state) {
+SUITE_CASE(test_conformance_graph__reset_and_record_again) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -133,7 +133,7 @@ static bool stop_at_once(void *user_data, const char *text, size_t bytes) {
     return false;
 }
 
-static void test_conformance_graph__states_refuse_what_does_not_fit(void **state) {
+SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -195,7 +195,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_graph__is_not_replayed_into_a_capture(void **state) {
+SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *ready = suite_create_graph(context, false);
@@ -236,7 +236,7 @@ static void count_warnings(void *user_data, rondo_log_level level, const char *m
     }
 }
 
-static void test_conformance_graph__an_empty_capture_warns(void **state) {
+SUITE_CASE(test_conformance_graph__an_empty_capture_warns) {
     suite_context *context = suite_get_context(state);
     int warnings = 0;
     rondo_graph *graph = suite_create_graph(context, true);
@@ -293,7 +293,7 @@ static rondo_status take_and_give_back(void_calls *v) {
 }
 
 // Calls that go well and put nothing into the graph do not keep the program from being warned.
-static void test_conformance_graph__calls_without_work_leave_it_empty(void **state) {
+SUITE_CASE(test_conformance_graph__calls_without_work_leave_it_empty) {
     suite_need_execution(suite_get_context(state));
     static rondo_status (*const calls[])(void_calls *) = {copy_no_bytes, fill_no_elements,
                                                           draw_nothing,  wait_for_itself,
@@ -346,7 +346,7 @@ static size_t count_parts(const char *text, const char *part) {
     return count;
 }
 
-static void test_conformance_graph__dumps_and_statistics(void **state) {
+SUITE_CASE(test_conformance_graph__dumps_and_statistics) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 300);
     uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 300);
@@ -415,7 +415,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
 }
 
 // Graphviz takes no string of 16 KiB, and nobody bytes that are no text.
-static void test_conformance_graph__long_and_broken_labels(void **state) {
+SUITE_CASE(test_conformance_graph__long_and_broken_labels) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -440,7 +440,7 @@ static void test_conformance_graph__long_and_broken_labels(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_graph__template_is_kept_and_instantiated_again(void **state) {
+SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -467,19 +467,3 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry graph_cases[] = {
-    SUITE_CASE(test_conformance_graph__replays_many_times),
-    SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered),
-    SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays),
-    SUITE_CASE(test_conformance_graph__reset_and_record_again),
-    SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit),
-    SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture),
-    SUITE_CASE(test_conformance_graph__an_empty_capture_warns),
-    SUITE_CASE(test_conformance_graph__calls_without_work_leave_it_empty),
-    SUITE_CASE(test_conformance_graph__dumps_and_statistics),
-    SUITE_CASE(test_conformance_graph__long_and_broken_labels),
-    SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again),
-    {NULL, NULL, false},
-};
-SUITE_LIST(graph);

@@ -135,7 +135,7 @@ static bool is_held(scene *s, uint32_t term) {
 
 // ---- keys and bounds --------------------------------------------------------------------------
 
-static void test_conformance_graph_cache__keys_are_content(void **state) {
+SUITE_CASE(test_conformance_graph_cache__keys_are_content) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     open_scene(&s, suite_get_context(state), &options);
@@ -175,7 +175,7 @@ static void test_conformance_graph_cache__keys_are_content(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__the_oldest_goes(void **state) {
+SUITE_CASE(test_conformance_graph_cache__the_oldest_goes) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 2);
     open_scene(&s, suite_get_context(state), &options);
@@ -205,7 +205,7 @@ static void test_conformance_graph_cache__the_oldest_goes(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__bytes_are_bounded(void **state) {
+SUITE_CASE(test_conformance_graph_cache__bytes_are_bounded) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     open_scene(&s, suite_get_context(state), &options);
@@ -236,7 +236,7 @@ static void test_conformance_graph_cache__bytes_are_bounded(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__pinned_keys_stay(void **state) {
+SUITE_CASE(test_conformance_graph_cache__pinned_keys_stay) {
     scene s;
     step_key key = {.term = 1, .launch_count = 1};
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 1);
@@ -284,7 +284,7 @@ static void change_at_random(suite_context *context, rondo_cache_policy policy, 
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__random_changes(void **state) {
+SUITE_CASE(test_conformance_graph_cache__random_changes) {
     suite_context *context = suite_get_context(state);
     change_at_random(context, RONDO_CACHE_ALWAYS_CAPTURE, suite_rounds(2000, 12));
     change_at_random(context, RONDO_CACHE_MEASURED, suite_rounds(8000, 6));
@@ -293,7 +293,7 @@ static void test_conformance_graph_cache__random_changes(void **state) {
 
 // ---- steps that are not captured --------------------------------------------------------------
 
-static void test_conformance_graph_cache__what_cannot_be_captured_stays_eager(void **state) {
+SUITE_CASE(test_conformance_graph_cache__what_cannot_be_captured_stays_eager) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     step_key key = {.term = 1, .launch_count = 1};
@@ -322,7 +322,7 @@ static void test_conformance_graph_cache__what_cannot_be_captured_stays_eager(vo
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__own_failures_are_passed_on(void **state) {
+SUITE_CASE(test_conformance_graph_cache__own_failures_are_passed_on) {
     static const rondo_cache_policy policies[] = {RONDO_CACHE_ALWAYS_CAPTURE,
                                                   RONDO_CACHE_NEVER_CAPTURE};
     for (size_t i = 0; i < 2; ++i) {
@@ -342,7 +342,7 @@ static void test_conformance_graph_cache__own_failures_are_passed_on(void **stat
     }
 }
 
-static void test_conformance_graph_cache__misuse(void **state) {
+SUITE_CASE(test_conformance_graph_cache__misuse) {
     suite_context *context = suite_get_context(state);
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
@@ -404,7 +404,7 @@ static void test_conformance_graph_cache__misuse(void **state) {
 }
 
 // It cannot record, and says so; a graph that was captured elsewhere is replayed there.
-static void test_conformance_graph_cache__the_legacy_stream_is_eager(void **state) {
+SUITE_CASE(test_conformance_graph_cache__the_legacy_stream_is_eager) {
     suite_context *context = suite_get_context(state);
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     rondo_stream *legacy = NULL;
@@ -430,7 +430,7 @@ static void test_conformance_graph_cache__the_legacy_stream_is_eager(void **stat
     close_scene(&s);
 }
 
-static void test_conformance_graph_cache__graphs_share_an_arena(void **state) {
+SUITE_CASE(test_conformance_graph_cache__graphs_share_an_arena) {
     scene s;
     suite_context *context = suite_get_context(state);
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 2);
@@ -455,7 +455,7 @@ static void test_conformance_graph_cache__graphs_share_an_arena(void **state) {
 
 // ---- captures in the background ---------------------------------------------------------------
 
-static void test_conformance_graph_cache__captures_in_the_background(void **state) {
+SUITE_CASE(test_conformance_graph_cache__captures_in_the_background) {
     static scene s;  // which the other thread may use after the case has stopped in its middle
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     options.capture_in_background = true;
@@ -489,7 +489,7 @@ static void test_conformance_graph_cache__captures_in_the_background(void **stat
 }
 
 // Keys change while captures run; the cache is destroyed, emptied, and asked meanwhile.
-static void test_conformance_graph_cache__background_work_meets_everything(void **state) {
+SUITE_CASE(test_conformance_graph_cache__background_work_meets_everything) {
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 3);
     options.capture_in_background = true;
     options.user_data_bytes = sizeof(step_data);
@@ -516,21 +516,3 @@ static void test_conformance_graph_cache__background_work_meets_everything(void 
         close_scene(&s);  // a capture is under way, perhaps
     }
 }
-
-static const suite_entry graph_cache_cases[] = {
-    SUITE_CASE(test_conformance_graph_cache__keys_are_content),
-    SUITE_CASE(test_conformance_graph_cache__the_oldest_goes),
-    SUITE_CASE(test_conformance_graph_cache__bytes_are_bounded),
-    SUITE_CASE(test_conformance_graph_cache__pinned_keys_stay),
-    SUITE_CASE(test_conformance_graph_cache__random_changes),
-    SUITE_CASE(test_conformance_graph_cache__what_cannot_be_captured_stays_eager),
-    SUITE_CASE(test_conformance_graph_cache__own_failures_are_passed_on),
-    SUITE_CASE(test_conformance_graph_cache__misuse),
-    SUITE_CASE(test_conformance_graph_cache__the_legacy_stream_is_eager),
-    SUITE_CASE(test_conformance_graph_cache__graphs_share_an_arena),
-    SUITE_CASE(test_conformance_graph_cache__captures_in_the_background),
-    SUITE_CASE(test_conformance_graph_cache__background_work_meets_everything),
-    {0},
-};
-
-SUITE_LIST(graph_cache);

@@ -117,7 +117,7 @@ static void close_scene(scene *s) {
 
 // ---- guards -----------------------------------------------------------------------------------
 
-static void test_conformance_learned__checked_steps_watch_what_they_use_now(void **state) {
+SUITE_CASE(test_conformance_learned__checked_steps_watch_what_they_use_now) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 0 ? KERNEL : COPY);
         create_learned(&s, NULL, true);
@@ -139,7 +139,7 @@ static void test_conformance_learned__checked_steps_watch_what_they_use_now(void
 }
 
 // Graph "a" leaves a block behind, graph "c" overwrites it, and the step is told to read it.
-static void test_conformance_learned__patched_addresses_are_in_order(void **state) {
+SUITE_CASE(test_conformance_learned__patched_addresses_are_in_order) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 0 ? KERNEL : COPY);
         rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
@@ -177,7 +177,7 @@ static void test_conformance_learned__patched_addresses_are_in_order(void **stat
 }
 
 // What a node uses already is no news: the temporary lies where "a" has a block by now.
-static void test_conformance_learned__nodes_keep_their_own_places(void **state) {
+SUITE_CASE(test_conformance_learned__nodes_keep_their_own_places) {
     scene s = open_scene(state, KERNEL);
     rondo_arena *arena;
     s.pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
@@ -205,7 +205,7 @@ static void test_conformance_learned__nodes_keep_their_own_places(void **state) 
 }
 
 // A pool gives pinned memory that the step reads since a patch to nobody else.
-static void test_conformance_learned__pinned_memory_of_patches_is_in_use(void **state) {
+SUITE_CASE(test_conformance_learned__pinned_memory_of_patches_is_in_use) {
     scene s = open_scene(state, UPLOAD);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
     uint32_t *block = memory_take(pool, s.stream, COUNT);
@@ -223,7 +223,7 @@ static void test_conformance_learned__pinned_memory_of_patches_is_in_use(void **
 }
 
 // A source that a replay may not find any more; the run after it is none the worse.
-static void test_conformance_learned__pageable_sources_are_refused(void **state) {
+SUITE_CASE(test_conformance_learned__pageable_sources_are_refused) {
     static uint32_t pageable[COUNT];
     scene s = open_scene(state, UPLOAD);
     create_learned(&s, NULL, false);
@@ -242,7 +242,7 @@ static void test_conformance_learned__pageable_sources_are_refused(void **state)
 // ---- replays on their way ---------------------------------------------------------------------
 
 // Values of runs that wait on the stream are those that they were given, whatever came after.
-static void test_conformance_learned__runs_on_a_stream_keep_their_values(void **state) {
+SUITE_CASE(test_conformance_learned__runs_on_a_stream_keep_their_values) {
     suite_gate *gate = suite_gate_create(suite_get_context(state));  // or skips
     scene s = open_scene(state, KERNEL);
     create_learned(&s, NULL, false);
@@ -321,7 +321,7 @@ static rondo_graph_cache_stats get_cache_stats(rondo_learned *learned) {
 }
 
 // Runs take turns on the streams; each goes on with what the one before left in x.
-static void test_conformance_learned__refused_steps_run_as_was_chosen(void **state) {
+SUITE_CASE(test_conformance_learned__refused_steps_run_as_was_chosen) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     static const struct {
@@ -388,7 +388,7 @@ static rondo_status put_loop_in_place(rondo_stream *stream, const rondo_value *v
 }
 
 // Pointers to memory in common have no buffers of their own: that run is eager, and right.
-static void test_conformance_learned__fixed_buffers_do_not_part_what_overlaps(void **state) {
+SUITE_CASE(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     uint32_t *memory = suite_allocate(context, RONDO_MEMORY_DEVICE, 3 * COUNT);
@@ -432,7 +432,7 @@ static rondo_status put_hidden(rondo_stream *stream, const rondo_value *values, 
 }
 
 // A graph that was kept would do again what the step did before.
-static void test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state(void **state) {
+SUITE_CASE(test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state) {
     static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_CACHE, RONDO_LEARN_FIXED};
     const rondo_argument argument = {.struct_size = sizeof argument,
                                      .name = "n",
@@ -463,7 +463,7 @@ static void test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_stat
 }
 
 // Nothing is put into a capture of somebody else's.
-static void test_conformance_learned__refused_steps_are_not_recorded(void **state) {
+SUITE_CASE(test_conformance_learned__refused_steps_are_not_recorded) {
     static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_RECAPTURE, RONDO_LEARN_EAGER,
                                                        RONDO_LEARN_CACHE, RONDO_LEARN_FIXED};
     suite_context *context = suite_get_context(state);
@@ -489,18 +489,3 @@ static void test_conformance_learned__refused_steps_are_not_recorded(void **stat
     suite_free(context, RONDO_MEMORY_DEVICE, x);
     suite_free(context, RONDO_MEMORY_DEVICE, y);
 }
-
-static const suite_entry learned_cases[] = {
-    SUITE_CASE(test_conformance_learned__checked_steps_watch_what_they_use_now),
-    SUITE_CASE(test_conformance_learned__patched_addresses_are_in_order),
-    SUITE_CASE(test_conformance_learned__nodes_keep_their_own_places),
-    SUITE_CASE(test_conformance_learned__pinned_memory_of_patches_is_in_use),
-    SUITE_CASE(test_conformance_learned__pageable_sources_are_refused),
-    SUITE_CASE(test_conformance_learned__runs_on_a_stream_keep_their_values),
-    SUITE_CASE(test_conformance_learned__refused_steps_run_as_was_chosen),
-    SUITE_CASE(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps),
-    SUITE_CASE(test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state),
-    SUITE_CASE(test_conformance_learned__refused_steps_are_not_recorded),
-    {NULL, NULL, false},
-};
-SUITE_LIST(learned);

@@ -27,26 +27,23 @@ static const char *wanted = "";  // part of the names of the cases that run
 
 static size_t list_cases(suite_context *context) {
     size_t count = 0;
-    for (const suite_list *list = suite_lists; list != NULL; list = list->next) {
-        for (const suite_entry *entry = list->entries; entry->function != NULL; ++entry) {
-            int mode_count = entry->has_modes ? 3 : 1;
-            for (int mode = 0; mode < mode_count; ++mode) {
-                if (count == CASE_COUNT_MAX) {
-                    fprintf(stderr, "%s: more than %d cases\n", program_invocation_short_name,
-                            CASE_COUNT_MAX);
-                    exit(1);
-                }
-                cases[count] = (suite_case){.context = context, .mode = (suite_mode)mode};
-                snprintf(names[count], NAME_BYTES, "%s%s%s", entry->name,
-                         entry->has_modes ? "." : "", entry->has_modes ? mode_names[mode] : "");
-                if (strstr(names[count], wanted) == NULL) {
-                    continue;
-                }
-                tests[count] = (struct CMUnitTest){.name = names[count],
-                                                   .test_func = entry->function,
-                                                   .initial_state = &cases[count]};
-                ++count;
+    for (const suite_entry *entry = suite_entries; entry != NULL; entry = entry->next) {
+        int mode_count = entry->has_modes ? 3 : 1;
+        for (int mode = 0; mode < mode_count; ++mode) {
+            if (count == CASE_COUNT_MAX) {
+                fprintf(stderr, "%s: more than %d cases\n", program_invocation_short_name,
+                        CASE_COUNT_MAX);
+                exit(1);
             }
+            cases[count] = (suite_case){.context = context, .mode = (suite_mode)mode};
+            snprintf(names[count], NAME_BYTES, "%s%s%s", entry->name, entry->has_modes ? "." : "",
+                     entry->has_modes ? mode_names[mode] : "");
+            if (strstr(names[count], wanted) == NULL) {
+                continue;
+            }
+            tests[count] = (struct CMUnitTest){
+                .name = names[count], .test_func = entry->function, .initial_state = &cases[count]};
+            ++count;
         }
     }
     return count;

@@ -3,7 +3,7 @@
 #include "conformance/memory/memory_support.h"
 #include "support/driver.h"
 
-static void test_conformance_stream__queries_do_not_wait(void **state) {
+SUITE_CASE(test_conformance_stream__queries_do_not_wait) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     suite_gate *gate = suite_gate_create(context);
@@ -32,7 +32,7 @@ static void test_conformance_stream__queries_do_not_wait(void **state) {
     rondo_stream_destroy(stream);
 }
 
-static void test_conformance_stream__a_wait_means_the_record_before_it(void **state) {
+SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     suite_gate *gate = suite_gate_create(context);
@@ -71,7 +71,7 @@ static void test_conformance_stream__a_wait_means_the_record_before_it(void **st
     rondo_stream_destroy(first);
 }
 
-static void test_conformance_stream__destroying_events_and_streams_in_use(void **state) {
+SUITE_CASE(test_conformance_stream__destroying_events_and_streams_in_use) {
     suite_context *context = suite_get_context(state);
     rondo_stream *first = suite_create_stream(context);
     rondo_stream *waiter = suite_create_stream(context);
@@ -90,7 +90,7 @@ static void test_conformance_stream__destroying_events_and_streams_in_use(void *
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_stream__time_stamps(void **state) {
+SUITE_CASE(test_conformance_stream__time_stamps) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_event *start = suite_create_event(context, RONDO_EVENT_TIMED);
@@ -133,7 +133,7 @@ static void test_conformance_stream__time_stamps(void **state) {
     rondo_event_destroy(start);
 }
 
-static void test_conformance_stream__pageable_memory_is_read_before_the_call_returns(void **state) {
+SUITE_CASE(test_conformance_stream__pageable_memory_is_read_before_the_call_returns) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     static const size_t counts[] = {1, 1000, 1024, 1025, 300000};
@@ -161,7 +161,7 @@ static void test_conformance_stream__pageable_memory_is_read_before_the_call_ret
     }
 }
 
-static void test_conformance_stream__device_waits_for_all_streams(void **state) {
+SUITE_CASE(test_conformance_stream__device_waits_for_all_streams) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *streams[3];
@@ -183,7 +183,7 @@ static void test_conformance_stream__device_waits_for_all_streams(void **state) 
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_stream__sizes_of_zero(void **state) {
+SUITE_CASE(test_conformance_stream__sizes_of_zero) {
     suite_context *context = suite_get_context(state);
     void *address = context;
     ASSERT_OK(rondo_memory_allocate(context->device, RONDO_MEMORY_DEVICE, 0, &address));
@@ -198,7 +198,7 @@ static void do_nothing(void *data) {
     (void)data;
 }
 
-static void test_conformance_stream__wrong_arguments(void **state) {
+SUITE_CASE(test_conformance_stream__wrong_arguments) {
     suite_context *context = suite_get_context(state);
     rondo_device *device = context->device;
     rondo_stream *stream = context->stream;
@@ -281,7 +281,7 @@ static void test_conformance_stream__wrong_arguments(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_stream__foreign_streams(void **state) {
+SUITE_CASE(test_conformance_stream__foreign_streams) {
     suite_context *context = suite_get_context(state);
     rondo_stream *wrapped = context->stream;
     if (!context->is_cuda) {
@@ -361,7 +361,7 @@ static void begin_a_second_capture(suite_context *context, bool is_watched) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_stream__a_second_capture_is_refused(void **state) {
+SUITE_CASE(test_conformance_stream__a_second_capture_is_refused) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
@@ -370,18 +370,3 @@ static void test_conformance_stream__a_second_capture_is_refused(void **state) {
     begin_a_second_capture(context, false);
     begin_a_second_capture(context, true);
 }
-
-static const suite_entry stream_cases[] = {
-    SUITE_CASE(test_conformance_stream__queries_do_not_wait),
-    SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it),
-    SUITE_CASE(test_conformance_stream__destroying_events_and_streams_in_use),
-    SUITE_CASE(test_conformance_stream__time_stamps),
-    SUITE_CASE(test_conformance_stream__pageable_memory_is_read_before_the_call_returns),
-    SUITE_CASE(test_conformance_stream__device_waits_for_all_streams),
-    SUITE_CASE(test_conformance_stream__sizes_of_zero),
-    SUITE_CASE(test_conformance_stream__wrong_arguments),
-    SUITE_CASE(test_conformance_stream__foreign_streams),
-    SUITE_CASE(test_conformance_stream__a_second_capture_is_refused),
-    {NULL, NULL, false},
-};
-SUITE_LIST(stream);

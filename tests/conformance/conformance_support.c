@@ -216,16 +216,21 @@ void suite_need_execution(const suite_context *context) {
 
 // ---- lists ------------------------------------------------------------------------------------
 
-suite_list *suite_lists;
+suite_entry *suite_entries;
 
-// Sorted by name, so that the order does not depend on the linker.
-void suite_add_list(suite_list *list) {
-    suite_list **link = &suite_lists;
-    while (*link != NULL && strcmp((*link)->name, list->name) < 0) {
+static bool is_before(const suite_entry *one, const suite_entry *other) {
+    const int files = strcmp(one->file, other->file);
+    return files != 0 ? files < 0 : one->line < other->line;
+}
+
+// Sorted, so that the order does not depend on the linker.
+void suite_add(suite_entry *entry) {
+    suite_entry **link = &suite_entries;
+    while (*link != NULL && is_before(*link, entry)) {
         link = &(*link)->next;
     }
-    list->next = *link;
-    *link = list;
+    entry->next = *link;
+    *link = entry;
 }
 
 // ---- checks -----------------------------------------------------------------------------------

@@ -94,12 +94,12 @@ static void check_giving_back(suite_context *context, bool in_another_thread) {
     assert_int_equal(peek_count_areas(context->device), area_count);
 }
 
-static void test_conformance_teardown__giving_back_breaks_no_global_capture(void **state) {
+SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture) {
     suite_need_execution(suite_get_context(state));
     check_giving_back(suite_get_context(state), false);
 }
 
-static void test_conformance_teardown__nor_does_it_in_another_thread(void **state) {
+SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread) {
     suite_need_execution(suite_get_context(state));
     check_giving_back(suite_get_context(state), true);
 }
@@ -107,7 +107,7 @@ static void test_conformance_teardown__nor_does_it_in_another_thread(void **stat
 // ---- what a recording stream has used before --------------------------------------------------
 
 // The stream cannot be waited for, yet its earlier work may still use the memory.
-static void test_conformance_teardown__pool_whose_stream_records(void **state) {
+SUITE_CASE(test_conformance_teardown__pool_whose_stream_records) {
     suite_context *context = suite_get_context(state);
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
@@ -137,7 +137,7 @@ static void test_conformance_teardown__pool_whose_stream_records(void **state) {
     rondo_stream_destroy(stream);
 }
 
-static void test_conformance_teardown__generator_whose_stream_records(void **state) {
+SUITE_CASE(test_conformance_teardown__generator_whose_stream_records) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     size_t area_count = peek_count_areas(context->device);
@@ -180,7 +180,7 @@ static void run_in_thread(void *(*function)(void *), rondo_graph *graph) {
     pthread_join(thread, NULL);
 }
 
-static void test_conformance_teardown__aborted_by_another_thread(void **state) {
+SUITE_CASE(test_conformance_teardown__aborted_by_another_thread) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
     suite_context *context = suite_get_context(state);
@@ -222,7 +222,7 @@ static void note_warning(void *user_data, rondo_log_level level, const char *mes
 }
 
 // The graph is gone; the stream is this thread's to destroy.
-static void test_conformance_teardown__destroyed_by_another_thread(void **state) {
+SUITE_CASE(test_conformance_teardown__destroyed_by_another_thread) {
     static bool was_told;  // outlives a case that stops here
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
@@ -297,7 +297,7 @@ static void destroy_leaver(leaver *l) {
     rondo_stream_destroy(l->origin);
 }
 
-static void test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture(void **state) {
+SUITE_CASE(test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture) {
     suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     uint32_t *x = memory_take(l.pool, l.stream, COUNT);
@@ -309,8 +309,7 @@ static void test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture
     destroy_leaver(&l);
 }
 
-static void test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture(
-    void **state) {
+SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture) {
     suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     uint32_t *x = memory_take(l.pool, l.other, COUNT);
@@ -323,8 +322,7 @@ static void test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_ca
     destroy_leaver(&l);
 }
 
-static void test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture(
-    void **state) {
+SUITE_CASE(test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture) {
     suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     rondo_graph *replayed = suite_create_graph(context, false);
@@ -348,7 +346,7 @@ static void *destroy_stream(void *stream) {
 
 // The driver lets only the thread that began end the capture. The stream is kept until that thread
 // gives the capture up, or learns that it failed.
-static void test_conformance_teardown__streams_destroyed_by_another_thread(void **state) {
+SUITE_CASE(test_conformance_teardown__streams_destroyed_by_another_thread) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
     suite_context *context = suite_get_context(state);
@@ -406,7 +404,7 @@ static void *destroy_graphs(void *data) {
 
 // One thread replays a graph and begins the next capture on the same stream; another one destroys
 // the graph, for which it waits for that stream. Whoever comes first, no capture breaks.
-static void test_conformance_teardown__graphs_destroyed_as_a_capture_begins(void **state) {
+SUITE_CASE(test_conformance_teardown__graphs_destroyed_as_a_capture_begins) {
     static hand_over h;  // outlives a case that stops here
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
@@ -447,19 +445,3 @@ static void test_conformance_teardown__graphs_destroyed_as_a_capture_begins(void
     suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
-
-static const suite_entry teardown_cases[] = {
-    SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture),
-    SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread),
-    SUITE_CASE(test_conformance_teardown__pool_whose_stream_records),
-    SUITE_CASE(test_conformance_teardown__generator_whose_stream_records),
-    SUITE_CASE(test_conformance_teardown__aborted_by_another_thread),
-    SUITE_CASE(test_conformance_teardown__destroyed_by_another_thread),
-    SUITE_CASE(test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture),
-    SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture),
-    SUITE_CASE(test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture),
-    SUITE_CASE(test_conformance_teardown__streams_destroyed_by_another_thread),
-    SUITE_CASE(test_conformance_teardown__graphs_destroyed_as_a_capture_begins),
-    {NULL, NULL, false},
-};
-SUITE_LIST(teardown);

@@ -88,17 +88,17 @@ static void check_bystander(suite_context *context, rondo_capture_mode mode, boo
     rondo_stream_destroy(stream);
 }
 
-static void test_conformance_thread__thread_local_mode_ignores_other_threads(void **state) {
+SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads) {
     suite_need_execution(suite_get_context(state));
     check_bystander(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL, true);
 }
 
-static void test_conformance_thread__relaxed_mode_ignores_other_threads(void **state) {
+SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads) {
     suite_need_execution(suite_get_context(state));
     check_bystander(suite_get_context(state), RONDO_CAPTURE_RELAXED, true);
 }
 
-static void test_conformance_thread__global_mode_is_broken_by_other_threads(void **state) {
+SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads) {
     check_bystander(suite_get_context(state), RONDO_CAPTURE_GLOBAL, false);
 }
 
@@ -115,7 +115,7 @@ static void *give_memory_back(void *data) {
     return NULL;
 }
 
-static void test_conformance_thread__memory_is_freed_beside_a_global_capture(void **state) {
+SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -188,7 +188,7 @@ static rondo_status ask_beside(asker *self, bool is_elsewhere) {
 }
 
 // Of work that no capture knows; also what the library does by itself to measure.
-static void test_conformance_thread__questions_break_global_captures_only(void **state) {
+SUITE_CASE(test_conformance_thread__questions_break_global_captures_only) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
     suite_context *context = suite_get_context(state);
@@ -265,7 +265,7 @@ static rondo_status end_elsewhere(rondo_graph *graph) {
     return other.status;
 }
 
-static void test_conformance_thread__the_thread_that_began_must_end(void **state) {
+SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL};
@@ -284,7 +284,7 @@ static void test_conformance_thread__the_thread_that_began_must_end(void **state
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_thread__relaxed_captures_end_anywhere(void **state) {
+SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -358,7 +358,7 @@ static void *run_recorder(void *data) {
     return NULL;
 }
 
-static void test_conformance_thread__many_captures_at_once(void **state) {
+SUITE_CASE(test_conformance_thread__many_captures_at_once) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     recorder recorders[THREAD_COUNT];
@@ -373,16 +373,3 @@ static void test_conformance_thread__many_captures_at_once(void **state) {
         thread_check(&recorders[i].outcome);
     }
 }
-
-static const suite_entry thread_cases[] = {
-    SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads),
-    SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads),
-    SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads),
-    SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture),
-    SUITE_CASE(test_conformance_thread__questions_break_global_captures_only),
-    SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end),
-    SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere),
-    SUITE_CASE(test_conformance_thread__many_captures_at_once),
-    {NULL, NULL, false},
-};
-SUITE_LIST(thread);

@@ -162,12 +162,12 @@ static void check_sixteen(suite_context *context, rondo_capture_mode mode) {
     deinit_arena(&shared);
 }
 
-static void test_conformance_threads16__thread_local_captures_beside_loaders(void **state) {
+SUITE_CASE(test_conformance_threads16__thread_local_captures_beside_loaders) {
     suite_need_execution(suite_get_context(state));
     check_sixteen(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL);
 }
 
-static void test_conformance_threads16__relaxed_captures_beside_loaders(void **state) {
+SUITE_CASE(test_conformance_threads16__relaxed_captures_beside_loaders) {
     suite_need_execution(suite_get_context(state));
     check_sixteen(suite_get_context(state), RONDO_CAPTURE_RELAXED);
 }
@@ -224,7 +224,7 @@ static void *run_consumer(void *data) {
     return NULL;
 }
 
-static void test_conformance_threads16__one_captures_while_another_replays(void **state) {
+SUITE_CASE(test_conformance_threads16__one_captures_while_another_replays) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
@@ -293,7 +293,7 @@ static void *run_destroyer(void *data) {
     return NULL;
 }
 
-static void test_conformance_threads16__a_graph_and_its_stream_go_at_once(void **state) {
+SUITE_CASE(test_conformance_threads16__a_graph_and_its_stream_go_at_once) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
@@ -319,12 +319,3 @@ static void test_conformance_threads16__a_graph_and_its_stream_go_at_once(void *
     deinit_arena(&shared);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry threads16_cases[] = {
-    SUITE_CASE(test_conformance_threads16__thread_local_captures_beside_loaders),
-    SUITE_CASE(test_conformance_threads16__relaxed_captures_beside_loaders),
-    SUITE_CASE(test_conformance_threads16__one_captures_while_another_replays),
-    SUITE_CASE(test_conformance_threads16__a_graph_and_its_stream_go_at_once),
-    {NULL, NULL, false},
-};
-SUITE_LIST(threads16);

@@ -10,7 +10,7 @@
 
 // ---- captures that Rondo did not begin --------------------------------------------------------
 
-static void test_conformance_update__foreign_captures(void **state) {
+SUITE_CASE(test_conformance_update__foreign_captures) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no captures but Rondo's\n");
@@ -107,7 +107,7 @@ static void test_conformance_update__foreign_captures(void **state) {
 
 // ---- executables on demand --------------------------------------------------------------------
 
-static void test_conformance_update__instantiation_on_demand(void **state) {
+SUITE_CASE(test_conformance_update__instantiation_on_demand) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -148,7 +148,7 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
 }
 
 // A template edited by the driver's own calls runs as edited once it is instantiated again.
-static void test_conformance_update__edits_through_the_raw_handle(void **state) {
+SUITE_CASE(test_conformance_update__edits_through_the_raw_handle) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     suite_set(context, x, 1, 2);
@@ -187,7 +187,7 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
 
 // ---- one graph updated by another -------------------------------------------------------------
 
-static void test_conformance_update__update_patches_or_instantiates(void **state) {
+SUITE_CASE(test_conformance_update__update_patches_or_instantiates) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     uint32_t *y = x + 1;
@@ -232,7 +232,7 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_update__update_takes_what_belongs_to_it(void **state) {
+SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -290,7 +290,7 @@ static rondo_status put_changing(rondo_stream *stream, void *user_data) {
     return s->fails ? rondo_stream_synchronize(stream) : RONDO_STATUS_OK;
 }
 
-static void test_conformance_update__a_step_is_recorded_again_in_one_call(void **state) {
+SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -338,7 +338,7 @@ static void test_conformance_update__a_step_is_recorded_again_in_one_call(void *
 
 // An update exchanges the arenas of both graphs; what is recorded again afterwards lies in the one
 // that the graph has now.
-static void test_conformance_update__recaptures_follow_the_arena(void **state) {
+SUITE_CASE(test_conformance_update__recaptures_follow_the_arena) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_arena *arenas[2];
@@ -372,7 +372,7 @@ static void test_conformance_update__recaptures_follow_the_arena(void **state) {
 }
 
 // Replays of one graph come one behind another, also where another executable was made between.
-static void test_conformance_update__replays_stay_in_order(void **state) {
+SUITE_CASE(test_conformance_update__replays_stay_in_order) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -396,7 +396,7 @@ static void test_conformance_update__replays_stay_in_order(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
-static void test_conformance_update__differences_are_listed(void **state) {
+SUITE_CASE(test_conformance_update__differences_are_listed) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graphs[] = {suite_create_graph(context, true), suite_create_graph(context, true)};
@@ -430,7 +430,7 @@ static void test_conformance_update__differences_are_listed(void **state) {
 // ---- memory of the program's own --------------------------------------------------------------
 
 // A step that takes memory by cudaMallocAsync and leaves it: each replay takes it anew.
-static void test_conformance_update__steps_that_leave_driver_memory_are_replayed(void **state) {
+SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     if (!context->is_cuda) {
@@ -456,18 +456,3 @@ static void test_conformance_update__steps_that_leave_driver_memory_are_replayed
     rondo_stream_destroy(stream);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry update_cases[] = {
-    SUITE_CASE(test_conformance_update__foreign_captures),
-    SUITE_CASE(test_conformance_update__instantiation_on_demand),
-    SUITE_CASE(test_conformance_update__edits_through_the_raw_handle),
-    SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
-    SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
-    SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call),
-    SUITE_CASE(test_conformance_update__recaptures_follow_the_arena),
-    SUITE_CASE(test_conformance_update__replays_stay_in_order),
-    SUITE_CASE(test_conformance_update__differences_are_listed),
-    SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed),
-    {NULL, NULL, false},
-};
-SUITE_LIST(update);

@@ -23,7 +23,7 @@ static uint32_t compute_chain(void) {
     return value;
 }
 
-static void test_conformance_work__runs_in_order(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__runs_in_order) {
     suite_case *run = *state;
     uint32_t *x = suite_allocate(run->context, RONDO_MEMORY_DEVICE, CHAIN_COUNT);
     suite_run(run, issue_chain, x, x);
@@ -98,7 +98,7 @@ static rondo_status issue_branches(suite_context *context, rondo_stream *stream,
     return status;
 }
 
-static void test_conformance_work__forked_branches_join(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__forked_branches_join) {
     suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
@@ -141,7 +141,7 @@ static rondo_status issue_ladder(suite_context *context, rondo_stream *stream, v
     return status;
 }
 
-static void test_conformance_work__streams_hand_over(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__streams_hand_over) {
     suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
@@ -187,7 +187,7 @@ static rondo_status issue_copies(suite_context *context, rondo_stream *stream, v
     return status;
 }
 
-static void test_conformance_work__copies_in_all_directions(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__copies_in_all_directions) {
     suite_case *run = *state;
     suite_context *context = run->context;
     copies work = {.pinned_in = suite_allocate(context, RONDO_MEMORY_PINNED, COPY_COUNT),
@@ -228,7 +228,7 @@ static rondo_status issue_fills(suite_context *context, rondo_stream *stream, vo
     return status;
 }
 
-static void test_conformance_work__fills_of_each_size(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__fills_of_each_size) {
     suite_case *run = *state;
     uint32_t *x = suite_allocate(run->context, RONDO_MEMORY_DEVICE, 16);
     suite_run(run, issue_fills, x, x);
@@ -299,7 +299,7 @@ static rondo_status issue_host(suite_context *context, rondo_stream *stream, voi
     return status;
 }
 
-static void test_conformance_work__host_functions_run_in_order(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_work__host_functions_run_in_order) {
     suite_case *run = *state;
     suite_context *context = run->context;
     host_work work = {.slot = suite_allocate(context, RONDO_MEMORY_PINNED, 1),
@@ -311,14 +311,3 @@ static void test_conformance_work__host_functions_run_in_order(void **state) {
     suite_free(context, RONDO_MEMORY_PINNED, work.slot);
     suite_free(context, RONDO_MEMORY_DEVICE, work.x);
 }
-
-static const suite_entry work_cases[] = {
-    SUITE_CASE_IN_MODES(test_conformance_work__runs_in_order),
-    SUITE_CASE_IN_MODES(test_conformance_work__forked_branches_join),
-    SUITE_CASE_IN_MODES(test_conformance_work__streams_hand_over),
-    SUITE_CASE_IN_MODES(test_conformance_work__copies_in_all_directions),
-    SUITE_CASE_IN_MODES(test_conformance_work__fills_of_each_size),
-    SUITE_CASE_IN_MODES(test_conformance_work__host_functions_run_in_order),
-    {NULL, NULL, false},
-};
-SUITE_LIST(work);

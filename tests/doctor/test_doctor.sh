@@ -101,15 +101,33 @@ expect_text '^new +counter: 1 a step, was 0'
 expect_status 0 doctor --from "$work/a.stream" --compare "$work/a.json"
 expect_text '^findings as before'
 
-# Steps of PyTorch that were recorded on an H200 (bench/results/doctor.md).
-for stream in "matmul:2 launches:bound by its kernels" "resnet50:342 launches:launch-bound"; do
-    name=${stream%%:*}
+# Steps of real programs that were recorded on an H200 (bench/results/doctor.md), what their captures took there, and
+# every rule that they break: what a capture refused, or would have frozen, and nothing else.
+while read -r name launches truth verdict rules; do
     gunzip -c "$here/streams/$name.stream.gz" >"$work/$name.stream"
-    expect_status 0 doctor --from "$work/$name.stream"
-    expect_text "^step +$(echo "$stream" | cut -d: -f2)"
-    expect_text "^verdict +${stream##*:}"
-    expect_text '^legacy-stream: cu'
-done
+    expect_status 0 doctor --from "$work/$name.stream" --json "$work/$name.json"
+    expect_text "^step +([a-z ]+: )?$launches launches"
+    expect_text "^verdict +$(echo "$verdict" | tr _ ' ')"
+    found=$(sed -n 's/.*"rule": "\([a-z-]*\)".*/\1/p' "$work/$name.json" | grep -v unwritten-word | sort -u | tr '\n' ' ')
+    [ "$found" = "${rules:+$rules }" ] || fail "$name breaks $found, not $rules"
+    awk -v truth="$truth" '/"graph": \{/ { is_next = 1; next }
+        is_next { sub(/.*"us": /, ""); off = $0 / truth - 1; exit }
+        END { exit !(truth == 0 || (off < 0.15 && off > -0.15)) }' "$work/$name.json" ||
+        fail "$name takes $truth us as a graph: $(grep -A 1 '"graph"' "$work/$name.json")"
+done <<EOF
+row 100 110.1 launch-bound
+fork 80 144.1 launch-bound
+large 5 508.2 bound_by_its_kernels
+dynamic 32 38.5 launch-bound counter moving-address
+copies 20 63.4 launch-bound
+cupy 41 56.2 launch-bound
+dlrm 65 165.2 launch-bound legacy-stream
+gpt2 200 706.2 launch-bound legacy-stream
+gpt2-item 200 0 launch-bound read-back
+train 571 2622.7 launch-bound legacy-stream
+matmul 2 3395.3 bound_by_its_kernels legacy-stream
+resnet50 342 1023 launch-bound changing-scalar legacy-stream
+EOF
 
 # What cannot be watched.
 expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"

@@ -282,12 +282,4 @@ TEST(test_blame_sweep__eager_finish) {
     sweep("eager finish", run_steps);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blame_sweep__labels),
-        cmocka_unit_test(test_blame_sweep__broken_captures),
-        cmocka_unit_test(test_blame_sweep__broken_bodies),
-        cmocka_unit_test(test_blame_sweep__eager_finish),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -108,11 +108,4 @@ TEST(test_builder_sweep__groups_of_nodes_are_made_whole_or_not) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builder_sweep__every_allocation_fails_once),
-        cmocka_unit_test(test_builder_sweep__a_failed_call_can_be_made_again),
-        cmocka_unit_test(test_builder_sweep__groups_of_nodes_are_made_whole_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -217,11 +217,4 @@ TEST(test_control_sweep__older_cuda) {
     sweep_on_cuda("record and replay on CUDA 12.4", 12040, record_and_replay);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control_sweep__host),
-        cmocka_unit_test(test_control_sweep__cuda),
-        cmocka_unit_test(test_control_sweep__older_cuda),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -93,9 +93,4 @@ TEST(test_counted_sweep__fake) {
                            &(executor_sweep){work, run_again, 1, .dense = 100, .count_min = 100});
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counted_sweep__fake),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -275,12 +275,4 @@ TEST(test_cuda_sweep__compiled_kernels) {
     sweep_scenario("compiled kernels", compile);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_sweep__eager_work),
-        cmocka_unit_test(test_cuda_sweep__capture_and_replay),
-        cmocka_unit_test(test_cuda_sweep__public_graph),
-        cmocka_unit_test(test_cuda_sweep__compiled_kernels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -125,10 +125,4 @@ TEST(test_executor_device_sweep__host) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_device_sweep__fake),
-        cmocka_unit_test(test_executor_device_sweep__host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -192,14 +192,4 @@ TEST(test_executor_sweep__found_rows) {
     sweep("tests/models/found_rows", RONDO_DTYPE_F16);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_sweep__branch_and_loop),
-        cmocka_unit_test(test_executor_sweep__half_precision),
-        cmocka_unit_test(test_executor_sweep__gpt),
-        cmocka_unit_test(test_executor_sweep__words_and_lists),
-        cmocka_unit_test(test_executor_sweep__flower_trees),
-        cmocka_unit_test(test_executor_sweep__found_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

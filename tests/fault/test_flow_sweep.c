@@ -105,9 +105,5 @@ static int free_program(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flow_sweep__fake_driver),
-        cmocka_unit_test(test_flow_sweep__host),
-    };
-    return cmocka_run_group_tests(tests, make_program, free_program);
+    return RUN_TESTS(make_program, free_program);
 }

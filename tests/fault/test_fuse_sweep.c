@@ -98,11 +98,4 @@ TEST(test_fuse_sweep__gpt2) {
     sweep_model("tests/models/gpt2_mini", true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fuse_sweep__vit),      cmocka_unit_test(test_fuse_sweep__convnext),
-        cmocka_unit_test(test_fuse_sweep__unet),     cmocka_unit_test(test_fuse_sweep__bert),
-        cmocka_unit_test(test_fuse_sweep__shortcut), cmocka_unit_test(test_fuse_sweep__gpt2),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

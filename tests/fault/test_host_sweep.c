@@ -146,10 +146,4 @@ TEST(test_host_sweep__capture_and_replay) {
     sweep("capture and replay", capture_and_replay);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_sweep__eager_work),
-        cmocka_unit_test(test_host_sweep__capture_and_replay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

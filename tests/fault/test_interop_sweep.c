@@ -182,10 +182,4 @@ TEST(test_interop_sweep__cuda) {
     assert_true(count.allocations > 40 && count.driver_calls > 300);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interop_sweep__host),
-        cmocka_unit_test(test_interop_sweep__cuda),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -187,10 +187,4 @@ TEST(learning_survives_on_the_host) {
     assert_true(sweep_allocations(&subject, "host") > 100);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learning_survives_on_the_fake_driver),
-        cmocka_unit_test(learning_survives_on_the_host),
-    };
-    return cmocka_run_group_tests_name("learn_sweep", tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -104,9 +104,4 @@ TEST(test_onnx_import__every_allocation_fails_once) {
     model_builder_deinit(&builder);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onnx_import__every_allocation_fails_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

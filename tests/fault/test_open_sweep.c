@@ -187,10 +187,6 @@ TEST(test_open_sweep__host) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_sweep__host),
-        cmocka_unit_test(test_open_sweep__fake_driver),
-    };
     rondo_log_set_level(RONDO_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -221,10 +221,4 @@ TEST(test_pool_sweep__host) {
     assert_true(points > 60);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool_sweep__fake_driver),
-        cmocka_unit_test(test_pool_sweep__host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -432,14 +432,5 @@ static int free_program(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_sweep__eager_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__graphs_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__bodies_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__recorded_graphs_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__many_streams_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__programs_on_the_fake_driver),
-        cmocka_unit_test(test_random_sweep__host),
-    };
-    return cmocka_run_group_tests(tests, make_program, free_program);
+    return RUN_TESTS(make_program, free_program);
 }

@@ -66,9 +66,4 @@ TEST(test_spill_sweep__fake) {
                            &(executor_sweep){work, run_once, 1, .dense = 60, .count_min = 50});
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spill_sweep__fake),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -77,10 +77,6 @@ TEST(test_user_op_sweep__host) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_user_op_sweep__fake_driver),
-        cmocka_unit_test(test_user_op_sweep__host),
-    };
     rondo_log_set_sink(sweep_ignore_line, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -237,8 +237,7 @@ static void run_round(const sweep_point *point) {
     rondo_device_release(w.device);
 }
 
-static void test_variable_sweep__fake(void **state) {
-    (void)state;
+TEST(test_variable_sweep__fake) {
     setenv("RONDO_CACHE_DIR", "", 1);
     const sweep_subject subject = {
         .run = run_round, .prepare = add_program_prepare_fake, .dense = g_dense};
@@ -246,8 +245,7 @@ static void test_variable_sweep__fake(void **state) {
     assert_true(count.driver_calls > 100 && count.allocations > 100);
 }
 
-static void test_variable_sweep__host(void **state) {
-    (void)state;
+TEST(test_variable_sweep__host) {
     const sweep_subject subject = {.run = run_round, .dense = g_dense};
     const size_t points = sweep_allocations(&subject, "host");
     print_message("variables on the host: swept %zu allocations\n", points);
@@ -255,10 +253,6 @@ static void test_variable_sweep__host(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variable_sweep__fake),
-        cmocka_unit_test(test_variable_sweep__host),
-    };
     g_dense = argc > 1 && strcmp(argv[1], "all") == 0 ? 0 : g_dense;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -178,11 +178,4 @@ TEST(test_weight_sweep__what_is_not_shared) {
     close_world(&w);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weight_sweep__fake_driver),
-        cmocka_unit_test(test_weight_sweep__host),
-        cmocka_unit_test(test_weight_sweep__what_is_not_shared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

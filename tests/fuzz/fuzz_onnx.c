@@ -1,5 +1,5 @@
 // What a hostile model file can reach: the importer, the checks, and shape inference and reference
-// of every op in it, on tensors kept small.
+// of every op in it, on tensors kept small. And what an altered plan file can: the reader.
 //
 // The run is a simple interpreter: it follows the program's order, takes constants and declared
 // inputs (symbolic and unknown extents become 2) and drops what is too large or comes out unknown.
@@ -12,6 +12,7 @@
 
 #include "op/op.h"
 #include "program/program.h"
+#include "program/saved/saved_program.h"
 #include "random_values.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
@@ -184,6 +185,43 @@ static void run_program(const rondo_program *program) {
     free(slots);
 }
 
+// The bytes of all blocks as the data section of a plan file has them.
+static uint8_t *gather_blocks(const rondo__data_blocks *blocks) {
+    const size_t alignment = RONDO__DATA_ALIGNMENT;
+    uint8_t *bytes = aligned_alloc(alignment, (blocks->byte_count / alignment + 1) * alignment);
+    for (size_t i = 0; bytes != NULL && i < blocks->count; ++i) {
+        memcpy(bytes + blocks->pieces[i].offset, blocks->pieces[i].bytes,
+               blocks->pieces[i].byte_count);
+    }
+    return bytes;
+}
+
+// A plan file's record of the program can be read; altered, it is refused or another program.
+static void read_records(const rondo_program *program, uint32_t random) {
+    rondo__data_blocks blocks = {0};
+    rondo__text text = {0};
+    rondo_program *again = NULL;
+    if (rondo__program_write(program, &blocks, &text) != RONDO_STATUS_OK) {
+        abort();
+    }
+    uint8_t *bytes = gather_blocks(&blocks);
+    const rondo__saved_data data = {.bytes = bytes, .byte_count = blocks.byte_count};
+    for (int round = 0; round < 8 && bytes != NULL; ++round) {
+        rondo__record record = {.at = (const uint8_t *)text.bytes,
+                                .past = (const uint8_t *)text.bytes + text.length};
+        const rondo_status status = rondo__program_read(&record, &data, &again);
+        if (round == 0 && (status != RONDO_STATUS_OK || record.at != record.past)) {
+            abort();
+        }
+        rondo_program_destroy(again);
+        random = random * 1664525u + 1013904223u;
+        text.bytes[random % text.length] = (char)(random >> 24);
+    }
+    free(bytes);
+    rondo__text_deinit(&text);
+    rondo__data_blocks_deinit(&blocks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     rondo_program *program = NULL;
     rondo_program *copy = NULL;
@@ -193,6 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rondo__program_clone(program, &copy) != RONDO_STATUS_OK) {
         abort();
     }
+    read_records(program, (uint32_t)size + data[size / 2]);
     rondo_program_destroy(program);
     if (rondo__program_verify(copy) != RONDO_STATUS_OK) {
         abort();  // a verified program's clone is right

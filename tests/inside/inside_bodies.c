@@ -4,7 +4,7 @@
 #include "conformance/control/control_support.h"
 #include "inside/inside_objects.h"
 
-static void test_inside_bodies__are_listed(void **state) {
+SUITE_CASE(test_inside_bodies__are_listed) {
     control_case it = start(state);
     const rondo__backend *backend = it.context->device->backend;
     // A capture that no graph began: scopes work in it, too.
@@ -60,7 +60,7 @@ static rondo__template *record_loop(control_case *it, uint32_t term, bool has_mo
     return inside_end_bare(it->stream);
 }
 
-static void test_inside_bodies__executables_take_updates(void **state) {
+SUITE_CASE(test_inside_bodies__executables_take_updates) {
     control_case it = start(state);
     const rondo__backend *backend = it.context->device->backend;
     rondo__template *first = record_loop(&it, 10, false);
@@ -121,7 +121,7 @@ static void probe_destroy(rondo__participant *self) {
     free(self);
 }
 
-static void test_inside_bodies__participants_are_told(void **state) {
+SUITE_CASE(test_inside_bodies__participants_are_told) {
     static const rondo__participant_type type = {.name = "probe",
                                                  .enter_scope = probe_enter_scope,
                                                  .leave_body = probe_leave_body,
@@ -147,11 +147,3 @@ static void test_inside_bodies__participants_are_told(void **state) {
     assert_int_equal(destroy_count, 1);
     finish(&it);
 }
-
-static const suite_entry bodies_cases[] = {
-    SUITE_CASE(test_inside_bodies__are_listed),
-    SUITE_CASE(test_inside_bodies__executables_take_updates),
-    SUITE_CASE(test_inside_bodies__participants_are_told),
-    {NULL, NULL, false},
-};
-SUITE_LIST(bodies);

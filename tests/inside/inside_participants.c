@@ -82,7 +82,7 @@ static witness *add_witness(suite_context *context, rondo_stream *stream, uint32
     return w;
 }
 
-static void test_inside_participants__record_last_and_follow_the_graph(void **state) {
+SUITE_CASE(test_inside_participants__record_last_and_follow_the_graph) {
     suite_context *context = suite_get_context(state);
     rondo_stream *other = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -128,7 +128,7 @@ static void test_inside_participants__record_last_and_follow_the_graph(void **st
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_inside_participants__leave_a_capture_that_fails(void **state) {
+SUITE_CASE(test_inside_participants__leave_a_capture_that_fails) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -159,7 +159,7 @@ static void test_inside_participants__leave_a_capture_that_fails(void **state) {
 }
 
 // What the frontier is, what nodes depend on, and that a dependency can be added by hand.
-static void test_inside_participants__see_where_a_capture_stands(void **state) {
+SUITE_CASE(test_inside_participants__see_where_a_capture_stands) {
     suite_context *context = suite_get_context(state);
     const rondo__backend *backend = context->device->backend;
     rondo_stream *other = suite_create_stream(context);
@@ -209,7 +209,7 @@ static void test_inside_participants__see_where_a_capture_stands(void **state) {
 }
 
 // Those of the inner graph are asked by the outer graph's replays and outlive the inner.
-static void test_inside_participants__travel_along(void **state) {
+SUITE_CASE(test_inside_participants__travel_along) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -277,7 +277,7 @@ static void test_inside_participants__travel_along(void **state) {
 
 // Memory that the inner graph took from a pool lives as long as the outer graph.
 // What takes part in the source goes along, and what took part in the graph is given up.
-static void test_inside_participants__go_along_with_an_update(void **state) {
+SUITE_CASE(test_inside_participants__go_along_with_an_update) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -304,7 +304,7 @@ static void test_inside_participants__go_along_with_an_update(void **state) {
 }
 
 // Who uses no labels pays for none.
-static void test_inside_participants__no_labels_are_kept_of_none(void **state) {
+SUITE_CASE(test_inside_participants__no_labels_are_kept_of_none) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -322,14 +322,3 @@ static void test_inside_participants__no_labels_are_kept_of_none(void **state) {
     rondo_graph_destroy(inner);
     label_destroy_scene(&s);
 }
-
-static const suite_entry participants_cases[] = {
-    SUITE_CASE(test_inside_participants__record_last_and_follow_the_graph),
-    SUITE_CASE(test_inside_participants__leave_a_capture_that_fails),
-    SUITE_CASE(test_inside_participants__see_where_a_capture_stands),
-    SUITE_CASE(test_inside_participants__travel_along),
-    SUITE_CASE(test_inside_participants__go_along_with_an_update),
-    SUITE_CASE(test_inside_participants__no_labels_are_kept_of_none),
-    {NULL, NULL, false},
-};
-SUITE_LIST(participants);

@@ -159,7 +159,7 @@ static void drop_duel(duel *d) {
 
 // Whatever another thread calls meanwhile is refused and changes nothing; afterwards it may be
 // called, whether the replay was launched or not.
-static void test_inside_random__another_thread_is_refused(void **state) {
+SUITE_CASE(test_inside_random__another_thread_is_refused) {
     static rondo_status (*const calls[])(duel * d) = {
         replay_other,    replay_outer, replay_together,  draw, set_seed, get_state,
         mark_and_rewind, reserve,      draw_in_a_capture};
@@ -183,7 +183,7 @@ static void test_inside_random__another_thread_is_refused(void **state) {
 
 // A capture that no graph began left no position to wait for: that is said, and passes. (Of the
 // program's own captures on CUDA: conformance_random_shared.c.)
-static void test_inside_random__bare_captures_are_not_followed(void **state) {
+SUITE_CASE(test_inside_random__bare_captures_are_not_followed) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_generator *generator = suite_create_generator(context, SEED);
@@ -208,10 +208,3 @@ static void test_inside_random__bare_captures_are_not_followed(void **state) {
     rondo_generator_release(generator);
     suite_free(context, RONDO_MEMORY_DEVICE, memory);
 }
-
-static const suite_entry random_cases[] = {
-    SUITE_CASE(test_inside_random__another_thread_is_refused),
-    SUITE_CASE(test_inside_random__bare_captures_are_not_followed),
-    {0},
-};
-SUITE_LIST(random);

@@ -15,7 +15,7 @@ static rondo__template *record_template(suite_context *context, uint32_t *x, uin
     return inside_end_bare(context->stream);
 }
 
-static void test_inside_table__executables_take_updates(void **state) {
+SUITE_CASE(test_inside_table__executables_take_updates) {
     suite_context *context = suite_get_context(state);
     const rondo__backend *backend = context->device->backend;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -45,7 +45,7 @@ static void test_inside_table__executables_take_updates(void **state) {
 }
 
 // What runs on the host: all nodes, each behind those before it, across the borders of the graphs.
-static void test_inside_table__host_graphs_are_flattened(void **state) {
+SUITE_CASE(test_inside_table__host_graphs_are_flattened) {
     suite_context *context = suite_get_context(state);
     if (!context->is_host) {
         print_message("skipped: only the host flattens graphs in graphs\n");
@@ -61,10 +61,3 @@ static void test_inside_table__host_graphs_are_flattened(void **state) {
     rondo__host_unflatten(recorded, flat);
     inside_drop_nest(context, &nest);
 }
-
-static const suite_entry table_cases[] = {
-    SUITE_CASE(test_inside_table__executables_take_updates),
-    SUITE_CASE(test_inside_table__host_graphs_are_flattened),
-    {NULL, NULL, false},
-};
-SUITE_LIST(table);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -130,12 +131,37 @@ static bool run_round(const sweep_subject *subject, const sweep_point *point) {
     return has_failed;
 }
 
+// first/every, or 1/1.
+static void get_part(size_t *out_first, size_t *out_every) {
+    const char *text = getenv("RONDO_SWEEP_PART");
+    *out_first = 1;
+    *out_every = 1;
+    if (text != NULL && (sscanf(text, "%zu/%zu", out_first, out_every) != 2 || *out_first < 1 ||
+                         *out_first > *out_every)) {
+        fail_msg("RONDO_SWEEP_PART is %s, not like 2/3", text);
+    }
+}
+
+size_t sweep_get_every(void) {
+    size_t first, every;
+    get_part(&first, &every);
+    return every;
+}
+
+size_t sweep_get_first(void) {
+    size_t first, every;
+    get_part(&first, &every);
+    return first - 1;
+}
+
 static size_t run_rounds(const sweep_subject *subject, sweep_point point) {
     rondo_log_set_sink(sweep_ignore_line, NULL);
     point.data = subject->data;
+    point.n = sweep_get_first();
+    const size_t every = sweep_get_every();
     size_t count = 0;
-    for (; run_round(subject, &point); ++count) {
-        point.n += subject->dense > 0 ? 1 + point.n / subject->dense : 1;
+    for (; run_round(subject, &point); count += every) {
+        point.n += every * (subject->dense > 0 ? 1 + point.n / subject->dense : 1);
     }
     rondo_log_set_sink(NULL, NULL);
     fake_cuda_uninstall();
@@ -166,7 +192,8 @@ size_t sweep_allocations(const sweep_subject *subject, const char *device_name) 
 sweep_count sweep_on_fake(const char *name, const sweep_subject *subject) {
     sweep_count count = {.driver_calls = sweep_driver_calls(subject)};
     count.allocations = sweep_allocations(subject, "cuda:0");
-    print_message("%s: swept %zu points (%zu driver calls, %zu allocations)\n", name,
-                  count.driver_calls + count.allocations, count.driver_calls, count.allocations);
+    print_message("%s: swept %zu points (%zu driver calls, %zu allocations), each %zu. of them\n",
+                  name, count.driver_calls + count.allocations, count.driver_calls,
+                  count.allocations, sweep_get_every());
     return count;
 }

@@ -62,7 +62,8 @@ typedef struct sweep_subject {
 } sweep_subject;
 
 // Fails each driver call with each code, or each allocation of the calling thread (the device's own
-// threads may allocate at any time), in turn. The number of points: rounds with a failure in them.
+// threads may allocate at any time), in turn. The number of points: rounds with a failure in them,
+// and those left out between.
 size_t sweep_driver_calls(const sweep_subject *subject);
 size_t sweep_allocations(const sweep_subject *subject, const char *device_name);
 
@@ -73,6 +74,11 @@ typedef struct sweep_count {
 
 // Both on the fake driver, and a line with the counts.
 sweep_count sweep_on_fake(const char *name, const sweep_subject *subject);
+
+// A sanitizer makes a point take ten times as long: RONDO_SWEEP_PART=2/3 takes each third point,
+// beginning with the second (every is 3, first is 1). Without it every point is taken.
+size_t sweep_get_every(void);
+size_t sweep_get_first(void);
 
 // Inside a round: the failure is over, so that recovery is not swept. True when it came.
 bool sweep_lift(void);

@@ -533,13 +533,11 @@ static void sweep_case(point p, const choice *wanted, totals *sum) {
 }
 
 static void sweep_device(const char *device, const choice *wanted, totals *sum) {
-    for (const suite_list *list = suite_lists; list != NULL; list = list->next) {
-        for (const suite_entry *entry = list->entries; entry->function != NULL; ++entry) {
-            for (int mode = 0; mode < (entry->has_modes ? 3 : 1); ++mode) {
-                if (wanted->filter == NULL || strstr(entry->name, wanted->filter) != NULL) {
-                    point p = {.device = device, .entry = entry, .mode = (suite_mode)mode};
-                    sweep_case(p, wanted, sum);
-                }
+    for (const suite_entry *entry = suite_entries; entry != NULL; entry = entry->next) {
+        for (int mode = 0; mode < (entry->has_modes ? 3 : 1); ++mode) {
+            if (wanted->filter == NULL || strstr(entry->name, wanted->filter) != NULL) {
+                point p = {.device = device, .entry = entry, .mode = (suite_mode)mode};
+                sweep_case(p, wanted, sum);
             }
         }
     }

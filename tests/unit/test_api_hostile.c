@@ -528,6 +528,7 @@ static void close_scene(void) {
     X(rondo_generator_reserve, (P(s.generator), P(s.stream), 1, P(PLAIN(rondo_random_range)))) \
     V(rondo_random_philox, (1, 2, 3, P(s.memory)))
 
+#include "unit/api_hostile_files.h"
 #define EXECUTOR_ROWS(X, V)                                                                        \
     X(rondo_executor_create,                                                                       \
       (P(s.program), P(s.device), S(rondo_executor_options), P(&s.out.executor)))                  \
@@ -559,7 +560,7 @@ static void close_scene(void) {
     X(rondo_executor_list_placements,                                                              \
       (P(s.executor), P(&s.feed), 1, 0, O(NULL), P(PLAIN(size_t))))                                \
     X(rondo_executor_get_transfers, (P(s.executor), W(rondo_transfer_stats)))                      \
-    X(rondo_executor_write_tuning, (P(s.executor), P(take_text), NULL))                            \
+    FILE_ROWS(X)                                                                                   \
     X(rondo_op_prepare,                                                                            \
       (P(s.device), P("Neg"), S(rondo_op_options), P(&typed), N(1), N(1), P(&s.out.op)))           \
     V(rondo_op_destroy, (NULL))                                                                    \
@@ -674,12 +675,11 @@ static rondo_stepper *begun(void) {
     }
 #define ROW(name, arguments) {#name, call_##name},
 #include "unit/api_hostile_runs.h"
-
 #define ALL_ROWS(X, V) \
-    RUN_ROWS(X, V)     \
     BUILDER_ROWS(X, V) \
     DEVICE_ROWS(X, V)  \
-    TENSOR_ROWS(X, V) GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V)
+    TENSOR_ROWS(X, V)  \
+    GRAPH_ROWS(X, V) RANDOM_ROWS(X, V) EXECUTOR_ROWS(X, V) PROGRAM_ROWS(X, V) RUN_ROWS(X, V)
 
 ALL_ROWS(STATUS_FUNCTION, VOID_FUNCTION)
 

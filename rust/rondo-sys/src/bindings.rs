@@ -811,6 +811,81 @@ extern "C" {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct rondo_watchdog {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_stall {
+    pub struct_size: usize,
+    pub device: *const ::std::os::raw::c_char,
+    pub driver_version: i32,
+    pub graph: *const ::std::os::raw::c_char,
+    pub last_label: *const ::std::os::raw::c_char,
+    pub mark: u64,
+    pub mark_count: u64,
+    pub stream: u32,
+    pub waited_ns: u64,
+    pub text: *const ::std::os::raw::c_char,
+}
+impl Default for rondo_stall {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+pub type rondo_stall_function = ::std::option::Option<
+    unsafe extern "C" fn(user_data: *mut ::std::os::raw::c_void, stall: *const rondo_stall),
+>;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_watchdog_options {
+    pub struct_size: usize,
+    pub timeout_ns: u64,
+    pub function: rondo_stall_function,
+    pub user_data: *mut ::std::os::raw::c_void,
+}
+impl Default for rondo_watchdog_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_watchdog_create(
+        device: *mut rondo_device,
+        options: *const rondo_watchdog_options,
+        out_watchdog: *mut *mut rondo_watchdog,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_destroy(watchdog: *mut rondo_watchdog);
+}
+extern "C" {
+    pub fn rondo_watchdog_mark(
+        watchdog: *mut rondo_watchdog,
+        graph: *mut rondo_graph,
+        stream: *mut rondo_stream,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_replay(
+        watchdog: *mut rondo_watchdog,
+        graph: *mut rondo_graph,
+        stream: *mut rondo_stream,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_watchdog_get_stall_count(watchdog: *mut rondo_watchdog) -> u64;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct rondo_difference {
     pub struct_size: usize,
     pub place: [::std::os::raw::c_char; 40usize],
@@ -937,6 +1012,59 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
+    pub fn rondo_graph_get_node_handle(
+        graph: *mut rondo_graph,
+        index: usize,
+        out_node: *mut rondo_node,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_graph_find_nodes(
+        graph: *mut rondo_graph,
+        label: *const ::std::os::raw::c_char,
+        nodes: *mut rondo_node,
+        capacity: usize,
+        out_count: *mut usize,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_node_state {
+    pub struct_size: usize,
+    pub kind: rondo_node_kind,
+    pub name: *const ::std::os::raw::c_char,
+    pub is_enabled: bool,
+    pub can_be_patched: bool,
+    pub function: *const ::std::os::raw::c_void,
+    pub grid: [u32; 3usize],
+    pub block: [u32; 3usize],
+    pub shared_bytes: u32,
+    pub arguments: *const ::std::os::raw::c_void,
+    pub argument_bytes: usize,
+    pub copy_kind: rondo_copy_kind,
+    pub source: *const ::std::os::raw::c_void,
+    pub destination: *const ::std::os::raw::c_void,
+    pub byte_count: u64,
+    pub fill_value: u32,
+    pub element_bytes: u32,
+}
+impl Default for rondo_node_state {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_graph_read_node(
+        graph: *mut rondo_graph,
+        node: rondo_node,
+        out_state: *mut rondo_node_state,
+    ) -> rondo_status;
+}
+extern "C" {
     pub fn rondo_graph_build_begin(graph: *mut rondo_graph) -> rondo_status;
 }
 extern "C" {
@@ -1029,6 +1157,10 @@ extern "C" {
 }
 extern "C" {
     pub fn rondo_stepper_put(stepper: *mut rondo_stepper, work: *const rondo_work) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_stepper_skip(stepper: *mut rondo_stepper, work: *const rondo_work)
+        -> rondo_status;
 }
 extern "C" {
     pub fn rondo_stepper_end(stepper: *mut rondo_stepper) -> rondo_status;
@@ -1670,6 +1802,29 @@ extern "C" {
         key: *const ::std::os::raw::c_void,
         key_bytes: usize,
         out_entry: *mut rondo_graph_cache_entry,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_cache_key {
+    pub bytes: *const ::std::os::raw::c_void,
+    pub byte_count: usize,
+}
+impl Default for rondo_cache_key {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_graph_cache_list_keys(
+        cache: *mut rondo_graph_cache,
+        keys: *mut rondo_cache_key,
+        capacity: usize,
+        out_count: *mut usize,
     ) -> rondo_status;
 }
 pub const RONDO_DLPACK_MAJOR: _bindgen_ty_26 = 1;
@@ -2924,6 +3079,8 @@ pub struct rondo_executor_options {
     pub workers: *mut rondo_workers,
     pub communicator: *mut rondo_communicator,
     pub run_arena: *mut rondo_run_arena,
+    pub keep_templates: bool,
+    pub watchdog: *mut rondo_watchdog,
 }
 impl Default for rondo_executor_options {
     fn default() -> Self {
@@ -3045,6 +3202,14 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
+    pub fn rondo_executor_list_graphs(
+        executor: *mut rondo_executor,
+        graphs: *mut *mut rondo_graph,
+        capacity: usize,
+        out_count: *mut usize,
+    ) -> rondo_status;
+}
+extern "C" {
     pub fn rondo_executor_describe(
         executor: *mut rondo_executor,
         format: rondo_text_format,
@@ -3107,6 +3272,59 @@ extern "C" {
 extern "C" {
     pub fn rondo_executor_write_tuning(
         executor: *mut rondo_executor,
+        write: rondo_write_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_save(
+        executor: *mut rondo_executor,
+        path: *const ::std::os::raw::c_char,
+    ) -> rondo_status;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct rondo_plan_options {
+    pub struct_size: usize,
+    pub allow_remake: bool,
+    pub made_of: *const rondo_program,
+}
+impl Default for rondo_plan_options {
+    fn default() -> Self {
+        let mut s = ::std::mem::MaybeUninit::<Self>::uninit();
+        unsafe {
+            ::std::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
+            s.assume_init()
+        }
+    }
+}
+extern "C" {
+    pub fn rondo_program_load_plan(
+        path: *const ::std::os::raw::c_char,
+        options: *const rondo_plan_options,
+        out_program: *mut *mut rondo_program,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_program_get_plan_options(
+        program: *const rondo_program,
+        out_options: *mut rondo_executor_options,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_load(
+        path: *const ::std::os::raw::c_char,
+        device: *mut rondo_device,
+        executor_options: *const rondo_executor_options,
+        plan_options: *const rondo_plan_options,
+        out_program: *mut *mut rondo_program,
+        out_executor: *mut *mut rondo_executor,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_plan_describe(
+        path: *const ::std::os::raw::c_char,
+        format: rondo_text_format,
         write: rondo_write_function,
         user_data: *mut ::std::os::raw::c_void,
     ) -> rondo_status;

@@ -17,6 +17,7 @@
 
 #include "backend/areas.h"
 #include "backend/failure.h"
+#include "base/hash.h"
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -197,6 +198,14 @@ typedef struct rondo__conditional {
     uint32_t branch_count;
     rondo__node_handle last_node;  // the whole frontier of the parent stream behind it
 } rondo__conditional;
+
+// Machine code that was compiled, by the hash of all that decides it but the compiler.
+typedef struct rondo__kernel_code {
+    rondo__hash128 key;
+    const void *bytes;
+    size_t byte_count;
+} rondo__kernel_code;
+typedef rondo_status (*rondo__kernel_code_visit)(void *user_data, const rondo__kernel_code *code);
 
 // All entries are called with valid arguments: non-NULL, right device, device not lost. Each
 // failure writes the error record. "(optional)" entries may be NULL; the generic layer then does
@@ -406,6 +415,12 @@ struct rondo__backend {
     // is compiled then)
     void (*want_function)(rondo_device *device, const char *source, const char *const *options,
                           size_t option_count, const char *kernel_name);
+    // Shows what get_function has loaded so far, as far as its machine code is still to be had.
+    // (optional, as the next: nothing)
+    rondo_status (*visit_kernels)(rondo_device *device, rondo__kernel_code_visit visit,
+                                  void *user_data);
+    // Loads what another process has shown, so that get_function need not compile it.
+    rondo_status (*offer_kernel)(rondo_device *device, const rondo__kernel_code *code);
 };
 
 extern const rondo__backend rondo__backend_host;

@@ -220,6 +220,12 @@ static int write_all(int descriptor, const void *bytes, size_t byte_count) {
 }
 
 rondo_status rondo__file_write_atomic(const char *path, const void *bytes, size_t byte_count) {
+    const rondo__file_part part = {bytes, byte_count};
+    return rondo__file_write_parts(path, &part, 1);
+}
+
+rondo_status rondo__file_write_parts(const char *path, const rondo__file_part *parts,
+                                     size_t part_count) {
     static atomic_uint counter;
     rondo_status status = RONDO_STATUS_OK;
     char *temporary = NULL;
@@ -241,7 +247,10 @@ rondo_status rondo__file_write_atomic(const char *path, const void *bytes, size_
         status = fail(temporary, "create", errno, __LINE__);
         goto free_temporary;
     }
-    int code = write_all(descriptor, bytes, byte_count);
+    int code = 0;
+    for (size_t i = 0; i < part_count && code == 0; ++i) {
+        code = write_all(descriptor, parts[i].bytes, parts[i].byte_count);
+    }
     // Without the flush a power cut after the rename may leave an empty file under the final name.
     if (code == 0 && fdatasync(descriptor) != 0 && errno != EINVAL && errno != EROFS) {
         code = errno;

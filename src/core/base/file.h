@@ -37,6 +37,14 @@ RONDO_MUST_USE rondo_status rondo__file_map_beside(const char *path, const char 
 RONDO_MUST_USE rondo_status rondo__file_write_atomic(const char *path, const void *bytes,
                                                      size_t byte_count);
 
+// The same for bytes that lie in parts.
+typedef struct rondo__file_part {
+    const void *bytes;
+    size_t byte_count;
+} rondo__file_part;
+RONDO_MUST_USE rondo_status rondo__file_write_parts(const char *path, const rondo__file_part *parts,
+                                                    size_t part_count);
+
 // Makes a directory and its parents; one that exists is fine.
 //
 // Errors:    UNAVAILABLE.

@@ -15,7 +15,7 @@ typedef struct rondo__hash128 {
 #define RONDO__HASH_SEED UINT64_C(14695981039346656037)
 uint64_t rondo__hash64(uint64_t seed, const void *bytes, size_t byte_count);
 
-// 128 bits for content addressed files: two independent 64-bit hashes with a strong finaliser.
+// 128 bits for content addressed files: XXH3.
 rondo__hash128 rondo__hash128_bytes(const void *bytes, size_t byte_count);
 
 // 32 lower-case hex digits and a zero.

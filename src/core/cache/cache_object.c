@@ -237,3 +237,28 @@ rondo_status rondo_graph_cache_get_entry(rondo_graph_cache *cache, const void *k
     rondo__write_struct(out_entry, &entry);
     return RONDO_STATUS_OK;
 }
+
+static size_t list_map(const rondo__lru_map *map, rondo_cache_key *keys, size_t capacity,
+                       size_t count) {
+    for (const rondo__lru_entry *entry = map->newest; entry != NULL;
+         entry = rondo__lru_entry_get_older(entry)) {
+        if (count < capacity) {
+            keys[count].bytes = rondo__lru_entry_get_key(entry, &keys[count].byte_count);
+        }
+        count += 1;
+    }
+    return count;
+}
+
+rondo_status rondo_graph_cache_list_keys(rondo_graph_cache *cache, rondo_cache_key *keys,
+                                         size_t capacity, size_t *out_count) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
+    *out_count = 0;
+    RETURN_IF_ERROR(rondo__cache_check(cache, __func__));
+    if (capacity > 0) {
+        RETURN_IF_ERROR(rondo__check_pointer(keys, __func__, "keys"));
+    }
+    const size_t held = list_map(&cache->held, keys, capacity, 0);
+    *out_count = list_map(&cache->waiting, keys, capacity, held);
+    return RONDO_STATUS_OK;
+}

@@ -286,3 +286,15 @@ rondo_status rondo__device_get_function(rondo_device *device, const char *source
     return device->backend->get_function(device, source, options, option_count, kernel_name,
                                          out_function);
 }
+
+rondo_status rondo__device_visit_kernels(rondo_device *device, rondo__kernel_code_visit visit,
+                                         void *user_data) {
+    return device->backend->visit_kernels != NULL
+               ? device->backend->visit_kernels(device, visit, user_data)
+               : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__device_offer_kernel(rondo_device *device, const rondo__kernel_code *code) {
+    return device->backend->offer_kernel != NULL ? device->backend->offer_kernel(device, code)
+                                                 : RONDO_STATUS_OK;
+}

@@ -31,7 +31,23 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
                                                        size_t option_count, const char *kernel_name,
                                                        void **out_function);
 
-// Says that the call above will come with these texts, so that they are compiled meanwhile.
+// Shows the machine code that the call above has loaded for the device so far.
+//
+// Errors:    NO_MEMORY, and what `visit` returns.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__device_visit_kernels(rondo_device *device,
+                                                        rondo__kernel_code_visit visit,
+                                                        void *user_data);
+
+// Loads machine code that another process has shown, so that the call above finds it.
+//
+// Errors:    DRIVER (the driver refuses it), NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__device_offer_kernel(rondo_device *device,
+                                                       const rondo__kernel_code *code);
+
+// Says that rondo__device_get_function will be called with these texts, so that they are compiled
+// meanwhile.
 //
 // Threads:   safe.
 void rondo__device_want_function(rondo_device *device, const char *source,

@@ -17,6 +17,9 @@ struct rondo__tracked {
     // handle of the program's. 0: empty; otherwise one more than the position in `nodes`.
     size_t *slots;
     size_t slot_count;  // a power of two, or 0
+    // Afterwards, once a node was asked for by its index: by index, one more than the position in
+    // `nodes`; 0: it has no handle.
+    size_t *by_index;
 };
 
 // Guards all that record: handles are taken once, and seldom by two threads.
@@ -162,9 +165,52 @@ rondo__tracked *rondo__tracked_detach(rondo__participant **list) {
 void rondo__tracked_destroy(rondo__tracked *tracked) {
     if (tracked != NULL) {
         rondo__free(tracked->slots);
+        rondo__free(tracked->by_index);
         rondo__free(tracked->nodes);
         rondo__free(tracked);
     }
+}
+
+static rondo_status index_nodes(rondo__tracked *tracked, size_t node_count) {
+    if (tracked->by_index != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    tracked->by_index = rondo__calloc(node_count + 1, sizeof *tracked->by_index);
+    if (tracked->by_index == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < tracked->count; ++i) {
+        if (tracked->nodes[i] < node_count) {
+            tracked->by_index[tracked->nodes[i]] = i + 1;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__tracked_of_index(rondo__tracked **in_out_tracked, size_t index,
+                                     size_t node_count, rondo_node *out_node) {
+    rondo__tracked *tracked = *in_out_tracked;
+    if (tracked == NULL) {
+        tracked = rondo__calloc(1, sizeof *tracked);
+        if (tracked == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        tracked->participant.type = &tracked_type;
+        pthread_mutex_lock(&g_lock);
+        tracked->recording = ++g_last_recording;
+        pthread_mutex_unlock(&g_lock);
+        *in_out_tracked = tracked;
+    }
+    RETURN_IF_ERROR(index_nodes(tracked, node_count));
+    if (tracked->by_index[index] == 0) {
+        rondo_status status =
+            RONDO__ARRAY_RESERVE(tracked->nodes, tracked->capacity, tracked->count + 1);
+        RETURN_IF_ERROR(status);
+        tracked->nodes[tracked->count++] = index;
+        tracked->by_index[index] = tracked->count;
+    }
+    *out_node = (rondo_node){.recording = tracked->recording, .number = tracked->by_index[index]};
+    return RONDO_STATUS_OK;
 }
 
 size_t rondo__tracked_get_index(const rondo__tracked *tracked, rondo_node node) {

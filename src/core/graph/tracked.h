@@ -37,6 +37,14 @@ RONDO_MUST_USE rondo_status rondo__tracked_resolve(rondo__tracked *tracked,
 rondo__tracked *rondo__tracked_detach(rondo__participant **list);
 void rondo__tracked_destroy(rondo__tracked *tracked);  // NULL is fine
 
+// The handle of a node of the template, of `node_count`, by its index. *in_out_tracked may be NULL:
+// then it is made.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__tracked_of_index(rondo__tracked **in_out_tracked, size_t index,
+                                                    size_t node_count, rondo_node *out_node);
+
 // The index of a node; SIZE_MAX: it is none of this recording. `tracked` may be NULL.
 size_t rondo__tracked_get_index(const rondo__tracked *tracked, rondo_node node);
 

@@ -121,6 +121,8 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
 
 // ---- words that nobody writes -----------------------------------------------------------------
 
+enum { DISTINCT_MIN = 6 };  // values of which it can be said what they are
+
 static bool is_number(uint32_t value) {
     enum { WHOLE_MAX = 1 << 24, EXPONENT_MIN = 127 - 40, EXPONENT_MAX = 127 + 40 };
     const uint32_t exponent = value >> 23 & 0xff;
@@ -134,28 +136,52 @@ static bool is_double(uint64_t value) {
     return value == 0 || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
 }
 
+// The upper half of an address of the host, behind a number that fills the lower half of its word.
+static bool is_address_top(uint32_t value) {
+    return (value >= 0x5500 && value < 0x5700) || (value >= 0x7e00 && value < 0x8000);
+}
+
 // What is seen of a word in all launches of a kernel.
 typedef struct word_kinds {
     bool are_doubles;
     bool are_numbers;
-    bool are_given;  // addresses that the driver gave, or none
-    bool are_flags;  // 0 or 1
+    bool are_given;   // addresses that the driver gave, or none
+    bool are_heap;    // pointers to the host's heap, or none
+    bool are_flags;   // 0 or 1
+    bool are_blocks;  // what malloc gives: large multiples of 8
+    size_t distinct;  // at most DISTINCT_MIN of them are counted
+    uint64_t seen[DISTINCT_MIN];
 } word_kinds;
 
 static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kinds *kinds) {
+    static const uint64_t BLOCK_MIN = 1 << 24;
+    const uint32_t low = (uint32_t)value;
+    const uint32_t high = (uint32_t)(value >> 32);
+    const bool is_given =
+        is_address(value) && (log->block_count == 0 || rondo__doctor_log_is_given(log, value));
+    size_t i = 0;
     kinds->are_doubles = kinds->are_doubles && is_double(value);
     kinds->are_numbers =
-        kinds->are_numbers && is_number((uint32_t)value) && is_number((uint32_t)(value >> 32));
-    kinds->are_given =
-        kinds->are_given &&
-        (value == 0 ||
-         (is_address(value) && (log->block_count == 0 || rondo__doctor_log_is_given(log, value))));
+        kinds->are_numbers && is_number(low) && is_number(high) && !is_address_top(high);
+    kinds->are_given = kinds->are_given && (value == 0 || is_given);
+    kinds->are_heap =
+        kinds->are_heap && (value == 0 || (value >= log->heap.begin && value < log->heap.end &&
+                                           !rondo__doctor_log_is_given(log, value)));
     kinds->are_flags = kinds->are_flags && value <= 1;
+    kinds->are_blocks =
+        kinds->are_blocks &&
+        (value == 0 || (value >= BLOCK_MIN && value % 8 == 0 && value < ADDRESS_MAX && !is_given));
+    while (i < kinds->distinct && kinds->seen[i] != value) {
+        ++i;
+    }
+    if (i == kinds->distinct && i < DISTINCT_MIN) {
+        kinds->seen[kinds->distinct++] = value;
+    }
 }
 
 static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t kernel, size_t word) {
     const rondo__doctor_steps *steps = compared->steps;
-    word_kinds kinds = {true, true, true, true};
+    word_kinds kinds = {true, true, true, true, true, true, 0, {0}};
     for (size_t i = 0; i < compared->count; i++) {
         const rondo__doctor_step *step = &steps->steps[compared->indices[i]];
         for (size_t work = 0; work < step->work_count; work++) {
@@ -171,20 +197,25 @@ static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t ke
 
 // Padding of structs, places of arrays that are not used, and empty functors hold what was in the
 // host's memory before: pointers of its own, numbers or none, now one, now the other. What a kernel
-// reads is of one kind in all of its launches.
+// reads is of one kind in all of its launches; many numbers that are all multiples of 8 are none.
 static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel, size_t word,
                          word_change change) {
     const rondo__doctor_log *log = compared->steps->log;
     const uint64_t layout = kernel > 0 && kernel <= log->text_count ? log->layouts[kernel - 1] : 0;
-    if ((layout >> word & 1) == 0 || (change.is_steady && !change.is_address)) {
+    if (is_random(rondo__doctor_log_text(log, kernel))) {
         return false;
     }
     const word_kinds kinds = find_kinds(compared, kernel, word);
-    const bool is_byte = (layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0;
-    if (is_byte || change.is_address) {
-        return is_byte ? !kinds.are_flags : !kinds.are_given;
+    if (kinds.are_heap || (layout >> word & 1) == 0) {
+        return kinds.are_heap;
     }
-    return !kinds.are_doubles && !kinds.are_numbers && !kinds.are_given;
+    if ((layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0) {
+        return !kinds.are_flags && !change.is_steady;
+    }
+    if (change.is_address || (kinds.are_blocks && kinds.distinct == DISTINCT_MIN)) {
+        return !kinds.are_given;
+    }
+    return !change.is_steady && !kinds.are_doubles && !kinds.are_numbers && !kinds.are_given;
 }
 
 static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,

@@ -228,6 +228,9 @@ bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *ev
             return event->word_count == 0;
         case RONDO__DOCTOR_BLOCK:
             return event->word_count == 0 && add_block(log, event);
+        case RONDO__DOCTOR_HEAP:
+            log->heap = (rondo__doctor_block){event->object, event->object + event->bytes};
+            return event->word_count == 0;
         case RONDO__DOCTOR_DEVICE:
             add_device(log, event);
             return event->word_count == 0;

@@ -62,6 +62,7 @@ typedef struct rondo__doctor_log {
     size_t range_count;
     rondo__doctor_block *blocks;  // the latest ones
     size_t block_count;           // of all
+    rondo__doctor_block heap;     // of the host
     uint32_t multiprocessors;     // 0: not known
     uint32_t multiprocessor_threads;
     uint32_t multiprocessor_blocks;

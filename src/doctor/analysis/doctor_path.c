@@ -8,12 +8,14 @@
 #include "doctor/analysis/doctor_path_times.h"
 
 // The model, in microseconds; bench/results/doctor.md says where each comes from.
-static const double SAME_GAP_US = 0.1;    // between a work and one that waits for it, of one kernel
-static const double OTHER_GAP_US = 0.45;  // of two
-static const double GAP_LOW = 0.4;        // by which gaps are multiplied at the ends of the range
+static const double GAP_US = 0.1;        // between a work and one that waits for it
+static const double TURN_GAP_US = 0.3;   // more, where one is a kernel and one a copy
+static const double WORDS_GAP_US = 0.6;  // more, ahead of a kernel with many words of arguments
+static const double GAP_LOW = 0.4;       // by which gaps are multiplied at the ends of the range
 static const double GAP_HIGH = 2.0;
 static const double COPY_SHARE = 0.05;  // of the device, that a copy keeps from others
 
+enum { MANY_WORDS = 13 };
 enum { STREAMS_MAX = 64, SET_MAX = 16, RECORDS_MAX = 256 };
 
 // Works, the latest of their streams.
@@ -52,7 +54,7 @@ typedef struct graph {
 } graph;
 
 double rondo__doctor_typical_gap_us(void) {
-    return OTHER_GAP_US;
+    return GAP_US + WORDS_GAP_US / 2;
 }
 
 // ---- what follows what ------------------------------------------------------------------------
@@ -182,8 +184,10 @@ static double find_share(const rondo__doctor_log *log, const rondo__doctor_event
 }
 
 static double find_gap(const rondo__doctor_event *before, const rondo__doctor_event *now) {
-    const bool is_same = before->call == now->call && before->name == now->name;
-    return is_same ? SAME_GAP_US : OTHER_GAP_US;
+    const bool is_launch = rondo__doctor_call_kind(now->call) == RONDO__DOCTOR_KIND_LAUNCH;
+    const bool was_launch = rondo__doctor_call_kind(before->call) == RONDO__DOCTOR_KIND_LAUNCH;
+    return GAP_US + (is_launch != was_launch ? TURN_GAP_US : 0.0) +
+           (is_launch && now->word_count >= MANY_WORDS ? WORDS_GAP_US : 0.0);
 }
 
 // ---- a replay ---------------------------------------------------------------------------------
@@ -241,11 +245,12 @@ static void go_on(replay *r) {
 }
 
 static void finish_works(replay *r) {
-    static const double ROUNDED_US = 1e-7;
+    // What is left by rounding, so that any times come to an end.
+    const double rounded_us = 1e-7 + 1e-9 * r->now_us;
     size_t kept = 0;
     for (size_t i = 0; i < r->active_count; i++) {
         node *n = &r->g->nodes[r->active[i]];
-        if (n->ready_us > r->now_us || n->left_us > ROUNDED_US) {
+        if (n->ready_us > r->now_us || n->left_us > rounded_us) {
             r->active[kept++] = r->active[i];
         } else {
             n->finish_us = r->now_us;

@@ -23,7 +23,7 @@ typedef struct rondo__doctor_path {
 // False: out of memory.
 bool rondo__doctor_find_path(const rondo__doctor_steps *steps, rondo__doctor_path *out_path);
 
-// The gap ahead of a work of a graph, when the one that it follows is another kernel.
+// The gap ahead of a work of a graph, where nothing more is known of it.
 double rondo__doctor_typical_gap_us(void);
 
 #endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H

@@ -9,7 +9,7 @@
 
 // The model, in microseconds; bench/results/doctor.md says where each comes from.
 static const double GRAPH_LAUNCH_US =
-    5.0;                                // from the launch of a graph to its first node, and its end
+    4.0;                                // from the launch of a graph to its first node, and its end
 static const double TIMES_VARY = 0.05;  // device times of a replay from those that were taken
 static const double CAPTURE_NODE_US = 2.5;  // capture and instantiation, a node
 static const double AWAY_US = 100.0;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/cuda/driver/cuda_abi.h"
 #include "doctor/inject/inject_place.h"
@@ -61,6 +62,26 @@ static uint64_t find_struct_words(const known_function *known) {
     return mask;
 }
 
+// Pointers to it are no numbers. Told anew when it has grown.
+static void tell_heap(void) {
+    static atomic_uintptr_t start;
+    static atomic_uintptr_t told;
+    const uintptr_t end = (uintptr_t)sbrk(0);
+    uintptr_t begin = atomic_load(&start);
+    if (begin == 0) {
+        begin = rondo__inject_find_heap();
+        atomic_store(&start, begin);
+    }
+    if (begin == 0 || end <= begin || atomic_exchange(&told, end) == end) {
+        return;
+    }
+    rondo__doctor_event event = {.call = RONDO__DOCTOR_HEAP,
+                                 .object = begin,
+                                 .bytes = end - begin,
+                                 .begin_ns = rondo__inject_now_ns()};
+    rondo__inject_put(&event, NULL);
+}
+
 static void tell_layout(const known_function *known) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_LAYOUT,
                                  .name = known->name,
@@ -97,6 +118,7 @@ static void read_function(known_function *known, void *function) {
             known->bytes[known->parameter_count++] = (uint16_t)bytes;
         }
         tell_layout(known);
+        tell_heap();
     }
 }
 
@@ -132,8 +154,9 @@ static void forget_functions(void) {
     }
 }
 
-static void read_launch(rondo__doctor_event *event, void *function, const unsigned *grid,
-                        const unsigned *block, unsigned shared_bytes, const void *stream) {
+static const known_function *read_launch(rondo__doctor_event *event, void *function,
+                                         const unsigned *grid, const unsigned *block,
+                                         unsigned shared_bytes, const void *stream) {
     const known_function *known = find_function(function);
     event->object = ADDRESS(function);
     event->stream = ADDRESS(stream);
@@ -143,20 +166,27 @@ static void read_launch(rondo__doctor_event *event, void *function, const unsign
         event->grid[i] = grid[i];
         event->block[i] = block[i];
     }
+    return known;
 }
 
 static void add_words(rondo__doctor_event *event, const void *bytes, size_t count, uint64_t *room) {
     for (size_t done = 0; done < count && event->word_count < RONDO__DOCTOR_WORDS_MAX; done += 8) {
+        const char *from = (const char *)bytes + done;
         uint64_t word = 0;
-        memcpy(&word, (const char *)bytes + done, count - done < 8 ? count - done : 8);
+        if (count - done >= 8) {
+            memcpy(&word, from, 8);
+        } else if (count - done == 4) {
+            memcpy(&word, from, 4);
+        } else {
+            memcpy(&word, from, count - done);
+        }
         room[event->word_count++] = word;
     }
 }
 
 // The arguments as words; each parameter begins a word.
-static const uint64_t *read_arguments(rondo__doctor_event *event, void *function, void **parameters,
-                                      void **extra, uint64_t *room) {
-    const known_function *known = find_function(function);
+static const uint64_t *read_arguments(rondo__doctor_event *event, const known_function *known,
+                                      void **parameters, void **extra, uint64_t *room) {
     if (parameters != NULL && known != NULL) {
         size_t words = 0;
         for (uint16_t i = 0; i < known->parameter_count; i++) {

@@ -44,6 +44,9 @@ void rondo__inject_count_captures(int change);
 // This thread runs a host function of a stream.
 void rondo__inject_enter_callback(bool is_inside);
 
+// Where the heap of malloc begins; 0: it has none yet.
+uintptr_t rondo__inject_find_heap(void);
+
 uint64_t rondo__inject_now_ns(void);
 
 #endif  // RONDO_DOCTOR_INJECT_INJECT_RECORD_H

@@ -15,24 +15,28 @@ INJECT(cuLaunchKernel, 4000, INJECT_ANY, "cuLaunchKernel", "cuLaunchKernel_ptsz"
         void **extra),
        (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
         parameters, extra),
-       read_launch(&event, function, (const unsigned[]){grid_x, grid_y, grid_z},
-                   (const unsigned[]){block_x, block_y, block_z}, shared_bytes, stream);
-       words = read_arguments(&event, function, parameters, extra, room), )
+       const known_function *known = read_launch(&event, function,
+                                                 (const unsigned[]){grid_x, grid_y, grid_z},
+                                                 (const unsigned[]){block_x, block_y, block_z},
+                                                 shared_bytes, stream);
+       words = read_arguments(&event, known, parameters, extra, room), )
 INJECT(cuLaunchCooperativeKernel, 9000, INJECT_ANY, "cuLaunchCooperativeKernel",
        "cuLaunchCooperativeKernel_ptsz",
        (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
         unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters),
        (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
         parameters),
-       read_launch(&event, function, (const unsigned[]){grid_x, grid_y, grid_z},
-                   (const unsigned[]){block_x, block_y, block_z}, shared_bytes, stream);
-       words = read_arguments(&event, function, parameters, NULL, room), )
+       const known_function *known = read_launch(&event, function,
+                                                 (const unsigned[]){grid_x, grid_y, grid_z},
+                                                 (const unsigned[]){block_x, block_y, block_z},
+                                                 shared_bytes, stream);
+       words = read_arguments(&event, known, parameters, NULL, room), )
 INJECT(cuLaunchKernelEx, 11060, INJECT_ANY, "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
        (const rondo__cu_launch_config *config, void *function, void **parameters, void **extra),
        (config, function, parameters, extra),
-       read_launch(&event, function, config->grid, config->block, config->shared_bytes,
-                   config->stream);
-       words = read_arguments(&event, function, parameters, extra, room), )
+       const known_function *known = read_launch(&event, function, config->grid, config->block,
+                                                 config->shared_bytes, config->stream);
+       words = read_arguments(&event, known, parameters, extra, room), )
 INJECT(cuGraphLaunch, 10000, INJECT_ANY, "cuGraphLaunch", "cuGraphLaunch_ptsz",
        (void *exec, void *stream), (exec, stream), ON(exec, stream, 0), )
 

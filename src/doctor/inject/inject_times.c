@@ -101,7 +101,7 @@ static bool load(void) {
 
 // ---- records ----------------------------------------------------------------------------------
 
-// Kernels by the address of their name, which CUPTI keeps; only the thread that flushes asks.
+// Kernels by the address of their name, which CUPTI keeps. Its thread asks, and one that flushes.
 static uint32_t name_kernel(const char *name) {
     enum { SLOTS = 1 << 10 };
     static struct {
@@ -114,13 +114,17 @@ static uint32_t name_kernel(const char *name) {
     if (name == NULL) {
         return 0;
     }
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // taken ahead of the ring's
+    (void)pthread_mutex_lock(&lock);
     if (known[slot].name != name || known[slot].fork_count != rondo__inject_count_forks()) {
         rondo__inject_read_symbol(name, text, sizeof(text));
         known[slot].name = name;
         known[slot].fork_count = rondo__inject_count_forks();
         known[slot].text = rondo__inject_text(text);
     }
-    return known[slot].text;
+    const uint32_t number = known[slot].text;
+    (void)pthread_mutex_unlock(&lock);
+    return number;
 }
 
 static void keep_kernel(const rondo__cupti_kernel *kernel) {

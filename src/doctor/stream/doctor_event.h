@@ -38,6 +38,7 @@ typedef enum rondo__doctor_call {
                            // belongs to a struct passed by value; bits 32 to 63: to one of a byte
     RONDO__DOCTOR_BLOCK,   // of a file: memory that was allocated before; `object`, `bytes`
     RONDO__DOCTOR_DEVICE,  // grid: multiprocessors, threads of one, blocks of one; `bytes`: shared
+    RONDO__DOCTOR_HEAP,    // of the program's malloc: `object`, `bytes`
 } rondo__doctor_call;
 
 typedef enum rondo__doctor_kind {

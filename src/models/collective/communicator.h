@@ -126,11 +126,6 @@ rondo_device *rondo__communicator_get_device(const rondo_communicator *communica
 
 // ---- for kernels
 
-// Whether this communicator can reduce such a part.
-//
-// Errors:    UNSUPPORTED (type).
-RONDO_MUST_USE rondo_status rondo__communicator_check_part(const rondo_communicator *communicator,
-                                                           rondo_dtype dtype);
 // On the host: now, in host memory. Outputs may be inputs.
 //
 // Errors:    UNAVAILABLE, MISMATCH, NO_MEMORY.

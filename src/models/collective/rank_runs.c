@@ -173,18 +173,6 @@ void rondo__communicator_break(rondo_communicator *communicator) {
 
 // ---- all-reduce ---------------------------------------------------------------------------------
 
-rondo_status rondo__communicator_check_part(const rondo_communicator *communicator,
-                                            rondo_dtype dtype) {
-    (void)communicator;
-    const bool is_known = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 ||
-                          dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64 ||
-                          rondo__is_half(dtype);
-    return is_known ? RONDO_STATUS_OK
-                    : RONDO_FAIL_AS("rondo_executor_run", UNSUPPORTED,
-                                    "ranks reduce f16, bf16, f32, f64, i32 and i64, not %s",
-                                    rondo_dtype_get_name(dtype));
-}
-
 static void divide(void *buffer, size_t count, rondo_dtype dtype, int32_t size) {
     if (dtype == RONDO_DTYPE_F64) {
         for (size_t i = 0; i < count; ++i) {

@@ -134,3 +134,24 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }
+
+rondo_status rondo_executor_list_graphs(rondo_executor *executor, rondo_graph **graphs,
+                                        size_t capacity, size_t *out_count) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
+    *out_count = 0;
+    RETURN_IF_ERROR(rondo__check_pointer(executor, __func__, "executor"));
+    if (capacity > 0) {
+        RETURN_IF_ERROR(rondo__check_pointer(graphs, __func__, "graphs"));
+    }
+    const rondo__plan *plan = executor->variants.active->current;
+    size_t count = 0;
+    for (size_t i = 0; plan != NULL && i < plan->step_count; ++i) {
+        rondo_graph *graph = plan->steps[i].run.graph;
+        if (graph != NULL && count < capacity) {
+            graphs[count] = graph;
+        }
+        count += graph != NULL ? 1 : 0;
+    }
+    *out_count = count;
+    return RONDO_STATUS_OK;
+}

@@ -84,6 +84,10 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     rondo__error_restore(&saved);
 }
 
+void rondo__kernel_get_level(rondo_device *device, char *text, size_t text_bytes) {
+    get_room(device)->get_level(device, text, text_bytes);
+}
+
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits) {
     const bool is_host = rondo_device_is_host(device);

@@ -132,9 +132,16 @@ typedef struct rondo__kernel_room {
     // in half precision alone.
     bool (*adds_shortcuts)(rondo_device *device);
     bool (*appends_attention)(rondo_device *device);
+    // See rondo__kernel_get_level.
+    void (*get_level)(rondo_device *device, char *text, size_t text_bytes);
 } rondo__kernel_room;
 extern const rondo__kernel_room rondo__kernel_room_host;
 extern const rondo__kernel_room rondo__kernel_room_cuda;
+
+// What decides the forms of constants and the machine code on a device, beside the library: the
+// instruction sets of the host, "avx512, bytes avx512vnni", or the generation of a GPU, "sm_90,
+// tma".
+void rondo__kernel_get_level(rondo_device *device, char *text, size_t text_bytes);
 
 // Layouts and fusions a device profits from; passes ask before they rewrite.
 typedef struct rondo__kernel_traits {

@@ -195,20 +195,26 @@ static rondo_status read_lines(rondo__tuning_choices *choices, char *text, size_
     return RONDO_STATUS_OK;
 }
 
+static rondo_status read_bytes(rondo__tuning_choices *choices, const void *bytes,
+                               size_t byte_count) {
+    char *text = rondo__malloc(byte_count + 1);
+    if (text == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (byte_count > 0) {
+        memcpy(text, bytes, byte_count);
+    }
+    text[byte_count] = '\0';
+    const rondo_status status = read_lines(choices, text, byte_count);
+    sort_lines(choices);
+    rondo__free(text);
+    return status;
+}
+
 static rondo_status read_file(rondo__tuning_choices *choices, const char *path) {
     rondo__file file;
     RETURN_IF_ERROR(rondo__file_map(path, &file));
-    char *text = rondo__malloc(file.byte_count + 1);
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (text != NULL) {
-        if (file.byte_count > 0) {
-            memcpy(text, file.bytes, file.byte_count);
-        }
-        text[file.byte_count] = '\0';
-        status = read_lines(choices, text, file.byte_count);
-        sort_lines(choices);
-    }
-    rondo__free(text);
+    const rondo_status status = read_bytes(choices, file.bytes, file.byte_count);
     rondo__file_unmap(&file);
     if (status != RONDO_STATUS_OK) {
         rondo__error_prefix("%s", path);
@@ -241,6 +247,21 @@ void rondo__tuning_choices_destroy(rondo__tuning_choices *choices) {
         rondo__free(choices->lines);
     }
     rondo__free(choices);
+}
+
+rondo_status rondo__tuning_choices_add(rondo__tuning_choices *choices, const void *bytes,
+                                       size_t byte_count) {
+    rondo__tuning_choices *more = NULL;
+    RETURN_IF_ERROR(rondo__tuning_choices_create(NULL, &more));
+    rondo_status status = read_bytes(more, bytes, byte_count);
+    for (size_t i = 0; i < more->line_count && status == RONDO_STATUS_OK; i++) {
+        char *const *field = more->lines[i].field;
+        if (!has_line(choices, find_place(choices, field[0], field[1]), field[0], field[1])) {
+            status = put(choices, (const char *const *)field);
+        }
+    }
+    rondo__tuning_choices_destroy(more);
+    return status;
 }
 
 bool rondo__tuning_choices_find(const rondo__tuning_choices *choices, const char *device,

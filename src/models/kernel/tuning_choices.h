@@ -27,6 +27,12 @@ RONDO_MUST_USE rondo_status rondo__tuning_choices_create(const char *path,
                                                          rondo__tuning_choices **out_choices);
 void rondo__tuning_choices_destroy(rondo__tuning_choices *choices);
 
+// Adds what the text of a tuning file says of problems that have no choice yet.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__tuning_choices_add(rondo__tuning_choices *choices,
+                                                      const void *bytes, size_t byte_count);
+
 // Copies the choice; false: there is none, or it does not fit. `choices` may be NULL.
 bool rondo__tuning_choices_find(const rondo__tuning_choices *choices, const char *device,
                                 const char *problem, char *choice, size_t choice_bytes);

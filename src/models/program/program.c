@@ -75,6 +75,9 @@ void rondo_program_destroy(rondo_program *program) {
     if (attachment != NULL) {
         attachment->free(attachment);
     }
+    if (program->saved != NULL) {
+        program->saved->free(program->saved);
+    }
     rondo__free(program);
 }
 

@@ -124,7 +124,9 @@ struct rondo_program {
     char *metadata;           // key, zero, value, zero, and so on
     uint64_t place_revision;  // changes of rondo_program_set_place
     uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
-    rondo__namemap names;     // of all values, to their numbers
+    // The plan file that it came from (saved/saved.h); NULL: none.
+    rondo__program_attachment *saved;
+    rondo__namemap names;  // of all values, to their numbers
 };
 
 // ---- building ---------------------------------------------------------------------------------
@@ -177,6 +179,9 @@ RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, 
                                                         const rondo__value *declared);
 // The variable that a value is; NULL: none.
 rondo__variable *rondo__program_find_variable(const rondo_program *program, int32_t value);
+// Adds a variable that fits, and shares its first value.
+RONDO_MUST_USE rondo_status rondo__program_add_variable(rondo_program *program,
+                                                        const rondo__variable *variable);
 // Makes an input, or a constant with which one starts, a variable, as a file says.
 //
 // Errors:    BAD_DATA (what does not fit), NO_MEMORY.

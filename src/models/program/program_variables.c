@@ -23,7 +23,7 @@ rondo__variable *rondo__program_find_variable(const rondo_program *program, int3
     return NULL;
 }
 
-static rondo_status add_variable(rondo_program *program, const rondo__variable *variable) {
+rondo_status rondo__program_add_variable(rondo_program *program, const rondo__variable *variable) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->variables, program->variable_capacity,
                                          program->variable_count + 1));
     rondo__variable *added = &program->variables[program->variable_count++];
@@ -39,7 +39,7 @@ static rondo_status add_variable(rondo_program *program, const rondo__variable *
 
 rondo_status rondo__program_copy_variables(const rondo_program *program, rondo_program *copy) {
     for (size_t i = 0; i < program->variable_count; ++i) {
-        RETURN_IF_ERROR(add_variable(copy, &program->variables[i]));
+        RETURN_IF_ERROR(rondo__program_add_variable(copy, &program->variables[i]));
     }
     return RONDO_STATUS_OK;
 }
@@ -161,7 +161,7 @@ rondo_status rondo_builder_add_variable(rondo_builder *builder, const rondo_port
     rondo_status status =
         read_start(program, program->inputs[program->input_count - 1], start, __func__, &variable);
     if (status == RONDO_STATUS_OK) {
-        status = add_variable(program, &variable);
+        status = rondo__program_add_variable(program, &variable);
     }
     rondo_tensor_deinit(&variable.first);
     if (status != RONDO_STATUS_OK) {
@@ -188,7 +188,7 @@ static rondo_status make_variable(rondo_program *program, int32_t value) {
         .update = RONDO__VALUE_NONE,
         .start = {.struct_size = sizeof variable.start, .kind = RONDO_START_TENSOR}};
     rondo_tensor_share(&program->values[value].constant, &variable.first);
-    rondo_status status = add_variable(program, &variable);
+    rondo_status status = rondo__program_add_variable(program, &variable);
     rondo_tensor_deinit(&variable.first);
     if (status == RONDO_STATUS_OK) {
         drop_optional(program, value);
@@ -318,7 +318,7 @@ rondo_status rondo_program_set_update(rondo_program *program, const char *input,
         return RONDO_STATUS_OK;
     }
     const rondo__variable fresh = {.value = value, .update = update};
-    return add_variable(program, &fresh);
+    return rondo__program_add_variable(program, &fresh);
 }
 
 // ---- from a file ------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t v
         return RONDO_STATUS_OK;
     }
     const rondo__variable variable = {.value = value, .update = update, .start = *start};
-    return add_variable(program, &variable);
+    return rondo__program_add_variable(program, &variable);
 }
 
 // ---- reading back -----------------------------------------------------------------------------

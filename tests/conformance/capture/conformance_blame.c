@@ -388,7 +388,7 @@ static void run_row(suite_context *context, const cause_row *row) {
     }
 }
 
-static void test_conformance_blame__every_cause_is_reported_and_rolled_back(void **state) {
+SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back) {
     suite_context *context = suite_get_context(state);
     for (size_t i = 0; i < sizeof cause_rows / sizeof *cause_rows; ++i) {
         run_row(context, &cause_rows[i]);
@@ -396,7 +396,7 @@ static void test_conformance_blame__every_cause_is_reported_and_rolled_back(void
 }
 
 // Whatever breaks it, the memory is the pool's again and the generator stands where it stood.
-static void test_conformance_blame__memory_and_generators_are_rolled_back(void **state) {
+SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back) {
     suite_context *context = suite_get_context(state);
     uint64_t seed = 5;
     uint64_t offset = DRAW_COUNTERS;
@@ -448,10 +448,3 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
     rondo_generator_release(generator);
     rondo_pool_release(pool);
 }
-
-static const suite_entry blame_cases[] = {
-    SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back),
-    SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back),
-    {NULL, NULL, false},
-};
-SUITE_LIST(blame);

@@ -63,7 +63,7 @@ static void assert_broken(suite_context *context, recording *made) {
     assert_usable(context, made->graph, made->stream);
 }
 
-static void test_conformance_capture__synchronize_breaks_it(void **state) {
+SUITE_CASE(test_conformance_capture__synchronize_breaks_it) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     ASSERT_STATUS(rondo_stream_synchronize(made.stream), STATE);
@@ -71,7 +71,7 @@ static void test_conformance_capture__synchronize_breaks_it(void **state) {
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__query_breaks_it(void **state) {
+SUITE_CASE(test_conformance_capture__query_breaks_it) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     bool is_idle;
@@ -80,7 +80,7 @@ static void test_conformance_capture__query_breaks_it(void **state) {
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__asking_a_recorded_event_breaks_it(void **state) {
+SUITE_CASE(test_conformance_capture__asking_a_recorded_event_breaks_it) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -100,7 +100,7 @@ static void test_conformance_capture__asking_a_recorded_event_breaks_it(void **s
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__device_synchronize_breaks_it(void **state) {
+SUITE_CASE(test_conformance_capture__device_synchronize_breaks_it) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     ASSERT_STATUS(rondo_device_synchronize(context->device), STATE);
@@ -109,7 +109,7 @@ static void test_conformance_capture__device_synchronize_breaks_it(void **state)
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__pageable_copy_breaks_it(void **state) {
+SUITE_CASE(test_conformance_capture__pageable_copy_breaks_it) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     static uint32_t pageable[64];
@@ -127,7 +127,7 @@ static void test_conformance_capture__pageable_copy_breaks_it(void **state) {
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__an_unjoined_stream_is_named(void **state) {
+SUITE_CASE(test_conformance_capture__an_unjoined_stream_is_named) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
@@ -154,7 +154,7 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
 }
 
 // What Rondo records by itself at the end is not told as the program's last work.
-static void test_conformance_capture__an_unjoined_stream_beside_a_generator(void **state) {
+SUITE_CASE(test_conformance_capture__an_unjoined_stream_beside_a_generator) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     recording made = begin_recording(context);
@@ -178,7 +178,7 @@ static void test_conformance_capture__an_unjoined_stream_beside_a_generator(void
     rondo_generator_release(generator);
 }
 
-static void test_conformance_capture__outside_work_cannot_be_waited_for(void **state) {
+SUITE_CASE(test_conformance_capture__outside_work_cannot_be_waited_for) {
     suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, 0);
     ASSERT_OK(rondo_event_record(event, context->stream));
@@ -189,7 +189,7 @@ static void test_conformance_capture__outside_work_cannot_be_waited_for(void **s
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__two_captures_do_not_merge(void **state) {
+SUITE_CASE(test_conformance_capture__two_captures_do_not_merge) {
     suite_context *context = suite_get_context(state);
     recording first = begin_recording(context);
     recording second = begin_recording(context);
@@ -207,7 +207,7 @@ static void test_conformance_capture__two_captures_do_not_merge(void **state) {
     destroy_recording(context, &second);
 }
 
-static void test_conformance_capture__stream_records_once_at_a_time(void **state) {
+SUITE_CASE(test_conformance_capture__stream_records_once_at_a_time) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph *other = suite_create_graph(context, false);
@@ -228,7 +228,7 @@ static void test_conformance_capture__stream_records_once_at_a_time(void **state
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__abort_and_destroy_give_up(void **state) {
+SUITE_CASE(test_conformance_capture__abort_and_destroy_give_up) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
@@ -249,7 +249,7 @@ static void test_conformance_capture__abort_and_destroy_give_up(void **state) {
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__own_allocations_are_allowed(void **state) {
+SUITE_CASE(test_conformance_capture__own_allocations_are_allowed) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     recording made = begin_recording(context);
@@ -269,7 +269,7 @@ static void test_conformance_capture__own_allocations_are_allowed(void **state) 
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__global_mode_forbids_own_allocations(void **state) {
+SUITE_CASE(test_conformance_capture__global_mode_forbids_own_allocations) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
@@ -282,7 +282,7 @@ static void test_conformance_capture__global_mode_forbids_own_allocations(void *
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__other_streams_run_meanwhile(void **state) {
+SUITE_CASE(test_conformance_capture__other_streams_run_meanwhile) {
     suite_context *context = suite_get_context(state);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, y, 1, 1);
@@ -298,7 +298,7 @@ static void test_conformance_capture__other_streams_run_meanwhile(void **state) 
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__a_fork_needs_no_work(void **state) {
+SUITE_CASE(test_conformance_capture__a_fork_needs_no_work) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
@@ -318,7 +318,7 @@ static void test_conformance_capture__a_fork_needs_no_work(void **state) {
     destroy_recording(context, &made);
 }
 
-static void test_conformance_capture__failures_leave_nothing_behind(void **state) {
+SUITE_CASE(test_conformance_capture__failures_leave_nothing_behind) {
     suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
@@ -342,24 +342,3 @@ static void test_conformance_capture__failures_leave_nothing_behind(void **state
     rondo_stream_destroy(branch);
     destroy_recording(context, &made);
 }
-
-static const suite_entry capture_cases[] = {
-    SUITE_CASE(test_conformance_capture__synchronize_breaks_it),
-    SUITE_CASE(test_conformance_capture__query_breaks_it),
-    SUITE_CASE(test_conformance_capture__asking_a_recorded_event_breaks_it),
-    SUITE_CASE(test_conformance_capture__device_synchronize_breaks_it),
-    SUITE_CASE(test_conformance_capture__pageable_copy_breaks_it),
-    SUITE_CASE(test_conformance_capture__an_unjoined_stream_is_named),
-    SUITE_CASE(test_conformance_capture__an_unjoined_stream_beside_a_generator),
-    SUITE_CASE(test_conformance_capture__outside_work_cannot_be_waited_for),
-    SUITE_CASE(test_conformance_capture__two_captures_do_not_merge),
-    SUITE_CASE(test_conformance_capture__stream_records_once_at_a_time),
-    SUITE_CASE(test_conformance_capture__abort_and_destroy_give_up),
-    SUITE_CASE(test_conformance_capture__own_allocations_are_allowed),
-    SUITE_CASE(test_conformance_capture__global_mode_forbids_own_allocations),
-    SUITE_CASE(test_conformance_capture__other_streams_run_meanwhile),
-    SUITE_CASE(test_conformance_capture__a_fork_needs_no_work),
-    SUITE_CASE(test_conformance_capture__failures_leave_nothing_behind),
-    {NULL, NULL, false},
-};
-SUITE_LIST(capture);

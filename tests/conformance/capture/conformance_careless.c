@@ -160,7 +160,7 @@ static void check_blame(const rondo_graph *graph, rondo_status status, const cha
     assert_string_equal(report.label, "before/bad");
 }
 
-static void test_conformance_careless__a_step_does_not_lack_what_failed(void **state) {
+SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed) {
     suite_need_execution(suite_get_context(state));
     static const struct {
         rondo_status (*call)(careless *c);
@@ -239,8 +239,7 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
 }
 
 // What is not recorded, and what only asks, fails without harm.
-static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need(
-    void **state) {
+SUITE_CASE(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
@@ -289,7 +288,7 @@ static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not
 }
 
 // In a body too, which then cannot be left well.
-static void test_conformance_careless__a_body_does_not_lack_what_failed(void **state) {
+SUITE_CASE(test_conformance_careless__a_body_does_not_lack_what_failed) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
@@ -339,7 +338,7 @@ static void assert_new_record(const char *call) {
     assert_string_equal(rondo_error_get_last()->call, call);
 }
 
-static void test_conformance_careless__own_failures_are_not_older_ones(void **state) {
+SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
@@ -410,7 +409,7 @@ static rondo_status wait_and_destroy(rondo_stream *stream, void *user_data) {
     return status;
 }
 
-static void test_conformance_careless__steps_that_meddle_are_refused(void **state) {
+SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     meddler m = {.context = context, .graph = suite_create_graph(context, false)};
@@ -444,7 +443,7 @@ static void drop_warning(void *user_data, rondo_log_level level, const char *mes
     *(bool *)user_data = strstr(message, "rondo_pool_free") != NULL;
 }
 
-static void test_conformance_careless__memory_of_pools_is_not_freed(void **state) {
+SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed) {
     suite_context *context = suite_get_context(state);
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
@@ -467,7 +466,7 @@ static void test_conformance_careless__memory_of_pools_is_not_freed(void **state
 
 // A graph keeps pinned memory that its copies read beyond the end of the pool; a checked graph that
 // is recorded with such an address asks nobody who is gone. (Address sanitizer: the pool.)
-static void test_conformance_careless__memory_that_outlives_its_pool(void **state) {
+SUITE_CASE(test_conformance_careless__memory_that_outlives_its_pool) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -515,7 +514,7 @@ static uint64_t count_executed(rondo_graph *graph) {
 }
 
 // Counters are since the last reset, whatever executable ran.
-static void test_conformance_careless__executed_nodes_stay_counted(void **state) {
+SUITE_CASE(test_conformance_careless__executed_nodes_stay_counted) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     if (context->is_cuda) {
@@ -539,16 +538,3 @@ static void test_conformance_careless__executed_nodes_stay_counted(void **state)
     rondo_pool_release(pool);
     rondo_stream_destroy(stream);
 }
-
-static const suite_entry careless_cases[] = {
-    SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed),
-    SUITE_CASE(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need),
-    SUITE_CASE(test_conformance_careless__a_body_does_not_lack_what_failed),
-    SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones),
-    SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused),
-    SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed),
-    SUITE_CASE(test_conformance_careless__memory_that_outlives_its_pool),
-    SUITE_CASE(test_conformance_careless__executed_nodes_stay_counted),
-    {NULL, NULL, false},
-};
-SUITE_LIST(careless);

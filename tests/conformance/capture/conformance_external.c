@@ -11,7 +11,7 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
 }
 
 // An event of a capture: it does not fork, and it is untouched until the replay.
-static void test_conformance_external__a_record_happens_at_each_replay(void **state) {
+SUITE_CASE(test_conformance_external__a_record_happens_at_each_replay) {
     suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_stream *other = suite_create_stream(context);
@@ -59,7 +59,7 @@ static void test_conformance_external__a_record_happens_at_each_replay(void **st
 }
 
 // A graph waits for work that was put on another stream before the replay, each time anew.
-static void test_conformance_external__a_wait_means_records_before_the_replay(void **state) {
+SUITE_CASE(test_conformance_external__a_wait_means_records_before_the_replay) {
     suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_stream *other = suite_create_stream(context);
@@ -91,7 +91,7 @@ static void test_conformance_external__a_wait_means_records_before_the_replay(vo
 }
 
 // A graph may record an event and wait for it: the wait means the replay before.
-static void test_conformance_external__no_graph_waits_for_itself(void **state) {
+SUITE_CASE(test_conformance_external__no_graph_waits_for_itself) {
     suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -114,7 +114,7 @@ static void test_conformance_external__no_graph_waits_for_itself(void **state) {
 }
 
 // Outside of captures an external event is as any other.
-static void test_conformance_external__eagerly_as_any_other(void **state) {
+SUITE_CASE(test_conformance_external__eagerly_as_any_other) {
     suite_context *context = suite_get_context(state);
     rondo_event *start = suite_create_event(context, TIMED_EXTERNAL);
     rondo_event *end = suite_create_event(context, TIMED_EXTERNAL);
@@ -141,12 +141,3 @@ static void test_conformance_external__eagerly_as_any_other(void **state) {
     rondo_event_destroy(end);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry external_cases[] = {
-    SUITE_CASE(test_conformance_external__a_record_happens_at_each_replay),
-    SUITE_CASE(test_conformance_external__a_wait_means_records_before_the_replay),
-    SUITE_CASE(test_conformance_external__no_graph_waits_for_itself),
-    SUITE_CASE(test_conformance_external__eagerly_as_any_other),
-    {NULL, NULL, false},
-};
-SUITE_LIST(external);

@@ -5,7 +5,7 @@
 #include "rondo/report.h"
 #include "support/driver.h"
 
-static void test_conformance_label__scopes_nest(void **state) {
+SUITE_CASE(test_conformance_label__scopes_nest) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -43,7 +43,7 @@ static void test_conformance_label__scopes_nest(void **state) {
     label_destroy_scene(&s);
 }
 
-static void test_conformance_label__streams_forked_inside_carry_it(void **state) {
+SUITE_CASE(test_conformance_label__streams_forked_inside_carry_it) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -72,7 +72,7 @@ static void test_conformance_label__streams_forked_inside_carry_it(void **state)
 }
 
 // A stream that forked before the scope and joins inside it brings only what it recorded meanwhile.
-static void test_conformance_label__older_work_stays_outside(void **state) {
+SUITE_CASE(test_conformance_label__older_work_stays_outside) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -103,7 +103,7 @@ static void test_conformance_label__older_work_stays_outside(void **state) {
 
 // Layer after layer with a side stream that waits for each: what the main stream records there is
 // not the side's.
-static void test_conformance_label__a_side_stream_comes_back(void **state) {
+SUITE_CASE(test_conformance_label__a_side_stream_comes_back) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     static const char *const layers[] = {"one", "two", "three"};
@@ -127,7 +127,7 @@ static void test_conformance_label__a_side_stream_comes_back(void **state) {
     label_destroy_scene(&s);
 }
 
-static void test_conformance_label__scopes_may_span_captures(void **state) {
+SUITE_CASE(test_conformance_label__scopes_may_span_captures) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     ASSERT_OK(rondo_label_push(s.a, "model"));
@@ -151,7 +151,7 @@ static void test_conformance_label__scopes_may_span_captures(void **state) {
     label_destroy_scene(&s);
 }
 
-static void test_conformance_label__misuse_is_harmless(void **state) {
+SUITE_CASE(test_conformance_label__misuse_is_harmless) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     ASSERT_STATUS(rondo_label_pop(s.a), STATE);
@@ -189,7 +189,7 @@ static void test_conformance_label__misuse_is_harmless(void **state) {
 }
 
 // More nodes than are counted at each scope.
-static void test_conformance_label__large_captures(void **state) {
+SUITE_CASE(test_conformance_label__large_captures) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     char name[32];
@@ -237,7 +237,7 @@ static bool has_conditional_labelled(label_scene *s, const char *label) {
 }
 
 // A conditional node carries the label; work after it goes on as before. Breaks in bodies are told.
-static void test_conformance_label__conditional_nodes_carry_it(void **state) {
+SUITE_CASE(test_conformance_label__conditional_nodes_carry_it) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -283,7 +283,7 @@ static void test_conformance_label__conditional_nodes_carry_it(void **state) {
 }
 
 // The program's own driver calls, also a fork that Rondo does not see.
-static void test_conformance_label__foreign_work_carries_it(void **state) {
+SUITE_CASE(test_conformance_label__foreign_work_carries_it) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign work\n");
@@ -342,17 +342,3 @@ static void test_conformance_label__foreign_work_carries_it(void **state) {
     assert_true(driver_leave(api));
     label_destroy_scene(&s);
 }
-
-static const suite_entry label_cases[] = {
-    SUITE_CASE(test_conformance_label__scopes_nest),
-    SUITE_CASE(test_conformance_label__streams_forked_inside_carry_it),
-    SUITE_CASE(test_conformance_label__older_work_stays_outside),
-    SUITE_CASE(test_conformance_label__a_side_stream_comes_back),
-    SUITE_CASE(test_conformance_label__scopes_may_span_captures),
-    SUITE_CASE(test_conformance_label__misuse_is_harmless),
-    SUITE_CASE(test_conformance_label__large_captures),
-    SUITE_CASE(test_conformance_label__conditional_nodes_carry_it),
-    SUITE_CASE(test_conformance_label__foreign_work_carries_it),
-    {NULL, NULL, false},
-};
-SUITE_LIST(label);

@@ -9,7 +9,7 @@
 
 // ---- bodies -----------------------------------------------------------------------------------
 
-static void test_conformance_label_inside__bodies_carry_outer_and_inner(void **state) {
+SUITE_CASE(test_conformance_label_inside__bodies_carry_outer_and_inner) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
@@ -53,7 +53,7 @@ static void test_conformance_label_inside__bodies_carry_outer_and_inner(void **s
     label_destroy_scene(&s);
 }
 
-static void test_conformance_label_inside__bodies_nest(void **state) {
+SUITE_CASE(test_conformance_label_inside__bodies_nest) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
@@ -91,7 +91,7 @@ static void test_conformance_label_inside__bodies_nest(void **state) {
 }
 
 // Deeper than anybody nests by hand.
-static void test_conformance_label_inside__any_depth(void **state) {
+SUITE_CASE(test_conformance_label_inside__any_depth) {
     enum { DEPTH = 24 };
     const int depth = suite_rounds(DEPTH, 3);
     suite_context *context = suite_get_context(state);
@@ -123,7 +123,7 @@ static void test_conformance_label_inside__any_depth(void **state) {
 }
 
 // Streams forked inside a body, with and without scopes of their own.
-static void test_conformance_label_inside__branches_of_a_body(void **state) {
+SUITE_CASE(test_conformance_label_inside__branches_of_a_body) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -162,7 +162,7 @@ static void test_conformance_label_inside__branches_of_a_body(void **state) {
 }
 
 // A scope that is opened on the stream outside, while only bodies can be recorded, is theirs.
-static void test_conformance_label_inside__scopes_around_one_body(void **state) {
+SUITE_CASE(test_conformance_label_inside__scopes_around_one_body) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
@@ -203,7 +203,7 @@ static rondo_status run_labelled_body(rondo_stream *stream, void *user_data) {
 }
 
 // The path is the same whether the function runs or is recorded.
-static void test_conformance_label_inside__functions_as_bodies(void **state) {
+SUITE_CASE(test_conformance_label_inside__functions_as_bodies) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
@@ -258,7 +258,7 @@ static void cut_node(const char *bytes, const char *part, int nth, char *out_nod
 }
 
 // A dump says of a node inside a body what it says of one outside.
-static void test_conformance_label_inside__bodies_show_every_field(void **state) {
+SUITE_CASE(test_conformance_label_inside__bodies_show_every_field) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -335,7 +335,7 @@ static void check_layers(label_scene *s, int layer_count) {
 }
 
 // More nodes in a body than are counted at each scope.
-static void test_conformance_label_inside__large_bodies(void **state) {
+SUITE_CASE(test_conformance_label_inside__large_bodies) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     const int layer_count = suite_rounds(400, 4);
@@ -378,7 +378,7 @@ static rondo_graph *capture_labelled(label_scene *s, const char *label, uint32_t
     return graph;
 }
 
-static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(void **state) {
+SUITE_CASE(test_conformance_label_inside__a_recorded_graph_brings_its_labels) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     label_scene s = label_create_scene(context);
@@ -430,7 +430,7 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
 }
 
 // Beside each other on several streams, more of them than one, with branches inside.
-static void test_conformance_label_inside__recorded_graphs_with_branches(void **state) {
+SUITE_CASE(test_conformance_label_inside__recorded_graphs_with_branches) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     label_scene s = label_create_scene(context);
@@ -472,7 +472,7 @@ static void test_conformance_label_inside__recorded_graphs_with_branches(void **
     label_destroy_scene(&s);
 }
 
-static void test_conformance_label_inside__a_graph_recorded_into_a_body(void **state) {
+SUITE_CASE(test_conformance_label_inside__a_graph_recorded_into_a_body) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -500,19 +500,3 @@ static void test_conformance_label_inside__a_graph_recorded_into_a_body(void **s
     rondo_graph_destroy(inner);
     label_destroy_scene(&s);
 }
-
-static const suite_entry label_inside_cases[] = {
-    SUITE_CASE(test_conformance_label_inside__bodies_carry_outer_and_inner),
-    SUITE_CASE(test_conformance_label_inside__bodies_nest),
-    SUITE_CASE(test_conformance_label_inside__any_depth),
-    SUITE_CASE(test_conformance_label_inside__branches_of_a_body),
-    SUITE_CASE(test_conformance_label_inside__scopes_around_one_body),
-    SUITE_CASE(test_conformance_label_inside__functions_as_bodies),
-    SUITE_CASE(test_conformance_label_inside__bodies_show_every_field),
-    SUITE_CASE(test_conformance_label_inside__large_bodies),
-    SUITE_CASE(test_conformance_label_inside__a_recorded_graph_brings_its_labels),
-    SUITE_CASE(test_conformance_label_inside__recorded_graphs_with_branches),
-    SUITE_CASE(test_conformance_label_inside__a_graph_recorded_into_a_body),
-    {NULL, NULL, false},
-};
-SUITE_LIST(label_inside);

@@ -9,7 +9,7 @@
 
 // ---- what does not break it -------------------------------------------------------------------
 
-static void test_conformance_report__modes_forbid_what_they_say(void **state) {
+SUITE_CASE(test_conformance_report__modes_forbid_what_they_say) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
@@ -49,7 +49,7 @@ static allocation allocate_meanwhile(suite_context *context) {
     return a;
 }
 
-static void torch_27_another_thread_allocates_during_a_capture(void **state) {
+SUITE_CASE(torch_27_another_thread_allocates_during_a_capture) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
@@ -80,7 +80,7 @@ static void torch_27_another_thread_allocates_during_a_capture(void **state) {
     blame_destroy_step(&s);
 }
 
-static void torch_33_a_host_read_in_a_capture_says_that_it_waits(void **state) {
+SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
@@ -103,7 +103,7 @@ static void torch_33_a_host_read_in_a_capture_says_that_it_waits(void **state) {
 }
 
 // On CUDA the legacy stream waits for streams made without the non-blocking flag.
-static void test_conformance_report__work_on_the_legacy_stream(void **state) {
+SUITE_CASE(test_conformance_report__work_on_the_legacy_stream) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no legacy stream\n");
@@ -138,7 +138,7 @@ static void test_conformance_report__work_on_the_legacy_stream(void **state) {
     assert_true(driver_leave(api));
 }
 
-static void test_conformance_report__captures_are_blamed_apart(void **state) {
+SUITE_CASE(test_conformance_report__captures_are_blamed_apart) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     blame_step other = blame_create_step(context);
@@ -161,7 +161,7 @@ static void test_conformance_report__captures_are_blamed_apart(void **state) {
     blame_destroy_step(&s);
 }
 
-static void test_conformance_report__an_abort_is_reported(void **state) {
+SUITE_CASE(test_conformance_report__an_abort_is_reported) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_capture_report report = {.struct_size = sizeof report};
@@ -194,7 +194,7 @@ static void test_conformance_report__an_abort_is_reported(void **state) {
 }
 
 // A node that stands on a branch which is not joined was recorded, too.
-static void test_conformance_report__a_branch_that_is_not_joined(void **state) {
+SUITE_CASE(test_conformance_report__a_branch_that_is_not_joined) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_stream *side = suite_create_stream(context);
@@ -227,7 +227,7 @@ static void test_conformance_report__a_branch_that_is_not_joined(void **state) {
     blame_destroy_step(&s);
 }
 
-static void test_conformance_report__an_instantiation_that_fails(void **state) {
+SUITE_CASE(test_conformance_report__an_instantiation_that_fails) {
     suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_capture_report report = {.struct_size = sizeof report};
@@ -261,7 +261,7 @@ static void test_conformance_report__an_instantiation_that_fails(void **state) {
     blame_destroy_step(&s);
 }
 
-static void test_conformance_report__reports_check_their_size(void **state) {
+SUITE_CASE(test_conformance_report__reports_check_their_size) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_capture_report report = {.struct_size = sizeof report};
@@ -289,17 +289,3 @@ static void test_conformance_report__reports_check_their_size(void **state) {
     assert_string_equal(rondo_capture_cause_get_name(999), "UNKNOWN");
     rondo_graph_destroy(graph);
 }
-
-static const suite_entry report_cases[] = {
-    SUITE_CASE(test_conformance_report__modes_forbid_what_they_say),
-    SUITE_CASE(torch_27_another_thread_allocates_during_a_capture),
-    SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits),
-    SUITE_CASE(test_conformance_report__work_on_the_legacy_stream),
-    SUITE_CASE(test_conformance_report__captures_are_blamed_apart),
-    SUITE_CASE(test_conformance_report__an_abort_is_reported),
-    SUITE_CASE(test_conformance_report__a_branch_that_is_not_joined),
-    SUITE_CASE(test_conformance_report__an_instantiation_that_fails),
-    SUITE_CASE(test_conformance_report__reports_check_their_size),
-    {NULL, NULL, false},
-};
-SUITE_LIST(report);

@@ -87,7 +87,7 @@ static void close_broken(nested *n) {
     (void)rondo_scope_end(n->choice);
 }
 
-static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
+SUITE_CASE(test_conformance_report_inside__a_wait_in_a_body) {
     nested n = begin_nested(state);
     record_nested_labels(&n);
     ASSERT_STATUS(rondo_stream_synchronize(n.second), STATE);
@@ -116,7 +116,7 @@ static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
 }
 
 // Nodes are counted for each body; the one before is not taken for the one at fault.
-static void test_conformance_report_inside__each_body_counts_anew(void **state) {
+SUITE_CASE(test_conformance_report_inside__each_body_counts_anew) {
     nested n = begin_nested(state);
     control_case *it = &n.it;
     suite_need(it->context, RONDO_FEATURE_IF_ELSE);
@@ -139,7 +139,7 @@ static void test_conformance_report_inside__each_body_counts_anew(void **state) 
 }
 
 // An empty body: the node before is the conditional one itself.
-static void test_conformance_report_inside__nothing_in_the_body_yet(void **state) {
+SUITE_CASE(test_conformance_report_inside__nothing_in_the_body_yet) {
     nested n = begin_nested(state);
     control_case *it = &n.it;
     begin_capture(it);
@@ -165,7 +165,7 @@ static void test_conformance_report_inside__nothing_in_the_body_yet(void **state
     finish_nested(&n);
 }
 
-static void test_conformance_report_inside__a_branch_of_a_body(void **state) {
+SUITE_CASE(test_conformance_report_inside__a_branch_of_a_body) {
     nested n = begin_nested(state);
     record_nested_labels(&n);
     ASSERT_OK(rondo_event_record(n.event, n.second));
@@ -212,7 +212,7 @@ static rondo_status call_it(rondo_stream *stream, void *user_data) {
     return rondo_control_while(stream, it->x + FLAG, fail_by_itself, it);
 }
 
-static void test_conformance_report_inside__a_function_that_fails(void **state) {
+SUITE_CASE(test_conformance_report_inside__a_function_that_fails) {
     nested n = begin_nested(state);
     begin_capture(&n.it);
     ASSERT_STATUS(rondo_control_if(n.it.stream, n.it.x + FLAG, call_it, NULL, &n.it), BAD_DATA);
@@ -222,7 +222,7 @@ static void test_conformance_report_inside__a_function_that_fails(void **state) 
 }
 
 // Given up, or ended, in the middle of a body.
-static void test_conformance_report_inside__given_up_in_a_body(void **state) {
+SUITE_CASE(test_conformance_report_inside__given_up_in_a_body) {
     nested n = begin_nested(state);
     record_nested_labels(&n);
     rondo_graph_capture_abort(n.it.graph);
@@ -237,7 +237,7 @@ static void test_conformance_report_inside__given_up_in_a_body(void **state) {
 
 // A call of the program's own that breaks a body. The driver (580) never frees such a body's graph,
 // so this is for the fake.
-static void test_conformance_report_inside__foreign_calls_break_a_body(void **state) {
+SUITE_CASE(test_conformance_report_inside__foreign_calls_break_a_body) {
     nested n = begin_nested(state);
     if (!n.it.context->is_fake) {
         print_message("skipped: a driver would lose memory by it\n");
@@ -256,15 +256,3 @@ static void test_conformance_report_inside__foreign_calls_break_a_body(void **st
     assert_true(driver_leave(api));
     finish_nested(&n);
 }
-
-static const suite_entry report_inside_cases[] = {
-    SUITE_CASE(test_conformance_report_inside__a_wait_in_a_body),
-    SUITE_CASE(test_conformance_report_inside__each_body_counts_anew),
-    SUITE_CASE(test_conformance_report_inside__nothing_in_the_body_yet),
-    SUITE_CASE(test_conformance_report_inside__a_branch_of_a_body),
-    SUITE_CASE(test_conformance_report_inside__a_function_that_fails),
-    SUITE_CASE(test_conformance_report_inside__given_up_in_a_body),
-    SUITE_CASE(test_conformance_report_inside__foreign_calls_break_a_body),
-    {NULL, NULL, false},
-};
-SUITE_LIST(report_inside);

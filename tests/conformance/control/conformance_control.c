@@ -6,7 +6,7 @@
 
 // ---- each kind --------------------------------------------------------------------------------
 
-static void test_conformance_control__if_runs_when_not_zero(void **state) {
+SUITE_CASE(test_conformance_control__if_runs_when_not_zero) {
     control_case it = start(state);
     begin_capture(&it);
     put(&it, it.stream, 1, 1, 100);
@@ -33,7 +33,7 @@ static void test_conformance_control__if_runs_when_not_zero(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__else_runs_when_zero(void **state) {
+SUITE_CASE(test_conformance_control__else_runs_when_zero) {
     control_case it = start(state);
     begin_capture(&it);
     rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_IF_ELSE, 0, 0);
@@ -56,7 +56,7 @@ static void test_conformance_control__else_runs_when_zero(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__switch_runs_one_branch(void **state) {
+SUITE_CASE(test_conformance_control__switch_runs_one_branch) {
     control_case it = start(state);
     begin_capture(&it);
     rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_SWITCH, 0, 4);
@@ -86,7 +86,7 @@ static void test_conformance_control__switch_runs_one_branch(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__while_turns_until_zero(void **state) {
+SUITE_CASE(test_conformance_control__while_turns_until_zero) {
     control_case it = start(state);
     begin_capture(&it);
     record_countdown(&it);
@@ -110,7 +110,7 @@ static void test_conformance_control__while_turns_until_zero(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__empty_bodies(void **state) {
+SUITE_CASE(test_conformance_control__empty_bodies) {
     control_case it = start(state);
     begin_capture(&it);
     rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_IF_ELSE, 0, 0);
@@ -135,7 +135,7 @@ static void test_conformance_control__empty_bodies(void **state) {
 
 // A driver makes one executable at a time of a graph with conditional nodes: instantiating again
 // gives the former one up, and an update takes over that of its source.
-static void test_conformance_control__instantiated_again(void **state) {
+SUITE_CASE(test_conformance_control__instantiated_again) {
     control_case it = start(state);
     begin_capture(&it);
     rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_IF_ELSE, 0, 0);
@@ -163,7 +163,7 @@ static void test_conformance_control__instantiated_again(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__in_every_mode(void **state) {
+SUITE_CASE(test_conformance_control__in_every_mode) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_GLOBAL, RONDO_CAPTURE_RELAXED};
     control_case it = start(state);
     for (uint32_t i = 0; i < 2; ++i) {
@@ -181,7 +181,7 @@ static void test_conformance_control__in_every_mode(void **state) {
 
 // ---- nesting and forks ------------------------------------------------------------------------
 
-static void test_conformance_control__if_in_while_in_switch(void **state) {
+SUITE_CASE(test_conformance_control__if_in_while_in_switch) {
     control_case it = start(state);
     begin_capture(&it);
     record_nested(&it);
@@ -212,7 +212,7 @@ static void test_conformance_control__if_in_while_in_switch(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__nests_deeply(void **state) {
+SUITE_CASE(test_conformance_control__nests_deeply) {
     enum { DEPTH = 12 };
     control_case it = start(state);
     begin_capture(&it);
@@ -236,7 +236,7 @@ static void test_conformance_control__nests_deeply(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__predicate_is_computed_by_earlier_nodes(void **state) {
+SUITE_CASE(test_conformance_control__predicate_is_computed_by_earlier_nodes) {
     control_case it = start(state);
     begin_capture(&it);
     put(&it, it.stream, 0, 3, 6);  // 3 * x + 6: zero for x = -2 alone
@@ -259,7 +259,7 @@ static void test_conformance_control__predicate_is_computed_by_earlier_nodes(voi
 }
 
 // Each turn: the body forks to two streams, whose results the joined body adds up in order.
-static void test_conformance_control__bodies_fork_and_join(void **state) {
+SUITE_CASE(test_conformance_control__bodies_fork_and_join) {
     control_case it = start(state);
     rondo_stream *branches[2] = {suite_create_stream(it.context), suite_create_stream(it.context)};
     rondo_event *fork = suite_create_event(it.context, 0);
@@ -306,7 +306,7 @@ static void test_conformance_control__bodies_fork_and_join(void **state) {
 }
 
 // Two conditionals beside each other, on branches of the graph.
-static void test_conformance_control__scopes_in_parallel_branches(void **state) {
+SUITE_CASE(test_conformance_control__scopes_in_parallel_branches) {
     control_case it = start(state);
     rondo_stream *branch = suite_create_stream(it.context);
     rondo_event *fork = suite_create_event(it.context, 0);
@@ -340,7 +340,7 @@ static void test_conformance_control__scopes_in_parallel_branches(void **state) 
     finish(&it);
 }
 
-static void test_conformance_control__bodies_copy_and_fill(void **state) {
+SUITE_CASE(test_conformance_control__bodies_copy_and_fill) {
     control_case it = start(state);
     uint32_t *pinned = suite_allocate(it.context, RONDO_MEMORY_PINNED, 4);
     pinned[0] = 41;
@@ -396,14 +396,14 @@ static void run_host_function_in_body(control_case *it, rondo_graph *inner, uint
     }
 }
 
-static void test_conformance_control__host_functions_in_bodies(void **state) {
+SUITE_CASE(test_conformance_control__host_functions_in_bodies) {
     control_case it = start(state);
     uint32_t calls = 0;
     run_host_function_in_body(&it, NULL, &calls);
     finish(&it);
 }
 
-static void test_conformance_control__graphs_with_host_functions_in_bodies(void **state) {
+SUITE_CASE(test_conformance_control__graphs_with_host_functions_in_bodies) {
     control_case it = start(state);
     uint32_t calls = 0;
     uint32_t *counter = &calls;
@@ -477,7 +477,7 @@ static rondo_status solve(suite_context *context, rondo_stream *stream, void *da
     return status;
 }
 
-static void test_conformance_control__functions_run_or_record(void **state) {
+SUITE_CASE_IN_MODES(test_conformance_control__functions_run_or_record) {
     suite_case *run = *state;
     suite_context *context = run->context;
     solver it = {.context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, NUMBERS)};
@@ -490,24 +490,3 @@ static void test_conformance_control__functions_run_or_record(void **state) {
     ASSERT_VALUE(context, it.x, 4, 1 + 1 + 4);
     suite_free(context, RONDO_MEMORY_DEVICE, it.x);
 }
-
-static const suite_entry control_cases[] = {
-    SUITE_CASE(test_conformance_control__if_runs_when_not_zero),
-    SUITE_CASE(test_conformance_control__else_runs_when_zero),
-    SUITE_CASE(test_conformance_control__switch_runs_one_branch),
-    SUITE_CASE(test_conformance_control__while_turns_until_zero),
-    SUITE_CASE(test_conformance_control__empty_bodies),
-    SUITE_CASE(test_conformance_control__instantiated_again),
-    SUITE_CASE(test_conformance_control__in_every_mode),
-    SUITE_CASE(test_conformance_control__if_in_while_in_switch),
-    SUITE_CASE(test_conformance_control__nests_deeply),
-    SUITE_CASE(test_conformance_control__predicate_is_computed_by_earlier_nodes),
-    SUITE_CASE(test_conformance_control__bodies_fork_and_join),
-    SUITE_CASE(test_conformance_control__scopes_in_parallel_branches),
-    SUITE_CASE(test_conformance_control__bodies_copy_and_fill),
-    SUITE_CASE(test_conformance_control__host_functions_in_bodies),
-    SUITE_CASE(test_conformance_control__graphs_with_host_functions_in_bodies),
-    SUITE_CASE_IN_MODES(test_conformance_control__functions_run_or_record),
-    {NULL, NULL, false},
-};
-SUITE_LIST(control);

@@ -38,7 +38,7 @@ static void *work(void *data) {
     return NULL;
 }
 
-static void test_conformance_control__two_captures_in_two_threads(void **state) {
+SUITE_CASE(test_conformance_control__two_captures_in_two_threads) {
     suite_need_execution(suite_get_context(state));
     worker workers[2] = {{.state = state, .turns = 30}, {.state = state, .turns = 50}};
     pthread_t threads[2];
@@ -73,7 +73,7 @@ static size_t count_parts(const char *text, const char *part) {
     return count;
 }
 
-static void test_conformance_control__dumps_show_bodies(void **state) {
+SUITE_CASE(test_conformance_control__dumps_show_bodies) {
     control_case it = start(state);
     char json[16384] = "";
     char dot[16384] = "";
@@ -97,7 +97,7 @@ static void test_conformance_control__dumps_show_bodies(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__features_are_told(void **state) {
+SUITE_CASE(test_conformance_control__features_are_told) {
     suite_context *context = suite_get_context(state);
     rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
@@ -114,11 +114,3 @@ static void test_conformance_control__features_are_told(void **state) {
     ASSERT_STATUS(rondo_device_supports(context->device, (rondo_feature)99), INVALID);
     ASSERT_STATUS(rondo_device_supports(NULL, RONDO_FEATURE_IF), INVALID);
 }
-
-static const suite_entry control_inside_cases[] = {
-    SUITE_CASE(test_conformance_control__two_captures_in_two_threads),
-    SUITE_CASE(test_conformance_control__dumps_show_bodies),
-    SUITE_CASE(test_conformance_control__features_are_told),
-    {NULL, NULL, false},
-};
-SUITE_LIST(control_inside);

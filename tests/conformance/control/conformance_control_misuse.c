@@ -32,7 +32,7 @@ static rondo_status leave_scope_open(rondo_stream *stream, void *user_data) {
     return status == RONDO_STATUS_OK ? rondo_scope_enter(scope, 0, &body) : status;
 }
 
-static void test_conformance_control__a_function_that_fails_breaks_the_capture(void **state) {
+SUITE_CASE(test_conformance_control__a_function_that_fails_breaks_the_capture) {
     suite_need_execution(suite_get_context(state));
     control_case it = start(state);
     solver data = {.context = it.context, .x = it.x};
@@ -64,7 +64,7 @@ static void test_conformance_control__a_function_that_fails_breaks_the_capture(v
 // ---- misuse -----------------------------------------------------------------------------------
 
 // The step would lack the node.
-static void test_conformance_control__a_scope_refused_breaks_the_capture(void **state) {
+SUITE_CASE(test_conformance_control__a_scope_refused_breaks_the_capture) {
     control_case it = start(state);
     rondo_scope scope;
     // Outside a capture.
@@ -105,7 +105,7 @@ static void test_conformance_control__a_scope_refused_breaks_the_capture(void **
 }
 
 // It would lack the body.
-static void test_conformance_control__a_body_refused_breaks_the_capture(void **state) {
+SUITE_CASE(test_conformance_control__a_body_refused_breaks_the_capture) {
     control_case it = start(state);
     for (int what = 0; what < 4; ++what) {
         rondo_stream *other = it.stream;
@@ -139,7 +139,7 @@ static void test_conformance_control__a_body_refused_breaks_the_capture(void **s
 }
 
 // What is left open can still be ended, and what is over has nothing to lose.
-static void test_conformance_control__misuse_that_loses_nothing_is_harmless(void **state) {
+SUITE_CASE(test_conformance_control__misuse_that_loses_nothing_is_harmless) {
     control_case it = start(state);
     rondo_scope scope;
     begin_capture(&it);
@@ -175,7 +175,7 @@ static void test_conformance_control__misuse_that_loses_nothing_is_harmless(void
     finish(&it);
 }
 
-static void test_conformance_control__parent_stream_used_meanwhile(void **state) {
+SUITE_CASE(test_conformance_control__parent_stream_used_meanwhile) {
     control_case it = start(state);
     for (int when = 0; when < 3; ++when) {
         begin_capture(&it);
@@ -204,7 +204,7 @@ static void test_conformance_control__parent_stream_used_meanwhile(void **state)
     finish(&it);
 }
 
-static void test_conformance_control__capture_ends_with_an_open_scope(void **state) {
+SUITE_CASE(test_conformance_control__capture_ends_with_an_open_scope) {
     control_case it = start(state);
     for (int depth = 0; depth < 4; ++depth) {
         begin_capture(&it);
@@ -230,7 +230,7 @@ static void test_conformance_control__capture_ends_with_an_open_scope(void **sta
     finish(&it);
 }
 
-static void test_conformance_control__abort_closes_scopes(void **state) {
+SUITE_CASE(test_conformance_control__abort_closes_scopes) {
     control_case it = start(state);
     for (int round = 0; round < 3; ++round) {
         begin_capture(&it);
@@ -252,7 +252,7 @@ static void test_conformance_control__abort_closes_scopes(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__unjoined_work_in_a_body(void **state) {
+SUITE_CASE(test_conformance_control__unjoined_work_in_a_body) {
     control_case it = start(state);
     rondo_stream *branch = suite_create_stream(it.context);
     rondo_event *fork = suite_create_event(it.context, 0);
@@ -279,7 +279,7 @@ static void test_conformance_control__unjoined_work_in_a_body(void **state) {
     finish(&it);
 }
 
-static void test_conformance_control__a_broken_body_breaks_the_capture(void **state) {
+SUITE_CASE(test_conformance_control__a_broken_body_breaks_the_capture) {
     control_case it = start(state);
     // Which stream is asked to wait: the outer body's, the inner body's, the first one.
     for (int which = 0; which < 3; ++which) {
@@ -305,7 +305,7 @@ static void test_conformance_control__a_broken_body_breaks_the_capture(void **st
 }
 
 // The driver refuses the launch and breaks the body, which it cannot undo (cuda_body.c).
-static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
+SUITE_CASE(test_conformance_control__a_launch_refused_in_a_body) {
     control_case it = start(state);
     if (!it.context->is_cuda) {
         finish(&it);
@@ -345,18 +345,3 @@ static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
     rondo_stream_destroy(branch);
     finish(&it);
 }
-
-static const suite_entry control_misuse_cases[] = {
-    SUITE_CASE(test_conformance_control__a_function_that_fails_breaks_the_capture),
-    SUITE_CASE(test_conformance_control__a_scope_refused_breaks_the_capture),
-    SUITE_CASE(test_conformance_control__a_body_refused_breaks_the_capture),
-    SUITE_CASE(test_conformance_control__misuse_that_loses_nothing_is_harmless),
-    SUITE_CASE(test_conformance_control__parent_stream_used_meanwhile),
-    SUITE_CASE(test_conformance_control__capture_ends_with_an_open_scope),
-    SUITE_CASE(test_conformance_control__abort_closes_scopes),
-    SUITE_CASE(test_conformance_control__unjoined_work_in_a_body),
-    SUITE_CASE(test_conformance_control__a_broken_body_breaks_the_capture),
-    SUITE_CASE(test_conformance_control__a_launch_refused_in_a_body),
-    {NULL, NULL, false},
-};
-SUITE_LIST(control_misuse);

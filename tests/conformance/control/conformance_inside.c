@@ -10,7 +10,7 @@
 
 // ---- node lists -------------------------------------------------------------------------------
 
-static void test_conformance_inside__nodes_tell_every_field(void **state) {
+SUITE_CASE(test_conformance_inside__nodes_tell_every_field) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 300);
@@ -86,7 +86,7 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
     suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
-static void test_conformance_inside__programmatic_edges(void **state) {
+SUITE_CASE(test_conformance_inside__programmatic_edges) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = inside_create_deferred(context);
@@ -123,7 +123,7 @@ static void test_conformance_inside__programmatic_edges(void **state) {
 }
 
 // What was recorded is counted for whoever asks, also before there is an executable.
-static void test_conformance_inside__counts_before_the_instantiation(void **state) {
+SUITE_CASE(test_conformance_inside__counts_before_the_instantiation) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = inside_create_deferred(context);
@@ -149,7 +149,7 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
 
 // ---- a graph inside another -------------------------------------------------------------------
 
-static void test_conformance_inside__a_graph_is_recorded_into_another(void **state) {
+SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
@@ -209,7 +209,7 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
 }
 
 // Branches outside and inside, graphs inside graphs inside graphs, empty ones among them.
-static void test_conformance_inside__branches_and_depth(void **state) {
+SUITE_CASE(test_conformance_inside__branches_and_depth) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     inside_nest nest;
@@ -224,7 +224,7 @@ static void test_conformance_inside__branches_and_depth(void **state) {
     inside_drop_nest(context, &nest);
 }
 
-static void test_conformance_inside__memory_travels_along(void **state) {
+SUITE_CASE(test_conformance_inside__memory_travels_along) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
@@ -289,7 +289,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_inside__recording_refused(void **state) {
+SUITE_CASE(test_conformance_inside__recording_refused) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
@@ -332,7 +332,7 @@ static void test_conformance_inside__recording_refused(void **state) {
 }
 
 // Bodies are shown inside their node, and graphs can be recorded into bodies and beside them.
-static void test_conformance_inside__bodies_and_children(void **state) {
+SUITE_CASE(test_conformance_inside__bodies_and_children) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     rondo_stream *stream = context->stream;
@@ -405,7 +405,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
 }
 
 // CUDA itself overlooks such forks, and the graph would begin them and end without them.
-static void test_conformance_inside__forks_that_end_in_such_nodes_are_joined(void **state) {
+SUITE_CASE(test_conformance_inside__forks_that_end_in_such_nodes_are_joined) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     suite_need(context, RONDO_FEATURE_IF);
@@ -449,17 +449,3 @@ static void test_conformance_inside__forks_that_end_in_such_nodes_are_joined(voi
     rondo_stream_destroy(stream);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
-
-static const suite_entry inside_cases[] = {
-    SUITE_CASE(test_conformance_inside__nodes_tell_every_field),
-    SUITE_CASE(test_conformance_inside__programmatic_edges),
-    SUITE_CASE(test_conformance_inside__counts_before_the_instantiation),
-    SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another),
-    SUITE_CASE(test_conformance_inside__branches_and_depth),
-    SUITE_CASE(test_conformance_inside__memory_travels_along),
-    SUITE_CASE(test_conformance_inside__recording_refused),
-    SUITE_CASE(test_conformance_inside__bodies_and_children),
-    SUITE_CASE(test_conformance_inside__forks_that_end_in_such_nodes_are_joined),
-    {NULL, NULL, false},
-};
-SUITE_LIST(inside);

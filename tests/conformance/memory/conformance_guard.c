@@ -131,7 +131,7 @@ static void check_way(const scene *s, way how) {
     deallocate(kept);
 }
 
-static void test_conformance_guard__memory_of_the_program(void **state) {
+SUITE_CASE(test_conformance_guard__memory_of_the_program) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host cannot tell whose memory an address is in\n");
@@ -154,7 +154,7 @@ static void test_conformance_guard__memory_of_the_program(void **state) {
 }
 
 // What a conditional node reads is used like any other memory, on every backend.
-static void test_conformance_guard__predicates_count_as_used(void **state) {
+SUITE_CASE(test_conformance_guard__predicates_count_as_used) {
     suite_context *context = suite_get_context(state);
     if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
         print_message("skipped: %s\n", rondo_error_get_last()->message);
@@ -184,7 +184,7 @@ static void test_conformance_guard__predicates_count_as_used(void **state) {
 }
 
 // What the kernels of a recorded graph use counts, too, on every backend.
-static void test_conformance_guard__kernels_of_recorded_graphs_count_as_used(void **state) {
+SUITE_CASE(test_conformance_guard__kernels_of_recorded_graphs_count_as_used) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -201,11 +201,3 @@ static void test_conformance_guard__kernels_of_recorded_graphs_count_as_used(voi
     rondo_graph_destroy(graph);
     rondo_graph_destroy(inner);
 }
-
-static const suite_entry guard_cases[] = {
-    SUITE_CASE(test_conformance_guard__kernels_of_recorded_graphs_count_as_used),
-    SUITE_CASE(test_conformance_guard__predicates_count_as_used),
-    SUITE_CASE(test_conformance_guard__memory_of_the_program),
-    {NULL, NULL, false},
-};
-SUITE_LIST(guard);

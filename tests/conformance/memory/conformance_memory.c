@@ -13,7 +13,7 @@ static void break_capture(rondo_stream *stream) {
 }
 
 // A capture that fails or is given up gives everything back, also what is still held.
-static void test_conformance_memory__failed_captures_give_back(void **state) {
+SUITE_CASE(test_conformance_memory__failed_captures_give_back) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -66,7 +66,7 @@ static void test_conformance_memory__failed_captures_give_back(void **state) {
 }
 
 // Freed late, on a stream that is gone, after the pool's last reference: all is given back.
-static void test_conformance_memory__blocks_outlive_everything(void **state) {
+SUITE_CASE(test_conformance_memory__blocks_outlive_everything) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -88,7 +88,7 @@ static void test_conformance_memory__blocks_outlive_everything(void **state) {
 }
 
 // 10 000 rounds stand in the bench; here enough to see growth.
-static void test_conformance_memory__capture_and_reset_do_not_grow(void **state) {
+SUITE_CASE(test_conformance_memory__capture_and_reset_do_not_grow) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -139,7 +139,7 @@ static void put_condition(rondo_stream *stream, const uint32_t *predicate) {
 }
 
 // A graph that is seen to use another's block is not replayed once that was written over.
-static void test_conformance_memory__uses_are_seen_in_recorded_work(void **state) {
+SUITE_CASE(test_conformance_memory__uses_are_seen_in_recorded_work) {
     suite_context *context = suite_get_context(state);
     bool has_bodies = rondo_device_supports(context->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK;
     for (int way = has_bodies ? 0 : 1; way < 5; ++way) {
@@ -203,7 +203,7 @@ static void test_conformance_memory__uses_are_seen_in_recorded_work(void **state
 
 // A block that one graph left and another one's capture freed: it is nobody's until that has ended,
 // and then everybody's, but its data is not lost without a word.
-static void test_conformance_memory__what_was_taken_in_waits_for_the_end(void **state) {
+SUITE_CASE(test_conformance_memory__what_was_taken_in_waits_for_the_end) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -250,7 +250,7 @@ static void test_conformance_memory__what_was_taken_in_waits_for_the_end(void **
 }
 
 // A block from before a capture that was freed in it is the program's again when that fails.
-static void test_conformance_memory__frees_are_rolled_back(void **state) {
+SUITE_CASE(test_conformance_memory__frees_are_rolled_back) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -282,7 +282,7 @@ static void test_conformance_memory__frees_are_rolled_back(void **state) {
 
 // Two captures side by side: a block that one takes in from the other, which frees it before its
 // own end. Only what happens to that block counts for the first.
-static void test_conformance_memory__taken_in_from_an_open_capture(void **state) {
+SUITE_CASE(test_conformance_memory__taken_in_from_an_open_capture) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *streams[2] = {suite_create_stream(context), suite_create_stream(context)};
@@ -329,7 +329,7 @@ static void touch_word(void *arguments) {
 }
 
 // Each kind of work with each kind of memory, freed, or freed and given out again.
-static void test_conformance_memory__checked_replays_refuse_stale_memory(void **state) {
+SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -406,7 +406,7 @@ static void test_conformance_memory__checked_replays_refuse_stale_memory(void **
 }
 
 // What the driver keeps for an executable: an estimate until it is measured.
-static void test_conformance_memory__driver_bytes_of_an_executable(void **state) {
+SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, true);
     rondo_stream *stream = suite_create_stream(context);
@@ -476,7 +476,7 @@ static void build_branches(suite_context *context, rondo_graph *graph, uint32_t 
 }
 
 // The estimate goes by nodes and branches, within half as much again of what was measured.
-static void test_conformance_memory__driver_bytes_of_branches(void **state) {
+SUITE_CASE(test_conformance_memory__driver_bytes_of_branches) {
     suite_context *context = suite_get_context(state);
     static const struct {
         size_t branch_count;
@@ -503,7 +503,7 @@ static void test_conformance_memory__driver_bytes_of_branches(void **state) {
 }
 
 // In global mode any driver call for memory breaks the capture; the pool's do not.
-static void test_conformance_memory__every_mode_may_take_memory(void **state) {
+SUITE_CASE(test_conformance_memory__every_mode_may_take_memory) {
     suite_context *context = suite_get_context(state);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
@@ -526,7 +526,7 @@ static void test_conformance_memory__every_mode_may_take_memory(void **state) {
 
 // A graph that is destroyed while the stream of its last replay records: that stream cannot be
 // waited for, so nobody gets the memory yet.
-static void test_conformance_memory__held_back_while_a_replay_may_run(void **state) {
+SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -592,7 +592,7 @@ static rondo_graph *capture_slow(suite_context *context, rondo_pool *pool, rondo
 
 // On another stream a sharer comes after the last one's, also where that stream records by then, or
 // is gone; on the same stream nothing is asked of the driver.
-static void test_conformance_memory__sharers_come_after_the_last_stream(void **state) {
+SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
@@ -641,7 +641,7 @@ static void test_conformance_memory__sharers_come_after_the_last_stream(void **s
 
 // What the stream's own eager work left in the cache goes back to the driver when a capture on that
 // stream needs the room, whether that work was waited for or still runs.
-static void test_conformance_memory__the_cache_makes_room_for_a_capture(void **state) {
+SUITE_CASE(test_conformance_memory__the_cache_makes_room_for_a_capture) {
     suite_context *context = suite_get_context(state);
     rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 8 << 20;
@@ -670,22 +670,3 @@ static void test_conformance_memory__the_cache_makes_room_for_a_capture(void **s
         rondo_pool_release(pool);
     }
 }
-
-static const suite_entry memory_cases[] = {
-    SUITE_CASE(test_conformance_memory__the_cache_makes_room_for_a_capture),
-    SUITE_CASE(test_conformance_memory__failed_captures_give_back),
-    SUITE_CASE(test_conformance_memory__blocks_outlive_everything),
-    SUITE_CASE(test_conformance_memory__capture_and_reset_do_not_grow),
-    SUITE_CASE(test_conformance_memory__uses_are_seen_in_recorded_work),
-    SUITE_CASE(test_conformance_memory__what_was_taken_in_waits_for_the_end),
-    SUITE_CASE(test_conformance_memory__frees_are_rolled_back),
-    SUITE_CASE(test_conformance_memory__taken_in_from_an_open_capture),
-    SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory),
-    SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable),
-    SUITE_CASE(test_conformance_memory__driver_bytes_of_branches),
-    SUITE_CASE(test_conformance_memory__every_mode_may_take_memory),
-    SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run),
-    SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream),
-    {NULL, NULL, false},
-};
-SUITE_LIST(memory);

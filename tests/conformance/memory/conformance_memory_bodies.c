@@ -47,7 +47,7 @@ static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
 // A block freed inside a body serves the body again at once, the stream outside only behind the
 // node, and a branch beside the node not at all. One freed in a body but taken before it is not
 // taken again inside: the next turn still needs it.
-static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state) {
+SUITE_CASE(test_conformance_memory_bodies__a_loop_takes_and_gives) {
     suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     rondo_stream *beside = suite_create_stream(b.context);
@@ -112,7 +112,7 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
 }
 
 // Branches of one node do not come one after the other; nested bodies count as work of the outer.
-static void test_conformance_memory_bodies__branches_and_nests(void **state) {
+SUITE_CASE(test_conformance_memory_bodies__branches_and_nests) {
     suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     memory_begin(b.graph, b.stream);
@@ -166,10 +166,3 @@ static void test_conformance_memory_bodies__branches_and_nests(void **state) {
     }
     finish(&b);
 }
-
-static const suite_entry memory_bodies_cases[] = {
-    SUITE_CASE(test_conformance_memory_bodies__a_loop_takes_and_gives),
-    SUITE_CASE(test_conformance_memory_bodies__branches_and_nests),
-    {NULL, NULL, false},
-};
-SUITE_LIST(memory_bodies);

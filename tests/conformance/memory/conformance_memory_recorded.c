@@ -59,7 +59,7 @@ static rondo_graph *record_temporary(const scene *s, const char *label, uint32_t
     return graph;
 }
 
-static void test_conformance_memory_recorded__temporaries_in_a_row(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__temporaries_in_a_row) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
@@ -93,7 +93,7 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
 }
 
 // On two branches they would run over each other's temporaries; so would one graph on both.
-static void test_conformance_memory_recorded__not_side_by_side(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__not_side_by_side) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
@@ -114,7 +114,7 @@ static void test_conformance_memory_recorded__not_side_by_side(void **state) {
 }
 
 // By hand only edges tell which of them comes first, also by way of other nodes.
-static void test_conformance_memory_recorded__by_hand_one_behind_the_other(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
@@ -159,7 +159,7 @@ static void test_conformance_memory_recorded__by_hand_one_behind_the_other(void 
     destroy_scene(&s);
 }
 
-static void test_conformance_memory_recorded__not_beside_own_blocks(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__not_beside_own_blocks) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
@@ -204,7 +204,7 @@ static void record_chain(const scene *s, const uint32_t *input, rondo_graph *gra
     memory_end(graphs[2]);
 }
 
-static void test_conformance_memory_recorded__none_needs_another_ones(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__none_needs_another_ones) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *graphs[3];
@@ -226,7 +226,7 @@ static void test_conformance_memory_recorded__none_needs_another_ones(void **sta
 }
 
 // The program keeps them in order by itself.
-static void test_conformance_memory_recorded__any_order_is_the_programs(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__any_order_is_the_programs) {
     suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), true);
     rondo_graph *graphs[3];
@@ -272,7 +272,7 @@ static rondo_status take_and_wait(rondo_stream *stream, void *user_data) {
     return status == RONDO_STATUS_OK ? rondo_stream_synchronize(stream) : status;
 }
 
-static void test_conformance_memory_recorded__a_step_that_runs_again(void **state) {
+SUITE_CASE(test_conformance_memory_recorded__a_step_that_runs_again) {
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *graph = create_graph(&s, "step", NULL);
     step_data d = {.s = &s, .previous = memory_take(s.pool, s.stream, COUNT)};
@@ -288,15 +288,3 @@ static void test_conformance_memory_recorded__a_step_that_runs_again(void **stat
     rondo_graph_destroy(graph);
     destroy_scene(&s);
 }
-
-static const suite_entry memory_recorded_cases[] = {
-    SUITE_CASE(test_conformance_memory_recorded__temporaries_in_a_row),
-    SUITE_CASE(test_conformance_memory_recorded__not_side_by_side),
-    SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other),
-    SUITE_CASE(test_conformance_memory_recorded__not_beside_own_blocks),
-    SUITE_CASE(test_conformance_memory_recorded__none_needs_another_ones),
-    SUITE_CASE(test_conformance_memory_recorded__any_order_is_the_programs),
-    SUITE_CASE(test_conformance_memory_recorded__a_step_that_runs_again),
-    {NULL, NULL, false},
-};
-SUITE_LIST(memory_recorded);

@@ -60,7 +60,7 @@ static rondo_status patch_kernel(scene *s, rondo_node node, uint32_t *x, uint32_
 
 // ---- patching ---------------------------------------------------------------------------------
 
-static void test_conformance_node__kernels_take_other_arguments(void **state) {
+SUITE_CASE(test_conformance_node__kernels_take_other_arguments) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_node node = record_kernel(&s, 1, 1);
@@ -78,7 +78,7 @@ static void test_conformance_node__kernels_take_other_arguments(void **state) {
 }
 
 // A replay on its way does what it was put there for.
-static void test_conformance_node__patches_spare_replays_in_flight(void **state) {
+SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_node node = record_kernel(&s, 2, 0);
@@ -102,7 +102,7 @@ static void count_call(void *arguments) {
     *call.counter = *call.counter * 10 + call.step;
 }
 
-static void test_conformance_node__host_functions_take_other_arguments(void **state) {
+SUITE_CASE(test_conformance_node__host_functions_take_other_arguments) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     struct {
@@ -135,7 +135,7 @@ static void test_conformance_node__host_functions_take_other_arguments(void **st
 }
 
 // As many low bytes of a value as an element has, as in a recording.
-static void test_conformance_node__patched_values_are_cut(void **state) {
+SUITE_CASE(test_conformance_node__patched_values_are_cut) {
     suite_need_execution(suite_get_context(state));
     static const uint32_t wanted[] = {[1] = 0x7c7c7c7c, [2] = 0x567c567c, [4] = 0x1234567c};
     for (uint32_t bytes = 1; bytes <= 4; bytes *= 2) {
@@ -153,7 +153,7 @@ static void test_conformance_node__patched_values_are_cut(void **state) {
     }
 }
 
-static void test_conformance_node__copies_and_fills_take_other_ends(void **state) {
+SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     uint32_t *source = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
@@ -182,7 +182,7 @@ static void test_conformance_node__copies_and_fills_take_other_ends(void **state
     close_scene(&s);
 }
 
-static void test_conformance_node__nodes_are_switched_off_and_on(void **state) {
+SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
@@ -239,7 +239,7 @@ static rondo_status record_patched(scene *s, rondo_graph *graph, bool has_body,
 }
 
 // An update takes over what was recorded, without the patches of either graph.
-static void test_conformance_node__updates_end_patches(void **state) {
+SUITE_CASE(test_conformance_node__updates_end_patches) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_graph *source = suite_create_graph(s.context, true);
@@ -258,7 +258,7 @@ static void test_conformance_node__updates_end_patches(void **state) {
 
 // ---- handles ----------------------------------------------------------------------------------
 
-static void test_conformance_node__the_last_node_is_that_of_any_call(void **state) {
+SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call) {
     scene s = open_scene(state);
     rondo_stream *other = suite_create_stream(s.context);
     rondo_node node;
@@ -286,7 +286,7 @@ static void test_conformance_node__the_last_node_is_that_of_any_call(void **stat
     close_scene(&s);
 }
 
-static void test_conformance_node__handles_end_with_their_recording(void **state) {
+SUITE_CASE(test_conformance_node__handles_end_with_their_recording) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_graph *source = suite_create_graph(s.context, true);
@@ -325,7 +325,7 @@ static void test_conformance_node__handles_end_with_their_recording(void **state
     close_scene(&s);
 }
 
-static void test_conformance_node__a_node_has_one_handle(void **state) {
+SUITE_CASE(test_conformance_node__a_node_has_one_handle) {
     scene s = open_scene(state);
     rondo_node taken;
     rondo_node nodes[40];
@@ -350,7 +350,7 @@ static void test_conformance_node__a_node_has_one_handle(void **state) {
 // ---- what is refused --------------------------------------------------------------------------
 
 // A node that was patched already is checked as the first time.
-static void test_conformance_node__a_second_patch_is_checked_as_the_first(void **state) {
+SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_node node = record_kernel(&s, 1, 1);
@@ -376,7 +376,7 @@ static void test_conformance_node__a_second_patch_is_checked_as_the_first(void *
     close_scene(&s);
 }
 
-static void test_conformance_node__wrong_patches_change_nothing(void **state) {
+SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
@@ -434,7 +434,7 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     close_scene(&s);
 }
 
-static void test_conformance_node__pageable_memory_is_refused_in_patches(void **state) {
+SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     uint32_t pageable[COUNT] = {9};
@@ -449,7 +449,7 @@ static void test_conformance_node__pageable_memory_is_refused_in_patches(void **
 }
 
 // A pool gives pinned memory that a patched copy reads to nobody else.
-static void test_conformance_node__pinned_memory_of_patches_is_in_use(void **state) {
+SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
@@ -470,7 +470,7 @@ static void test_conformance_node__pinned_memory_of_patches_is_in_use(void **sta
 }
 
 // A checked graph watches what it uses now, and nothing else.
-static void test_conformance_node__checked_graphs_watch_what_patches_use(void **state) {
+SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_graph_destroy(s.graph);
@@ -498,7 +498,7 @@ static void test_conformance_node__checked_graphs_watch_what_patches_use(void **
 
 // Memory that was freed stays refused until the nodes that use it name other memory: a patch of
 // something else does not hide it.
-static void test_conformance_node__patches_do_not_hide_freed_memory(void **state) {
+SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_graph_destroy(s.graph);
@@ -558,7 +558,7 @@ static rondo_status take_no_handle(rondo_stream *stream, void *user_data) {
     return RONDO_STATUS_OK;
 }
 
-static void test_conformance_node__nodes_in_bodies_have_no_handles(void **state) {
+SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     scene s = open_scene(state);
@@ -576,7 +576,7 @@ static void test_conformance_node__nodes_in_bodies_have_no_handles(void **state)
 
 // ---- graphs by hand ---------------------------------------------------------------------------
 
-static void test_conformance_node__graphs_are_built_by_hand(void **state) {
+SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_graph_destroy(s.graph);
@@ -631,7 +631,7 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
 }
 
 // A handle goes where the one that it comes behind was; what is wrong breaks the build.
-static void test_conformance_node__the_new_handle_may_replace_the_old(void **state) {
+SUITE_CASE(test_conformance_node__the_new_handle_may_replace_the_old) {
     scene s = open_scene(state);
     const rondo_work work = node_fill_work(s.x, 7, COUNT);
     rondo_graph_destroy(s.graph);
@@ -672,7 +672,7 @@ static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, ui
     return status != RONDO_STATUS_OK ? status : rondo_stepper_end(stepper);
 }
 
-static void test_conformance_node__a_stepper_runs_records_and_patches(void **state) {
+SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_stepper *stepper;
@@ -713,28 +713,3 @@ static void test_conformance_node__a_stepper_runs_records_and_patches(void **sta
     rondo_stepper_destroy(stepper);
     close_scene(&s);
 }
-
-static const suite_entry node_cases[] = {
-    SUITE_CASE(test_conformance_node__kernels_take_other_arguments),
-    SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight),
-    SUITE_CASE(test_conformance_node__host_functions_take_other_arguments),
-    SUITE_CASE(test_conformance_node__patched_values_are_cut),
-    SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends),
-    SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on),
-    SUITE_CASE(test_conformance_node__updates_end_patches),
-    SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call),
-    SUITE_CASE(test_conformance_node__handles_end_with_their_recording),
-    SUITE_CASE(test_conformance_node__a_node_has_one_handle),
-    SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first),
-    SUITE_CASE(test_conformance_node__wrong_patches_change_nothing),
-    SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches),
-    SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use),
-    SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use),
-    SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory),
-    SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles),
-    SUITE_CASE(test_conformance_node__graphs_are_built_by_hand),
-    SUITE_CASE(test_conformance_node__the_new_handle_may_replace_the_old),
-    SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches),
-    {NULL, NULL, false},
-};
-SUITE_LIST(node);

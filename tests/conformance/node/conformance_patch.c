@@ -37,7 +37,7 @@ static void toggle(scene *s, rondo_node node, rondo_toggle toggle) {
 // ---- templates --------------------------------------------------------------------------------
 
 // A graph that is to keep its executable alone keeps its template for the handles.
-static void test_conformance_patch__handles_keep_the_template(void **state) {
+SUITE_CASE(test_conformance_patch__handles_keep_the_template) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(suite_get_context(state), RONDO_KEEP_EXECUTABLE);
     size_t count = 0;
@@ -70,7 +70,7 @@ static void test_conformance_patch__handles_keep_the_template(void **state) {
 }
 
 // Also where the template can have one executable at a time, which then goes to the other graph.
-static void test_conformance_patch__updates_take_what_was_recorded(void **state) {
+SUITE_CASE(test_conformance_patch__updates_take_what_was_recorded) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     suite_need(context, RONDO_FEATURE_IF);
@@ -103,7 +103,7 @@ static rondo_status put_two(rondo_stream *stream, void *user_data) {
 }
 
 // What was switched off or patched in the former work says nothing of the new.
-static void test_conformance_patch__recaptures_begin_anew(void **state) {
+SUITE_CASE(test_conformance_patch__recaptures_begin_anew) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
     memory_begin(s.graph, s.stream);
@@ -208,7 +208,7 @@ static void record_one_of_many(many *m, uint32_t i) {
     }
 }
 
-static void test_conformance_patch__many_nodes_in_one_call(void **state) {
+SUITE_CASE(test_conformance_patch__many_nodes_in_one_call) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     if (suite_is_swept) {
@@ -255,7 +255,7 @@ static void test_conformance_patch__many_nodes_in_one_call(void **state) {
 
 // ---- errors name what they are about ----------------------------------------------------------
 
-static void test_conformance_patch__errors_name_graph_and_node(void **state) {
+SUITE_CASE(test_conformance_patch__errors_name_graph_and_node) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
     rondo_event *event = suite_create_event(s.context, RONDO_EVENT_EXTERNAL);
@@ -377,7 +377,7 @@ static void *run_alone(void *data) {
     return NULL;
 }
 
-static void test_conformance_patch__threads_patch_graphs_of_their_own(void **state) {
+SUITE_CASE(test_conformance_patch__threads_patch_graphs_of_their_own) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -446,7 +446,7 @@ static void *run_replayer(void *data) {
     return NULL;
 }
 
-static void test_conformance_patch__a_graph_is_handed_over_in_turns(void **state) {
+SUITE_CASE(test_conformance_patch__a_graph_is_handed_over_in_turns) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     scene s = open_scene(context, RONDO_KEEP_EXECUTABLE);
@@ -478,15 +478,3 @@ static void test_conformance_patch__a_graph_is_handed_over_in_turns(void **state
     pthread_mutex_destroy(&h.lock);
     close_scene(&s);
 }
-
-static const suite_entry patch_cases[] = {
-    SUITE_CASE(test_conformance_patch__handles_keep_the_template),
-    SUITE_CASE(test_conformance_patch__updates_take_what_was_recorded),
-    SUITE_CASE(test_conformance_patch__recaptures_begin_anew),
-    SUITE_CASE(test_conformance_patch__many_nodes_in_one_call),
-    SUITE_CASE(test_conformance_patch__errors_name_graph_and_node),
-    SUITE_CASE(test_conformance_patch__threads_patch_graphs_of_their_own),
-    SUITE_CASE(test_conformance_patch__a_graph_is_handed_over_in_turns),
-    {NULL, NULL, false},
-};
-SUITE_LIST(patch);

@@ -96,7 +96,7 @@ static void check_order(scene *s) {
     ASSERT_VALUE(s->context, s->has_kernel ? s->block : s->result, 0, s->has_kernel ? 71 : 7);
 }
 
-static void test_conformance_patch_memory__recorded_addresses_are_in_order(void **state) {
+SUITE_CASE(test_conformance_patch_memory__recorded_addresses_are_in_order) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
         ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
@@ -108,7 +108,7 @@ static void test_conformance_patch_memory__recorded_addresses_are_in_order(void 
     }
 }
 
-static void test_conformance_patch_memory__patched_addresses_are_in_order(void **state) {
+SUITE_CASE(test_conformance_patch_memory__patched_addresses_are_in_order) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
         ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
@@ -122,7 +122,7 @@ static void test_conformance_patch_memory__patched_addresses_are_in_order(void *
 }
 
 // When "b" was recorded the arena had no memory of any pool.
-static void test_conformance_patch_memory__blocks_of_later_pools_are_in_order(void **state) {
+SUITE_CASE(test_conformance_patch_memory__blocks_of_later_pools_are_in_order) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
         ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
@@ -136,7 +136,7 @@ static void test_conformance_patch_memory__blocks_of_later_pools_are_in_order(vo
 }
 
 // When "b" was recorded its arena was nobody else's.
-static void test_conformance_patch_memory__arenas_shared_later_are_in_order(void **state) {
+SUITE_CASE(test_conformance_patch_memory__arenas_shared_later_are_in_order) {
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
         record_b(&s, s.spare);
@@ -151,7 +151,7 @@ static void test_conformance_patch_memory__arenas_shared_later_are_in_order(void
 }
 
 // "b" was recorded into another graph, which does what it did.
-static void test_conformance_patch_memory__recorded_graphs_are_in_order(void **state) {
+SUITE_CASE(test_conformance_patch_memory__recorded_graphs_are_in_order) {
     suite_need_children(suite_get_context(state));
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
@@ -174,7 +174,7 @@ static void test_conformance_patch_memory__recorded_graphs_are_in_order(void **s
 }
 
 // What "b" was given and freed, "a" took later: "b" would write over what it is to read.
-static void test_conformance_patch_memory__a_graph_cannot_read_where_it_writes(void **state) {
+SUITE_CASE(test_conformance_patch_memory__a_graph_cannot_read_where_it_writes) {
     scene s = open_scene(state, true);
     ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
     s.b = memory_create_graph(s.context, "b", s.arena);
@@ -197,7 +197,7 @@ static void test_conformance_patch_memory__a_graph_cannot_read_where_it_writes(v
 
 // What a node uses already is no news: "b" goes on writing where it was recorded to, which "a" took
 // later.
-static void test_conformance_patch_memory__a_node_keeps_its_own_place(void **state) {
+SUITE_CASE(test_conformance_patch_memory__a_node_keeps_its_own_place) {
     scene s = open_scene(state, true);
     ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
     s.b = memory_create_graph(s.context, "b", s.arena);
@@ -222,7 +222,7 @@ static void test_conformance_patch_memory__a_node_keeps_its_own_place(void **sta
 
 // ---- memory that is gone ----------------------------------------------------------------------
 
-static void test_conformance_patch_memory__recorded_graphs_watch_what_patches_use(void **state) {
+SUITE_CASE(test_conformance_patch_memory__recorded_graphs_watch_what_patches_use) {
     suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = suite_create_stream(context);
@@ -268,7 +268,7 @@ static rondo_status take_block(rondo_stream *stream, void *user_data) {
 }
 
 // An arena comes with an update, and the next recapture takes its memory there.
-static void test_conformance_patch_memory__recaptures_stay_in_the_arena(void **state) {
+SUITE_CASE(test_conformance_patch_memory__recaptures_stay_in_the_arena) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     step_data d = {.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE)};
@@ -295,17 +295,3 @@ static void test_conformance_patch_memory__recaptures_stay_in_the_arena(void **s
     rondo_pool_release(d.pool);
     rondo_stream_destroy(stream);
 }
-
-static const suite_entry patch_memory_cases[] = {
-    SUITE_CASE(test_conformance_patch_memory__recorded_addresses_are_in_order),
-    SUITE_CASE(test_conformance_patch_memory__patched_addresses_are_in_order),
-    SUITE_CASE(test_conformance_patch_memory__blocks_of_later_pools_are_in_order),
-    SUITE_CASE(test_conformance_patch_memory__arenas_shared_later_are_in_order),
-    SUITE_CASE(test_conformance_patch_memory__recorded_graphs_are_in_order),
-    SUITE_CASE(test_conformance_patch_memory__a_graph_cannot_read_where_it_writes),
-    SUITE_CASE(test_conformance_patch_memory__a_node_keeps_its_own_place),
-    SUITE_CASE(test_conformance_patch_memory__recorded_graphs_watch_what_patches_use),
-    SUITE_CASE(test_conformance_patch_memory__recaptures_stay_in_the_arena),
-    {NULL, NULL, false},
-};
-SUITE_LIST(patch_memory);

@@ -157,7 +157,7 @@ static int32_t get_cause(scene *s) {
     return report.cause;
 }
 
-static void test_conformance_step__a_step_that_records(void **state) {
+SUITE_CASE(test_conformance_step__a_step_that_records) {
     scene s = create_scene(suite_get_context(state));
     rondo_step_outcome outcome = RONDO_STEP_RAN_EAGERLY;
     ASSERT_OK(capture(&s, STEP_RECORDS, NULL, &outcome));
@@ -171,7 +171,7 @@ static void test_conformance_step__a_step_that_records(void **state) {
     destroy_scene(&s);
 }
 
-static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
+SUITE_CASE(test_conformance_step__what_cannot_be_recorded_runs) {
     static const struct {
         step_kind kind;
         rondo_capture_mode mode;
@@ -209,7 +209,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
     destroy_scene(&s);
 }
 
-static void test_conformance_step__own_failures_are_passed_on(void **state) {
+SUITE_CASE(test_conformance_step__own_failures_are_passed_on) {
     scene s = create_scene(suite_get_context(state));
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
     ASSERT_STATUS(capture(&s, STEP_FAILS, NULL, &outcome), INVALID);
@@ -231,7 +231,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
 }
 
 // What ran eagerly drew the numbers that it would have drawn without any capture.
-static void test_conformance_step__generators_and_pools_are_rolled_back(void **state) {
+SUITE_CASE(test_conformance_step__generators_and_pools_are_rolled_back) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     scene s = create_scene(context);
@@ -265,7 +265,7 @@ static void test_conformance_step__generators_and_pools_are_rolled_back(void **s
     rondo_pool_release(pool);
 }
 
-static void test_conformance_step__misuse(void **state) {
+SUITE_CASE(test_conformance_step__misuse) {
     scene s = create_scene(suite_get_context(state));
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
     rondo_step_options options = {.struct_size = sizeof options};
@@ -289,13 +289,3 @@ static void test_conformance_step__misuse(void **state) {
     assert_int_equal(s.data.call_count, 1);
     destroy_scene(&s);
 }
-
-static const suite_entry step_cases[] = {
-    SUITE_CASE(test_conformance_step__a_step_that_records),
-    SUITE_CASE(test_conformance_step__what_cannot_be_recorded_runs),
-    SUITE_CASE(test_conformance_step__own_failures_are_passed_on),
-    SUITE_CASE(test_conformance_step__generators_and_pools_are_rolled_back),
-    SUITE_CASE(test_conformance_step__misuse),
-    {NULL, NULL, false},
-};
-SUITE_LIST(step);

@@ -37,7 +37,7 @@ static void set_host(uint32_t *host, uint32_t value) {
     }
 }
 
-static void torch_41_pinned_blocks_differ(void **state) {
+SUITE_CASE(torch_41_pinned_blocks_differ) {
     world w = make_world(state);
     rondo_graph *graph = memory_create_graph(w.context, "pinned", NULL);
     memory_begin(graph, w.stream);
@@ -51,7 +51,7 @@ static void torch_41_pinned_blocks_differ(void **state) {
     free_world(&w);
 }
 
-static void torch_42_pinned_and_never_copied_is_reused(void **state) {
+SUITE_CASE(torch_42_pinned_and_never_copied_is_reused) {
     world w = make_world(state);
     rondo_graph *graph = memory_create_graph(w.context, "pinned", NULL);
     memory_begin(graph, w.stream);
@@ -66,7 +66,7 @@ static void torch_42_pinned_and_never_copied_is_reused(void **state) {
 }
 
 // Taken before the capture or in it, freed in it or later: once copied, not again.
-static void torch_43_pinned_and_copied_is_never_reused(void **state) {
+SUITE_CASE(torch_43_pinned_and_copied_is_never_reused) {
     world w = make_world(state);
     rondo_graph *graph = memory_create_graph(w.context, "pinned", NULL);
     uint32_t *eager = memory_take(w.pool, w.stream, COUNT);
@@ -101,7 +101,7 @@ static void torch_43_pinned_and_copied_is_never_reused(void **state) {
 }
 
 // The same across two graphs that share memory, for each of the ways in which a block may be used.
-static void torch_44_pinned_across_two_graphs(void **state) {
+SUITE_CASE(torch_44_pinned_across_two_graphs) {
     world w = make_world(state);
     for (int variant = 0; variant < 16; ++variant) {
         bool copies_in_first = (variant & 1) != 0;
@@ -152,7 +152,7 @@ static void torch_44_pinned_across_two_graphs(void **state) {
     free_world(&w);
 }
 
-static void torch_45_a_pageable_source_is_refused(void **state) {
+SUITE_CASE(torch_45_a_pageable_source_is_refused) {
     world w = make_world(state);
     rondo_graph *graph = memory_create_graph(w.context, "pageable", NULL);
     uint32_t source[COUNT];
@@ -169,7 +169,7 @@ static void torch_45_a_pageable_source_is_refused(void **state) {
     free_world(&w);
 }
 
-static void torch_46_a_pageable_destination_is_refused(void **state) {
+SUITE_CASE(torch_46_a_pageable_destination_is_refused) {
     world w = make_world(state);
     rondo_graph_options options = {.struct_size = sizeof options};
     options.pageable_sources = RONDO_PAGEABLE_SNAPSHOT;  // helps sources only
@@ -187,7 +187,7 @@ static void torch_46_a_pageable_destination_is_refused(void **state) {
 }
 
 // The source may change or die: each replay reads what stood there at the capture.
-static void snapshots_of_pageable_sources(void **state) {
+SUITE_CASE(snapshots_of_pageable_sources) {
     world w = make_world(state);
     enum { LARGE = 1 << 18 };
     uint32_t *large = suite_allocate(w.context, RONDO_MEMORY_DEVICE, LARGE);
@@ -234,7 +234,7 @@ static void snapshots_of_pageable_sources(void **state) {
 }
 
 // The pool dies before the graph that reads its memory.
-static void pinned_memory_outlives_its_pool(void **state) {
+SUITE_CASE(pinned_memory_outlives_its_pool) {
     world w = make_world(state);
     rondo_graph *graph = memory_create_graph(w.context, "reader", NULL);
     rondo_pool *pool = memory_create_pool(w.context, RONDO_MEMORY_PINNED);
@@ -250,16 +250,3 @@ static void pinned_memory_outlives_its_pool(void **state) {
     rondo_graph_destroy(graph);
     free_world(&w);
 }
-
-static const suite_entry peers_host_memory_cases[] = {
-    SUITE_CASE(torch_41_pinned_blocks_differ),
-    SUITE_CASE(torch_42_pinned_and_never_copied_is_reused),
-    SUITE_CASE(torch_43_pinned_and_copied_is_never_reused),
-    SUITE_CASE(torch_44_pinned_across_two_graphs),
-    SUITE_CASE(torch_45_a_pageable_source_is_refused),
-    SUITE_CASE(torch_46_a_pageable_destination_is_refused),
-    SUITE_CASE(snapshots_of_pageable_sources),
-    SUITE_CASE(pinned_memory_outlives_its_pool),
-    {NULL, NULL, false},
-};
-SUITE_LIST(peers_host_memory);

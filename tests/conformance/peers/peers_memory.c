@@ -9,7 +9,7 @@ enum { COUNT = 1024 };  // elements of most blocks: 4 KiB
 
 // ---- one graph --------------------------------------------------------------------------------
 
-static void torch_11_capture_out_of_memory(void **state) {
+SUITE_CASE(torch_11_capture_out_of_memory) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "greedy", NULL);
@@ -42,7 +42,7 @@ static void torch_11_capture_out_of_memory(void **state) {
 }
 
 // PyTorch: 100 captures of a product that needs a workspace.
-static void torch_12_repeated_captures_do_not_grow(void **state) {
+SUITE_CASE(torch_12_repeated_captures_do_not_grow) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "again", NULL);
@@ -77,7 +77,7 @@ static void torch_12_repeated_captures_do_not_grow(void **state) {
     rondo_pool_release(pool);
 }
 
-static void torch_18_stats_and_use_after_the_graph(void **state) {
+SUITE_CASE(torch_18_stats_and_use_after_the_graph) {
     suite_context *context = suite_get_context(state);
     static const size_t counts[] = {COUNT, (size_t)3 << 20};  // a small one, one of 12 MiB
     static const uint64_t regions[] = {2u << 20, 32u << 20};
@@ -123,7 +123,7 @@ static void torch_18_stats_and_use_after_the_graph(void **state) {
 
 // Blocks that were freed before a capture, and that another stream may still use, are not asked
 // about during it; declaring a use inside it is harmless.
-static void torch_19_declared_uses_around_a_capture(void **state) {
+SUITE_CASE(torch_19_declared_uses_around_a_capture) {
     suite_context *context = suite_get_context(state);
     suite_gate *gate = suite_gate_create(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -169,7 +169,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     suite_gate_destroy(gate);
 }
 
-static void torch_32_joined_streams_take_from_the_arena(void **state) {
+SUITE_CASE(torch_32_joined_streams_take_from_the_arena) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "joined", NULL);
@@ -204,7 +204,7 @@ static void torch_32_joined_streams_take_from_the_arena(void **state) {
 }
 
 // A block that a second stream used is not taken again before the join, and is after it.
-static void torch_38_reuse_after_two_streams_joined(void **state) {
+SUITE_CASE(torch_38_reuse_after_two_streams_joined) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "two", NULL);
@@ -243,7 +243,7 @@ static void torch_38_reuse_after_two_streams_joined(void **state) {
     rondo_pool_release(pool);
 }
 
-static void torch_39_reuse_needs_all_four_streams(void **state) {
+SUITE_CASE(torch_39_reuse_needs_all_four_streams) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "four", NULL);
@@ -286,7 +286,7 @@ static void torch_39_reuse_needs_all_four_streams(void **state) {
 }
 
 // A block freed on one stream serves another one only once that comes after it.
-static void reuse_by_another_stream_after_the_join(void **state) {
+SUITE_CASE(reuse_by_another_stream_after_the_join) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "handed over", NULL);
@@ -345,7 +345,7 @@ static void *take_on_thread(void *data) {
 }
 
 // One thread's stream records, another's does not; the arena empties when the graph dies.
-static void torch_56_threads_inside_and_outside(void **state) {
+SUITE_CASE(torch_56_threads_inside_and_outside) {
     suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "threads", NULL);
@@ -389,7 +389,7 @@ static void torch_56_threads_inside_and_outside(void **state) {
 // ---- several graphs ---------------------------------------------------------------------------
 
 // Two graphs with eager work between; sharing saves what the first has freed.
-static void torch_15_two_successive_graphs(void **state) {
+SUITE_CASE(torch_15_two_successive_graphs) {
     suite_context *context = suite_get_context(state);
     uint64_t reserved[2];
     for (int shares = 0; shares < 2; ++shares) {
@@ -492,7 +492,7 @@ static void free_three(sharers *s) {
     rondo_pool_release(s->pool);
 }
 
-static void torch_17_three_graphs_in_and_out_of_order(void **state) {
+SUITE_CASE(torch_17_three_graphs_in_and_out_of_order) {
     suite_context *context = suite_get_context(state);
     // Apart: any order is right.
     sharers s = make_three(context, false, false);
@@ -545,7 +545,7 @@ static void torch_17_three_graphs_in_and_out_of_order(void **state) {
 
 // Two graphs on two streams at once: apart they run side by side; sharers, which would corrupt each
 // other, are put one after the other.
-static void torch_16_concurrent_replays(void **state) {
+SUITE_CASE(torch_16_concurrent_replays) {
     suite_context *context = suite_get_context(state);
     for (int shares = 0; shares < 2; ++shares) {
         rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -588,20 +588,3 @@ static void torch_16_concurrent_replays(void **state) {
         rondo_pool_release(pool);
     }
 }
-
-static const suite_entry peers_memory_cases[] = {
-    SUITE_CASE(torch_11_capture_out_of_memory),
-    SUITE_CASE(torch_12_repeated_captures_do_not_grow),
-    SUITE_CASE(torch_15_two_successive_graphs),
-    SUITE_CASE(torch_16_concurrent_replays),
-    SUITE_CASE(torch_17_three_graphs_in_and_out_of_order),
-    SUITE_CASE(torch_18_stats_and_use_after_the_graph),
-    SUITE_CASE(torch_19_declared_uses_around_a_capture),
-    SUITE_CASE(torch_32_joined_streams_take_from_the_arena),
-    SUITE_CASE(torch_38_reuse_after_two_streams_joined),
-    SUITE_CASE(torch_39_reuse_needs_all_four_streams),
-    SUITE_CASE(reuse_by_another_stream_after_the_join),
-    SUITE_CASE(torch_56_threads_inside_and_outside),
-    {NULL, NULL, false},
-};
-SUITE_LIST(peers_memory);

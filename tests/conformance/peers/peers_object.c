@@ -34,7 +34,7 @@ static bool is_capturing(rondo_stream *stream) {
 
 // ---- capture ----------------------------------------------------------------------------------
 
-static void torch_01_is_capturing(void **state) {
+SUITE_CASE(torch_01_is_capturing) {
     suite_context *context = suite_get_context(state);
     rondo_stream *other = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -60,7 +60,7 @@ static void torch_01_is_capturing(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_02_capture_simple(void **state) {
+SUITE_CASE(torch_02_capture_simple) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -79,7 +79,7 @@ static void torch_02_capture_simple(void **state) {
 }
 
 // The same lines for any device, asked for by name.
-static void torch_03_device_neutral(void **state) {
+SUITE_CASE(torch_03_device_neutral) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_device *device;
@@ -106,7 +106,7 @@ static void torch_03_device_neutral(void **state) {
 }
 
 // Generators cost device memory, graphs that use them do not; all of it comes back.
-static void torch_05_memory_of_generators_and_graphs(void **state) {
+SUITE_CASE(torch_05_memory_of_generators_and_graphs) {
     suite_context *context = suite_get_context(state);
     enum { GENERATORS = 3, GRAPHS = 8 };
     uint32_t *out = suite_allocate(context, RONDO_MEMORY_DEVICE, 64);
@@ -147,7 +147,7 @@ static void torch_05_memory_of_generators_and_graphs(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
-static void torch_06_reset_and_recapture(void **state) {
+SUITE_CASE(torch_06_reset_and_recapture) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
@@ -167,7 +167,7 @@ static void torch_06_reset_and_recapture(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_07_debug_dump(void **state) {
+SUITE_CASE(torch_07_debug_dump) {
     suite_context *context = suite_get_context(state);
     rondo_stream *side = suite_create_stream(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -200,7 +200,7 @@ static void torch_07_debug_dump(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_08_timing(void **state) {
+SUITE_CASE(torch_08_timing) {
     suite_context *context = suite_get_context(state);
     const uint32_t flags = RONDO_EVENT_TIMED | RONDO_EVENT_EXTERNAL;
     rondo_event *start = suite_create_event(context, flags);
@@ -226,7 +226,7 @@ static void torch_08_timing(void **state) {
     rondo_event_destroy(end);
 }
 
-static void torch_09_default_stream_refused(void **state) {
+SUITE_CASE(torch_09_default_stream_refused) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no default stream\n");
@@ -267,7 +267,7 @@ static void count_warnings(void *user_data, rondo_log_level level, const char *m
     *(int *)user_data += level == RONDO_LOG_WARNING && strstr(message, "empty") != NULL;
 }
 
-static void torch_10_empty_capture_warns(void **state) {
+SUITE_CASE(torch_10_empty_capture_warns) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     int warnings = 0;
@@ -281,7 +281,7 @@ static void torch_10_empty_capture_warns(void **state) {
 }
 
 // Library randomness inside and outside of graphs, handed from stream to stream by events.
-static void torch_20_eager_and_captured_dropout_mix(void **state) {
+SUITE_CASE(torch_20_eager_and_captured_dropout_mix) {
     suite_context *context = suite_get_context(state);
     enum { COUNT = 500, ROUNDS = 6 };
     rondo_generator *generator = suite_create_generator(context, 11);
@@ -323,7 +323,7 @@ static void torch_20_eager_and_captured_dropout_mix(void **state) {
 
 // ---- native handles and instantiation on demand ------------------------------------------------
 
-static void torch_28_handles_without_a_kept_template(void **state) {
+SUITE_CASE(torch_28_handles_without_a_kept_template) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -340,7 +340,7 @@ static void torch_28_handles_without_a_kept_template(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_29_nodes_can_be_listed(void **state) {
+SUITE_CASE(torch_29_nodes_can_be_listed) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 8);
@@ -384,7 +384,7 @@ static void torch_29_nodes_can_be_listed(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_30_executable_handle(void **state) {
+SUITE_CASE(torch_30_executable_handle) {
     suite_context *context = suite_get_context(state);
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -415,7 +415,7 @@ static void torch_30_executable_handle(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void torch_31_reset_and_recapture_raw(void **state) {
+SUITE_CASE(torch_31_reset_and_recapture_raw) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_graph *graph = create_deferred(context);
@@ -484,7 +484,7 @@ static void run_scaler(void *data) {
 
 PEERS_FAKE(run_scaler, scaler_arguments);
 
-static void torch_36_scale_is_read_from_the_device(void **state) {
+SUITE_CASE(torch_36_scale_is_read_from_the_device) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     static const peers_kernel kernel = {"scaler", scaler_text, run_scaler, fake_run_scaler};
@@ -558,7 +558,7 @@ static void run_await(void *data) {
 
 PEERS_FAKE(run_await, await_arguments);
 
-static void torch_37_external_wait_and_record(void **state) {
+SUITE_CASE(torch_37_external_wait_and_record) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     static const peers_kernel kernel = {"await_flag", await_text, run_await, fake_run_await};
@@ -612,24 +612,3 @@ static void torch_37_external_wait_and_record(void **state) {
     suite_free(context, RONDO_MEMORY_PINNED, y);
     suite_free(context, RONDO_MEMORY_PINNED, flag);
 }
-
-static const suite_entry peers_object_cases[] = {
-    SUITE_CASE(torch_01_is_capturing),
-    SUITE_CASE(torch_02_capture_simple),
-    SUITE_CASE(torch_03_device_neutral),
-    SUITE_CASE(torch_05_memory_of_generators_and_graphs),
-    SUITE_CASE(torch_06_reset_and_recapture),
-    SUITE_CASE(torch_07_debug_dump),
-    SUITE_CASE(torch_08_timing),
-    SUITE_CASE(torch_09_default_stream_refused),
-    SUITE_CASE(torch_10_empty_capture_warns),
-    SUITE_CASE(torch_20_eager_and_captured_dropout_mix),
-    SUITE_CASE(torch_28_handles_without_a_kept_template),
-    SUITE_CASE(torch_29_nodes_can_be_listed),
-    SUITE_CASE(torch_30_executable_handle),
-    SUITE_CASE(torch_31_reset_and_recapture_raw),
-    SUITE_CASE(torch_36_scale_is_read_from_the_device),
-    SUITE_CASE(torch_37_external_wait_and_record),
-    {NULL, NULL, false},
-};
-SUITE_LIST(peers_object);

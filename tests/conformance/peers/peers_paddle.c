@@ -11,7 +11,7 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
 }
 
-static void paddle_01_replays_with_fresh_input(void **state) {
+SUITE_CASE(paddle_01_replays_with_fresh_input) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     enum { COUNT = 300 };
@@ -82,7 +82,7 @@ static void run_parts(void *data) {
 
 PEERS_FAKE(run_parts, parts_arguments);
 
-static void paddle_02_concat_and_split(void **state) {
+SUITE_CASE(paddle_02_concat_and_split) {
     suite_context *context = suite_get_context(state);
     static const peers_kernel kernel = {"move_parts", parts_text, run_parts, fake_run_parts};
     void *function = peers_get_function(context, &kernel);
@@ -213,7 +213,7 @@ static void *run_loader(void *argument) {
     return NULL;
 }
 
-static void paddle_03_capture_beside_loader_threads(void **state) {
+SUITE_CASE(paddle_03_capture_beside_loader_threads) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     rondo_stream *stream = context->stream;
@@ -299,7 +299,7 @@ static rondo_status op_with_workspace(suite_context *context, rondo_pool *pool,
     return rondo_pool_free(pool, workspace);
 }
 
-static void paddle_04_workspace_inside_a_capture(void **state) {
+SUITE_CASE(paddle_04_workspace_inside_a_capture) {
     suite_context *context = suite_get_context(state);
     enum { COUNT = 5000 };
     rondo_pool *pool;
@@ -325,12 +325,3 @@ static void paddle_04_workspace_inside_a_capture(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
     suite_free(context, RONDO_MEMORY_DEVICE, y);
 }
-
-static const suite_entry peers_paddle_cases[] = {
-    SUITE_CASE(paddle_01_replays_with_fresh_input),
-    SUITE_CASE(paddle_02_concat_and_split),
-    SUITE_CASE(paddle_03_capture_beside_loader_threads),
-    SUITE_CASE(paddle_04_workspace_inside_a_capture),
-    {NULL, NULL, false},
-};
-SUITE_LIST(peers_paddle);

@@ -67,7 +67,7 @@ static void check_replay(scene *s, uint32_t expected) {
     ASSERT_VALUE(s->context, s->outputs[0], COUNT - 1, expected);
 }
 
-static void paddle_05_handles_change_no_replay(void **state) {
+SUITE_CASE(paddle_05_handles_change_no_replay) {
     scene s = open_scene(state, true);
     for (uint32_t i = 0; i < 3; ++i) {
         suite_set(s.context, s.inputs[0], i, COUNT);
@@ -76,7 +76,7 @@ static void paddle_05_handles_change_no_replay(void **state) {
     close_scene(&s);
 }
 
-static void paddle_06_an_input_is_replaced(void **state) {
+SUITE_CASE(paddle_06_an_input_is_replaced) {
     scene s = open_scene(state, true);
     check_replay(&s, 31);
     replace_input(&s, 1);
@@ -87,7 +87,7 @@ static void paddle_06_an_input_is_replaced(void **state) {
     close_scene(&s);
 }
 
-static void paddle_07_a_patch_needs_a_handle(void **state) {
+SUITE_CASE(paddle_07_a_patch_needs_a_handle) {
     scene s = open_scene(state, false);
     const rondo_work work = copy_input(&s, 0, 1);
     ASSERT_STATUS(rondo_graph_patch_node(s.graph, s.node, &work), STATE);
@@ -96,7 +96,7 @@ static void paddle_07_a_patch_needs_a_handle(void **state) {
     close_scene(&s);
 }
 
-static void paddle_08_an_empty_patch_does_nothing(void **state) {
+SUITE_CASE(paddle_08_an_empty_patch_does_nothing) {
     scene s = open_scene(state, true);
     ASSERT_OK(rondo_graph_patch(s.graph, NULL, 0));
     const rondo_patch nothing = {.node = s.node};
@@ -105,7 +105,7 @@ static void paddle_08_an_empty_patch_does_nothing(void **state) {
     close_scene(&s);
 }
 
-static void paddle_09_what_is_not_there_changes_nothing(void **state) {
+SUITE_CASE(paddle_09_what_is_not_there_changes_nothing) {
     scene s = open_scene(state, true);
     const rondo_work work = copy_input(&s, 0, 1);
     const rondo_node unknown = {.recording = s.node.recording, .number = s.node.number + 1};
@@ -118,7 +118,7 @@ static void paddle_09_what_is_not_there_changes_nothing(void **state) {
     close_scene(&s);
 }
 
-static void paddle_10_two_pointers_at_once(void **state) {
+SUITE_CASE(paddle_10_two_pointers_at_once) {
     scene s = open_scene(state, true);
     rondo_stream *stream = s.context->stream;
     const rondo_work first = copy_input(&s, 0, 0);
@@ -136,7 +136,7 @@ static void paddle_10_two_pointers_at_once(void **state) {
     close_scene(&s);
 }
 
-static void paddle_11_one_behind_the_other(void **state) {
+SUITE_CASE(paddle_11_one_behind_the_other) {
     static const int order[] = {1, 2, 0, 2};
     scene s = open_scene(state, true);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; ++i) {
@@ -150,7 +150,7 @@ static void paddle_11_one_behind_the_other(void **state) {
     close_scene(&s);
 }
 
-static void paddle_12_after_several_replays(void **state) {
+SUITE_CASE(paddle_12_after_several_replays) {
     scene s = open_scene(state, true);
     for (int i = 0; i < 5; ++i) {
         check_replay(&s, 31);
@@ -162,7 +162,7 @@ static void paddle_12_after_several_replays(void **state) {
     close_scene(&s);
 }
 
-static void paddle_13_one_pointer_in_several_kernels(void **state) {
+SUITE_CASE(paddle_13_one_pointer_in_several_kernels) {
     enum { KERNELS = 4 };
     scene s = open_scene(state, true);
     rondo_stream *stream = s.context->stream;
@@ -191,7 +191,7 @@ static void paddle_13_one_pointer_in_several_kernels(void **state) {
 }
 
 // Two graphs whose memory comes from one arena: one's patch leaves the other as it was.
-static void paddle_14_in_a_shared_pool(void **state) {
+SUITE_CASE(paddle_14_in_a_shared_pool) {
     scene s = open_scene(state, true);
     rondo_stream *stream = s.context->stream;
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
@@ -227,18 +227,3 @@ static void paddle_14_in_a_shared_pool(void **state) {
     rondo_pool_release(pool);
     close_scene(&s);
 }
-
-static const suite_entry peers_paddle_patch_cases[] = {
-    SUITE_CASE(paddle_05_handles_change_no_replay),
-    SUITE_CASE(paddle_06_an_input_is_replaced),
-    SUITE_CASE(paddle_07_a_patch_needs_a_handle),
-    SUITE_CASE(paddle_08_an_empty_patch_does_nothing),
-    SUITE_CASE(paddle_09_what_is_not_there_changes_nothing),
-    SUITE_CASE(paddle_10_two_pointers_at_once),
-    SUITE_CASE(paddle_11_one_behind_the_other),
-    SUITE_CASE(paddle_12_after_several_replays),
-    SUITE_CASE(paddle_13_one_pointer_in_several_kernels),
-    SUITE_CASE(paddle_14_in_a_shared_pool),
-    {NULL, NULL, false},
-};
-SUITE_LIST(peers_paddle_patch);

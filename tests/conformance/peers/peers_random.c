@@ -40,7 +40,7 @@ static void capture_draws(parts *p, int draws) {
 
 // ---- PyTorch ----------------------------------------------------------------------------------
 
-static void torch_04_two_generators_swapped_in_one_capture(void **state) {
+SUITE_CASE(torch_04_two_generators_swapped_in_one_capture) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     rondo_generator *other = suite_create_generator(p.context, 5);
@@ -78,7 +78,7 @@ static rondo_status drop(parts *p, const float *x, float *y) {
                                                            y + DROP_COUNT, 501, 1.0, 2.0);
 }
 
-static void torch_13_graph_eager_graph_equals_eager(void **state) {
+SUITE_CASE(torch_13_graph_eager_graph_equals_eager) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     enum { Y_COUNT = DROP_COUNT + 501 };
@@ -141,7 +141,7 @@ static rondo_status sample(parts *p, int sampler, void *out, const void *in) {
     }
 }
 
-static void torch_14_every_sampler_draws_as_if_eager(void **state) {
+SUITE_CASE(torch_14_every_sampler_draws_as_if_eager) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     uint32_t *in = suite_allocate(p.context, RONDO_MEMORY_DEVICE, OUT_WORDS);
@@ -176,7 +176,7 @@ static void torch_14_every_sampler_draws_as_if_eager(void **state) {
     free_parts(&p);
 }
 
-static void torch_21_rewinding_inside_a_capture(void **state) {
+SUITE_CASE(torch_21_rewinding_inside_a_capture) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -217,7 +217,7 @@ static void torch_21_rewinding_inside_a_capture(void **state) {
     free_parts(&p);
 }
 
-static void torch_22_a_seed_during_the_capture_is_refused(void **state) {
+SUITE_CASE(torch_22_a_seed_during_the_capture_is_refused) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -244,7 +244,7 @@ static void torch_22_a_seed_during_the_capture_is_refused(void **state) {
 
 // ---- pains of PyTorch's users -------------------------------------------------------------------
 
-static void test_peers_random__a_seed_between_replays_takes_effect(void **state) {
+SUITE_CASE(test_peers_random__a_seed_between_replays_takes_effect) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     capture_draws(&p, 2);
@@ -268,7 +268,7 @@ static void test_peers_random__a_seed_between_replays_takes_effect(void **state)
     free_parts(&p);
 }
 
-static void test_peers_random__any_number_of_generators(void **state) {
+SUITE_CASE(test_peers_random__any_number_of_generators) {
     suite_need_execution(suite_get_context(state));
     enum { GENERATORS = 40 };
     const int count = suite_rounds(GENERATORS, 10);
@@ -300,7 +300,7 @@ static void test_peers_random__any_number_of_generators(void **state) {
     free_parts(&p);
 }
 
-static void test_peers_random__graphs_share_a_generator(void **state) {
+SUITE_CASE(test_peers_random__graphs_share_a_generator) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     parts q = make_parts(p.context);
@@ -329,7 +329,7 @@ static void test_peers_random__graphs_share_a_generator(void **state) {
     free_parts(&p);
 }
 
-static void test_peers_random__a_replay_adds_no_launch(void **state) {
+SUITE_CASE(test_peers_random__a_replay_adds_no_launch) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     capture_draws(&p, 3);
@@ -359,7 +359,7 @@ static void test_peers_random__a_replay_adds_no_launch(void **state) {
     free_parts(&p);
 }
 
-static void test_peers_random__a_failed_capture_leaves_generators_where_they_stood(void **state) {
+SUITE_CASE(test_peers_random__a_failed_capture_leaves_generators_where_they_stood) {
     suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(suite_draw(p.generator, p.stream, p.out));
@@ -393,18 +393,3 @@ static void test_peers_random__a_failed_capture_leaves_generators_where_they_sto
     ASSERT_DRAWN(p.context, p.out, SEED, 32);
     free_parts(&p);
 }
-
-static const suite_entry peers_random_cases[] = {
-    SUITE_CASE(torch_04_two_generators_swapped_in_one_capture),
-    SUITE_CASE(torch_13_graph_eager_graph_equals_eager),
-    SUITE_CASE(torch_14_every_sampler_draws_as_if_eager),
-    SUITE_CASE(torch_21_rewinding_inside_a_capture),
-    SUITE_CASE(torch_22_a_seed_during_the_capture_is_refused),
-    SUITE_CASE(test_peers_random__a_seed_between_replays_takes_effect),
-    SUITE_CASE(test_peers_random__any_number_of_generators),
-    SUITE_CASE(test_peers_random__graphs_share_a_generator),
-    SUITE_CASE(test_peers_random__a_replay_adds_no_launch),
-    SUITE_CASE(test_peers_random__a_failed_capture_leaves_generators_where_they_stood),
-    {0},
-};
-SUITE_LIST(peers_random);

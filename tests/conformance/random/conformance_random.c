@@ -37,7 +37,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count) {
 }
 
 // Of all dtypes, aligned to whole groups or to elements only: FNV-1a of each op's results.
-static void test_conformance_random__numbers_have_golden_bits(void **state) {
+SUITE_CASE(test_conformance_random__numbers_have_golden_bits) {
     static const uint64_t golden[5][4] = {
         // uniform
         {UINT64_C(0xe16f6aac14a74b39), UINT64_C(0xe26ae95c603a6445), UINT64_C(0x861e1c06b067ca1d),
@@ -142,7 +142,7 @@ static void assert_chi_square(const uint32_t *counts, const double *expected, co
     assert_near(sum, BINS - 1, sqrt(2.0 * (BINS - 1)), what);
 }
 
-static void test_conformance_random__uniform_numbers_are_even(void **state) {
+SUITE_CASE(test_conformance_random__uniform_numbers_are_even) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2026);
     float *out = take(context, MANY * sizeof *out);
@@ -226,7 +226,7 @@ static void check_normals(const double *x) {
     assert_chi_square(counts, expected, "chi-square");
 }
 
-static void test_conformance_random__normal_numbers_are_normal(void **state) {
+SUITE_CASE(test_conformance_random__normal_numbers_are_normal) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2027);
     double *out = take(context, MANY * sizeof *out);
@@ -249,7 +249,7 @@ static void test_conformance_random__normal_numbers_are_normal(void **state) {
     rondo_generator_release(generator);
 }
 
-static void test_conformance_random__coins_and_dropout_keep_their_odds(void **state) {
+SUITE_CASE(test_conformance_random__coins_and_dropout_keep_their_odds) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2028);
     float *x = take(context, MANY * sizeof *x);
@@ -293,7 +293,7 @@ static void test_conformance_random__coins_and_dropout_keep_their_odds(void **st
 
 // ---- order ------------------------------------------------------------------------------------
 
-static void test_conformance_random__uses_on_several_streams_come_in_order(void **state) {
+SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     rondo_stream *streams[3];
@@ -358,7 +358,7 @@ static void record_empty_body(rondo_stream *stream, const uint32_t *predicate) {
 }
 
 // What a conditional node does to the capture around it.
-static void test_conformance_random__counts_inside_a_capture_can_be_settled(void **state) {
+SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     rondo_generator *generator = suite_create_generator(context, 1);
@@ -410,7 +410,7 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
 
 // A graph recorded into another capture takes its turn, whatever streams the draws around it are
 // on.
-static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) {
+SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     rondo_stream *stream = suite_create_stream(context);
@@ -471,7 +471,7 @@ static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) 
 
 // ---- misuse -----------------------------------------------------------------------------------
 
-static void test_conformance_random__misuse_is_refused(void **state) {
+SUITE_CASE(test_conformance_random__misuse_is_refused) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 3);
     rondo_stream *stream = context->stream;
@@ -523,16 +523,3 @@ static void test_conformance_random__misuse_is_refused(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, out);
     rondo_generator_release(generator);
 }
-
-static const suite_entry random_cases[] = {
-    SUITE_CASE(test_conformance_random__numbers_have_golden_bits),
-    SUITE_CASE(test_conformance_random__uniform_numbers_are_even),
-    SUITE_CASE(test_conformance_random__normal_numbers_are_normal),
-    SUITE_CASE(test_conformance_random__coins_and_dropout_keep_their_odds),
-    SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order),
-    SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled),
-    SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn),
-    SUITE_CASE(test_conformance_random__misuse_is_refused),
-    {0},
-};
-SUITE_LIST(random);

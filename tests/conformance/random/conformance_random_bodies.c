@@ -77,7 +77,7 @@ static void branch_back(bodies *b, rondo_stream *stream) {
     ASSERT_OK(rondo_stream_wait_event(stream, b->join));
 }
 
-static void test_conformance_random_bodies__if_not_taken_draws_nothing(void **state) {
+SUITE_CASE(test_conformance_random_bodies__if_not_taken_draws_nothing) {
     bodies b = start(state, RONDO_FEATURE_IF);
     ASSERT_OK(rondo_graph_capture_begin(b.graph, b.stream, RONDO_CAPTURE_THREAD_LOCAL));
     draw(&b, b.stream, 0);
@@ -112,7 +112,7 @@ static void test_conformance_random_bodies__if_not_taken_draws_nothing(void **st
     finish(&b);
 }
 
-static void test_conformance_random_bodies__while_draws_anew_each_turn(void **state) {
+SUITE_CASE(test_conformance_random_bodies__while_draws_anew_each_turn) {
     bodies b = start(state, RONDO_FEATURE_WHILE);
     ASSERT_OK(rondo_graph_capture_begin(b.graph, b.stream, RONDO_CAPTURE_THREAD_LOCAL));
     rondo_scope scope = begin_scope(&b, b.stream, RONDO_SCOPE_WHILE, 0, 0);
@@ -139,7 +139,7 @@ static void test_conformance_random_bodies__while_draws_anew_each_turn(void **st
 }
 
 // while (flag 0 counts down) { draw; if (flag 1) { draw } else { draw twice } draw }
-static void test_conformance_random_bodies__nested(void **state) {
+SUITE_CASE(test_conformance_random_bodies__nested) {
     bodies b = start(state, RONDO_FEATURE_WHILE);
     if (rondo_device_supports(b.context->device, RONDO_FEATURE_IF_ELSE) != RONDO_STATUS_OK) {
         finish(&b);
@@ -193,7 +193,7 @@ static void test_conformance_random_bodies__nested(void **state) {
 
 // The generator joins the capture inside the body; a branch beside the node draws after it, and one
 // that drew before it is late.
-static void test_conformance_random_bodies__branches_beside_the_node(void **state) {
+SUITE_CASE(test_conformance_random_bodies__branches_beside_the_node) {
     bodies b = start(state, RONDO_FEATURE_IF);
     for (int draws_before = 0; draws_before < 2; ++draws_before) {
         ASSERT_OK(rondo_generator_set_seed(b.generator, SEED));
@@ -236,7 +236,7 @@ static void test_conformance_random_bodies__branches_beside_the_node(void **stat
 }
 
 // Two nodes in a row on different streams, both with draws, in a body with branches of its own.
-static void test_conformance_random_bodies__branches_inside_a_body(void **state) {
+SUITE_CASE(test_conformance_random_bodies__branches_inside_a_body) {
     bodies b = start(state, RONDO_FEATURE_IF);
     ASSERT_OK(rondo_graph_capture_begin(b.graph, b.stream, RONDO_CAPTURE_THREAD_LOCAL));
     draw(&b, b.stream, 0);
@@ -286,7 +286,7 @@ static rondo_status draw_and_count_down(rondo_stream *stream, void *user_data) {
                                      : suite_affine(b->context, stream, b->flags, 1, 1, UINT32_MAX);
 }
 
-static void test_conformance_random_bodies__loops_draw_as_if_eager(void **state) {
+SUITE_CASE(test_conformance_random_bodies__loops_draw_as_if_eager) {
     bodies b = start(state, RONDO_FEATURE_WHILE);
     rondo_generator_mark mark;
     ASSERT_OK(rondo_graph_capture_begin(b.graph, b.stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -311,7 +311,7 @@ static void test_conformance_random_bodies__loops_draw_as_if_eager(void **state)
     finish(&b);
 }
 
-static void test_conformance_random_bodies__a_failure_inside_takes_nothing(void **state) {
+SUITE_CASE(test_conformance_random_bodies__a_failure_inside_takes_nothing) {
     bodies b = start(state, RONDO_FEATURE_IF);
     draw(&b, b.stream, 0);
     for (int i = 0; i < 2; ++i) {
@@ -334,15 +334,3 @@ static void test_conformance_random_bodies__a_failure_inside_takes_nothing(void 
     }
     finish(&b);
 }
-
-static const suite_entry random_bodies_cases[] = {
-    SUITE_CASE(test_conformance_random_bodies__if_not_taken_draws_nothing),
-    SUITE_CASE(test_conformance_random_bodies__while_draws_anew_each_turn),
-    SUITE_CASE(test_conformance_random_bodies__nested),
-    SUITE_CASE(test_conformance_random_bodies__branches_beside_the_node),
-    SUITE_CASE(test_conformance_random_bodies__branches_inside_a_body),
-    SUITE_CASE(test_conformance_random_bodies__loops_draw_as_if_eager),
-    SUITE_CASE(test_conformance_random_bodies__a_failure_inside_takes_nothing),
-    {0},
-};
-SUITE_LIST(random_bodies);

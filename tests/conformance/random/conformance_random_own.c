@@ -77,7 +77,7 @@ static rondo_status draw_own(rondo_generator *generator, rondo_stream *stream,
     return status != RONDO_STATUS_OK ? status : launch_range(stream, &range, own);
 }
 
-static void test_conformance_random_own__kernels_reserve_their_range(void **state) {
+SUITE_CASE(test_conformance_random_own__kernels_reserve_their_range) {
     suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 6);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -103,9 +103,3 @@ static void test_conformance_random_own__kernels_reserve_their_range(void **stat
     rondo_generator_release(generator);
     suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
-
-static const suite_entry random_own_cases[] = {
-    SUITE_CASE(test_conformance_random_own__kernels_reserve_their_range),
-    {0},
-};
-SUITE_LIST(random_own);

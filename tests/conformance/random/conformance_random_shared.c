@@ -140,7 +140,7 @@ static void drop_gate(suite_gate *gate) {
 
 // Four uses on two streams, of which neither may begin before all are there; then the stream of the
 // last one begins first. A sample of all orders, in which each use follows each other one.
-static void test_conformance_random_shared__uses_on_two_streams_take_turns(void **state) {
+SUITE_CASE(test_conformance_random_shared__uses_on_two_streams_take_turns) {
     suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     enum { CHOICES = 2 * USE_COUNT, ALL = CHOICES * CHOICES * CHOICES * CHOICES, SAMPLE = 300 };
@@ -176,7 +176,7 @@ static rondo_graph *begin_other_capture(pair *p, rondo_stream *stream) {
 }
 
 // What the stream was given before the capture comes first, whatever becomes of the capture.
-static void test_conformance_random_shared__streams_that_record_are_followed(void **state) {
+SUITE_CASE(test_conformance_random_shared__streams_that_record_are_followed) {
     suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     for (int round = 0; round < 6; ++round) {
@@ -215,7 +215,7 @@ static void test_conformance_random_shared__streams_that_record_are_followed(voi
 }
 
 // The state can be asked for, too, where the last use was on a stream that records now.
-static void test_conformance_random_shared__the_state_is_there_during_a_capture(void **state) {
+SUITE_CASE(test_conformance_random_shared__the_state_is_there_during_a_capture) {
     suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     put_use(&p, REPLAY_FIRST, p.streams[0]);
@@ -229,7 +229,7 @@ static void test_conformance_random_shared__the_state_is_there_during_a_capture(
 }
 
 // A stream that joins a capture of another one.
-static void test_conformance_random_shared__streams_that_join_are_followed(void **state) {
+SUITE_CASE(test_conformance_random_shared__streams_that_join_are_followed) {
     suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -262,7 +262,7 @@ static void test_conformance_random_shared__streams_that_join_are_followed(void 
 }
 
 // A capture that the program began without Rondo left no place: that is said, and passes.
-static void test_conformance_random_shared__foreign_captures_are_not_followed(void **state) {
+SUITE_CASE(test_conformance_random_shared__foreign_captures_are_not_followed) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no captures but Rondo's\n");
@@ -310,7 +310,7 @@ static void *run_destroyer(void *data) {
 
 // One thread destroys a stream while another thread's replay must come after its work: whichever
 // begins first.
-static void test_conformance_random_shared__streams_that_go_are_followed(void **state) {
+SUITE_CASE(test_conformance_random_shared__streams_that_go_are_followed) {
     suite_context *context = suite_get_context(state);
     static destroyer d;
     pair p = make_pair(context);
@@ -337,8 +337,7 @@ static void test_conformance_random_shared__streams_that_go_are_followed(void **
 }
 
 // A stream destroyed in the middle of a capture, which keeps CUDA from waiting for it.
-static void test_conformance_random_shared__streams_that_go_in_a_capture_are_followed(
-    void **state) {
+SUITE_CASE(test_conformance_random_shared__streams_that_go_in_a_capture_are_followed) {
     suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -366,7 +365,7 @@ static void test_conformance_random_shared__streams_that_go_in_a_capture_are_fol
 }
 
 // A wrapper that is gone while the native stream lives on and works.
-static void test_conformance_random_shared__wrappers_that_go_are_followed(void **state) {
+SUITE_CASE(test_conformance_random_shared__wrappers_that_go_are_followed) {
     suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
@@ -388,16 +387,3 @@ static void test_conformance_random_shared__wrappers_that_go_are_followed(void *
     rondo_stream_destroy(owner);
     drop_pair(&p);
 }
-
-static const suite_entry random_shared_cases[] = {
-    SUITE_CASE(test_conformance_random_shared__uses_on_two_streams_take_turns),
-    SUITE_CASE(test_conformance_random_shared__streams_that_record_are_followed),
-    SUITE_CASE(test_conformance_random_shared__the_state_is_there_during_a_capture),
-    SUITE_CASE(test_conformance_random_shared__streams_that_join_are_followed),
-    SUITE_CASE(test_conformance_random_shared__foreign_captures_are_not_followed),
-    SUITE_CASE(test_conformance_random_shared__streams_that_go_are_followed),
-    SUITE_CASE(test_conformance_random_shared__streams_that_go_in_a_capture_are_followed),
-    SUITE_CASE(test_conformance_random_shared__wrappers_that_go_are_followed),
-    {0},
-};
-SUITE_LIST(random_shared);

@@ -116,7 +116,7 @@ static void drop_worker(worker *w) {
     suite_free(w->context, RONDO_MEMORY_DEVICE, w->out);
 }
 
-static void test_conformance_random_threads__own_generators_do_not_meet(void **state) {
+SUITE_CASE(test_conformance_random_threads__own_generators_do_not_meet) {
     suite_context *context = suite_get_context(state);
     static worker workers[THREADS];
     run_workers(context, workers, NULL);
@@ -132,7 +132,7 @@ static void test_conformance_random_threads__own_generators_do_not_meet(void **s
 }
 
 // What was not refused took counters of its own, and what was refused took none.
-static void test_conformance_random_threads__a_shared_generator_loses_no_count(void **state) {
+SUITE_CASE(test_conformance_random_threads__a_shared_generator_loses_no_count) {
     suite_context *context = suite_get_context(state);
     static worker workers[THREADS];
     rondo_generator *generator = suite_create_generator(context, SEED);
@@ -145,10 +145,3 @@ static void test_conformance_random_threads__a_shared_generator_loses_no_count(v
     ASSERT_STANDS(generator, SEED, taken * DRAW_COUNTERS);
     rondo_generator_release(generator);
 }
-
-static const suite_entry random_threads_cases[] = {
-    SUITE_CASE(test_conformance_random_threads__own_generators_do_not_meet),
-    SUITE_CASE(test_conformance_random_threads__a_shared_generator_loses_no_count),
-    {0},
-};
-SUITE_LIST(random_threads);

@@ -15,7 +15,7 @@
 #include "support/test.h"
 #include "tensor/narrow.h"
 
-enum { WORDS_MAX = 24, INPUTS_MAX = 4, TEXT_BYTES = 512 };
+enum { WORDS_MAX = 24, INPUTS_MAX = 8, TEXT_BYTES = 512 };
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -50,6 +50,8 @@ static void fill(rondo_tensor *tensor) {
         } else if (tensor->dtype == RONDO_DTYPE_F16) {
             const float value = (float)(draw() % 1000) / 300.0f - 1.5f;
             ((uint16_t *)tensor->data)[i] = rondo_f16_from_float(value);
+        } else if (tensor->dtype == RONDO_DTYPE_U16) {
+            ((uint16_t *)tensor->data)[i] = (uint16_t)draw();
         } else if (tensor->dtype == RONDO_DTYPE_I32) {
             ((int32_t *)tensor->data)[i] = (int32_t)(draw() % 4000) - 2000;
         } else if (rondo__dtype_is_narrow(tensor->dtype)) {
@@ -64,7 +66,8 @@ static void fill(rondo_tensor *tensor) {
 static rondo_dtype read_dtype(const char *name) {
     static const rondo_dtype dtypes[] = {RONDO_DTYPE_F32, RONDO_DTYPE_U8,  RONDO_DTYPE_I8,
                                          RONDO_DTYPE_I32, RONDO_DTYPE_I64, RONDO_DTYPE_I4,
-                                         RONDO_DTYPE_U4,  RONDO_DTYPE_I2,  RONDO_DTYPE_F16};
+                                         RONDO_DTYPE_U4,  RONDO_DTYPE_I2,  RONDO_DTYPE_F16,
+                                         RONDO_DTYPE_U16};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i) {
         if (strcmp(rondo_dtype_get_name(dtypes[i]), name) == 0) {
             return dtypes[i];

@@ -15,7 +15,7 @@
 
 #include "program/passes/passes.h"
 
-enum { PROGRAM_LINES_MAX = 32 };
+enum { PROGRAM_LINES_MAX = 64 };
 
 typedef struct program_row {
     const char *lines[PROGRAM_LINES_MAX];

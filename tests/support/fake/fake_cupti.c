@@ -288,10 +288,6 @@ bool fake_cupti_has_failed(void) {
     return g_cupti.has_failed;
 }
 
-size_t fake_cupti_count_calls(void) {
-    return g_cupti.call_count;
-}
-
 size_t fake_cupti_count_open(void) {
     size_t count = g_cupti.lent_count + (g_cupti.has_subscriber ? 1 : 0);
     for (size_t i = 0; i < KINDS_MAX; i++) {

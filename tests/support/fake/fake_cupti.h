@@ -33,7 +33,6 @@ void fake_cupti_uninstall(void);
 // Call number `n` from now on (0 is the next) fails with `code`; negative: none.
 void fake_cupti_fail_nth(long n, rondo__cupti_result code);
 bool fake_cupti_has_failed(void);
-size_t fake_cupti_count_calls(void);
 // Kinds and calls that are on, subscribers, buffers that the fake has.
 size_t fake_cupti_count_open(void);
 const char *fake_cupti_get_violations(void);

@@ -69,9 +69,4 @@ TEST(test_backend_blame__calls_on_another_gpu_are_named) {
     fake_cuda_uninstall();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend_blame__calls_on_another_gpu_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -274,11 +274,4 @@ TEST(test_backend_branches__failures_reach_the_replaying_stream) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend_branches__run_at_the_same_time),
-        cmocka_unit_test(test_backend_branches__keep_every_dependency),
-        cmocka_unit_test(test_backend_branches__failures_reach_the_replaying_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

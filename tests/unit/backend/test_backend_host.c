@@ -315,15 +315,4 @@ TEST(test_backend_host__a_lost_device_refuses_all_but_destroy) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend_host__a_full_ring_waits_and_keeps_order),
-        cmocka_unit_test(test_backend_host__replays_run_here),
-        cmocka_unit_test(test_backend_host__devices_are_shared_and_named),
-        cmocka_unit_test(test_backend_host__listing_names_what_is_missing),
-        cmocka_unit_test(test_backend_host__failures_of_functions_reach_the_wait),
-        cmocka_unit_test(test_backend_host__a_forked_child_starts_afresh),
-        cmocka_unit_test(test_backend_host__a_lost_device_refuses_all_but_destroy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

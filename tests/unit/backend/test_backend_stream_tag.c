@@ -423,21 +423,4 @@ TEST(test_backend_stream_tag__wrappers_that_go_in_a_capture) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backend_stream_tag__the_same_stream_costs_nothing),
-        cmocka_unit_test(test_backend_stream_tag__a_stream_that_runs_gets_an_event),
-        cmocka_unit_test(test_backend_stream_tag__places_are_left_by_watched_streams_alone),
-        cmocka_unit_test(test_backend_stream_tag__a_stream_that_records_has_its_place),
-        cmocka_unit_test(test_backend_stream_tag__without_a_place_it_is_said),
-        cmocka_unit_test(test_backend_stream_tag__a_wait_breaks_no_capture_that_begins),
-        cmocka_unit_test(test_backend_stream_tag__a_stream_that_was_waited_for_is_done),
-        cmocka_unit_test(test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place),
-        cmocka_unit_test(test_backend_stream_tag__what_is_left_is_waited_for_at_its_place),
-        cmocka_unit_test(test_backend_stream_tag__one_that_ends_its_capture_is_done),
-        cmocka_unit_test(test_backend_stream_tag__one_that_left_none_needs_the_device),
-        cmocka_unit_test(test_backend_stream_tag__wrappers_are_waited_for_where_somebody_asks),
-        cmocka_unit_test(test_backend_stream_tag__wrappers_that_go_in_a_capture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

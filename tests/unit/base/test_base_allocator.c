@@ -97,9 +97,4 @@ TEST(test_base_allocator__all_of_it_goes_through_the_program) {
     assert_true(atomic_load(&given_count) > 5);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_allocator__all_of_it_goes_through_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -179,15 +179,4 @@ TEST(test_base_budget__the_machine_has_memory) {
     assert_true(rondo__machine_get_memory() > 16 * MIB);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_budget__takes_up_to_the_limit),
-        cmocka_unit_test(test_base_budget__a_refusal_names_the_largest_owner),
-        cmocka_unit_test(test_base_budget__blocks_count_until_they_are_freed_anywhere),
-        cmocka_unit_test(test_base_budget__results_of_one_size_take_turns),
-        cmocka_unit_test(test_base_budget__a_tensor_names_its_shape_at_the_limit),
-        cmocka_unit_test(test_base_budget__blocks_are_aligned_and_zero),
-        cmocka_unit_test(test_base_budget__the_machine_has_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -78,7 +78,7 @@ TEST(test_base_crew__once) {
     }
 }
 
-static void test_base_crew__copy(void **state) {
+TEST(test_base_crew__copy) {
     static const size_t sizes[] = {0, 1, 63, 64, 65, 1000, LARGE - 1, LARGE, LARGE + 65};
     uint8_t *from = malloc(LARGE + 65), *to = malloc(LARGE + 66);
     (void)state;
@@ -176,12 +176,4 @@ TEST(test_base_crew__no_memory) {
     (void)rondo__host_choose_thread_count(former);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_crew__once),
-        cmocka_unit_test(test_base_crew__copy),
-        cmocka_unit_test(test_base_crew__threads),
-        cmocka_unit_test(test_base_crew__no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

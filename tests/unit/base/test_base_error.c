@@ -161,17 +161,4 @@ TEST(test_base_error__log_goes_to_the_sink_and_keeps_the_record) {
     rondo_log_set_level(RONDO_LOG_WARNING);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_error__record_is_fresh_and_complete),
-        cmocka_unit_test(test_base_error__op_is_named_once),
-        cmocka_unit_test(test_base_error__long_messages_keep_their_ends),
-        cmocka_unit_test(test_base_error__messages_have_room),
-        cmocka_unit_test(test_base_error__prefix_goes_in_front_and_is_cut),
-        cmocka_unit_test(test_base_error__first_error_wins_over_cleanup),
-        cmocka_unit_test(test_base_error__threads_see_their_own_record),
-        cmocka_unit_test(test_base_error__status_names),
-        cmocka_unit_test(test_base_error__log_goes_to_the_sink_and_keeps_the_record),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -172,14 +172,4 @@ TEST(test_base_escape__fields_hold_whole_characters) {
     assert_string_equal(field, "...");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_escape__each_kind_of_character),
-        cmocka_unit_test(test_base_escape__cuts_between_characters),
-        cmocka_unit_test(test_base_escape__record_and_log_are_harmless),
-        cmocka_unit_test(test_base_escape__long_messages_are_cut_between_characters),
-        cmocka_unit_test(test_base_escape__texts_and_json),
-        cmocka_unit_test(test_base_escape__fields_hold_whole_characters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

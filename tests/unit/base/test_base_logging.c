@@ -93,11 +93,4 @@ TEST(test_base_logging__each_transfer_is_told) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_logging__levels_by_room),
-        cmocka_unit_test(test_base_logging__records_say_when_who_and_where),
-        cmocka_unit_test(test_base_logging__each_transfer_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -233,14 +233,4 @@ TEST(test_base_lru_map__random_uses_agree_with_a_list) {
     rondo__lru_map_deinit(&f->map);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_lru_map__keys_are_content),
-        cmocka_unit_test(test_base_lru_map__oldest_use_goes_first),
-        cmocka_unit_test(test_base_lru_map__bytes_are_bounded_and_may_change),
-        cmocka_unit_test(test_base_lru_map__pinned_ones_stay),
-        cmocka_unit_test(test_base_lru_map__failed_additions_change_nothing),
-        cmocka_unit_test(test_base_lru_map__random_uses_agree_with_a_list),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

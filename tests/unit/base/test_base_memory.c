@@ -153,15 +153,4 @@ TEST(test_base_memory__hash128_tells_near_texts_apart) {
     assert_string_equal(text, "0123456789abcdef00000000000000ab");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_memory__each_function_reports_failure),
-        cmocka_unit_test(test_base_memory__products_are_checked),
-        cmocka_unit_test(test_base_memory__sizes_of_zero_and_alignment),
-        cmocka_unit_test(test_base_memory__arrays_grow_zeroed_and_survive_failure),
-        cmocka_unit_test(test_base_memory__text_appends_and_escapes),
-        cmocka_unit_test(test_base_memory__hashes_have_known_values),
-        cmocka_unit_test(test_base_memory__hash128_tells_near_texts_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

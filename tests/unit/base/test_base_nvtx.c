@@ -212,13 +212,4 @@ TEST(test_base_nvtx__tools_that_do_not_work) {
     run_process("libm.so.6", "", run_off_with_warning);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_nvtx__ranges_have_a_domain),
-        cmocka_unit_test(test_base_nvtx__plain_functions_serve_too),
-        cmocka_unit_test(test_base_nvtx__a_tool_may_want_nothing),
-        cmocka_unit_test(test_base_nvtx__no_tool),
-        cmocka_unit_test(test_base_nvtx__tools_that_do_not_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -39,10 +39,4 @@ TEST(test_base_read_options__unknown_lengths_are_refused) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_read_options__defaults_stand_where_nothing_is_given),
-        cmocka_unit_test(test_base_read_options__unknown_lengths_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

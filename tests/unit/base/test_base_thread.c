@@ -280,13 +280,4 @@ TEST(test_base_thread__texts_are_read_in_the_default_environment) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_thread__faults_are_not_blocked),
-        cmocka_unit_test(test_base_thread__threads_start_in_the_default_environment),
-        cmocka_unit_test(test_base_thread__results_do_not_depend_on_it),
-        cmocka_unit_test(test_base_thread__nor_do_those_that_the_caller_computes),
-        cmocka_unit_test(test_base_thread__texts_are_read_in_the_default_environment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

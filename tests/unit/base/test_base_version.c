@@ -13,9 +13,4 @@ TEST(test_base_version__text_matches_numbers) {
     assert_int_equal(rondo_version_get_number(), RONDO_VERSION_NUMBER);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_version__text_matches_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -199,14 +199,4 @@ TEST(the_last_reference_ends_it) {
     rondo__workers_release(workers);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_is_done_once),
-        cmocka_unit_test(a_loop_may_have_loops),
-        cmocka_unit_test(helpers_take_part),
-        cmocka_unit_test(owners_count),
-        cmocka_unit_test(strict_ones_have_no_more_than_their_limit),
-        cmocka_unit_test(the_last_reference_ends_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -316,15 +316,4 @@ TEST(test_cache_governor__patching_where_it_is_cheaper) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache_governor__a_key_that_pays_is_captured),
-        cmocka_unit_test(test_cache_governor__what_is_slower_goes_back),
-        cmocka_unit_test(test_cache_governor__noise_does_not_flip),
-        cmocka_unit_test(test_cache_governor__cold_runs_do_not_deceive_for_long),
-        cmocka_unit_test(test_cache_governor__what_does_not_come_back_is_not_captured),
-        cmocka_unit_test(test_cache_governor__never_slower_in_the_long_run),
-        cmocka_unit_test(test_cache_governor__patching_where_it_is_cheaper),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -134,10 +134,4 @@ TEST(test_cache_run__runs_go_on_beside_a_capture) {
     close_world(&w);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cache_run__the_heap_does_not_grow),
-        cmocka_unit_test(test_cache_run__runs_go_on_beside_a_capture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

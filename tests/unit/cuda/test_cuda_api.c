@@ -86,15 +86,4 @@ TEST(test_cuda_api__not_a_driver) {
     assert_int_equal(rondo__cuda_api_load(resolve_nothing, NULL, &api), RONDO_STATUS_UNAVAILABLE);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_api__new_driver_has_everything),
-        cmocka_unit_test(test_cuda_api__plain_exports_do),
-        cmocka_unit_test(test_cuda_api__older_driver_loses_capabilities),
-        cmocka_unit_test(test_cuda_api__one_missing_function_costs_its_capability),
-        cmocka_unit_test(test_cuda_api__required_function_is_named),
-        cmocka_unit_test(test_cuda_api__driver_too_old),
-        cmocka_unit_test(test_cuda_api__not_a_driver),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -150,11 +150,5 @@ TEST(test_cuda_compile_ahead__without_threads) {
 int main(void) {
     (void)setenv("RONDO_CACHE_DIR", "", 1);
     rondo__cuda_set_compiler(compile);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_compile_ahead__each_once),
-        cmocka_unit_test(test_cuda_compile_ahead__failures_are_left_to_the_caller),
-        cmocka_unit_test(test_cuda_compile_ahead__ends_in_the_middle),
-        cmocka_unit_test(test_cuda_compile_ahead__without_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

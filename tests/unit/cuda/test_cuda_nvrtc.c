@@ -134,15 +134,5 @@ int main(void) {
         return required != NULL && strstr(required, "nvrtc") != NULL ? 1 : SKIP;
     }
     printf("NVRTC %d.%d\n", (int)version / 1000, (int)version % 1000 / 10);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda_nvrtc__compiles_to_machine_code),
-        cmocka_unit_test(test_cuda_nvrtc__falls_back_to_ptx),
-        cmocka_unit_test(test_cuda_nvrtc__refuses_chips_it_has_dropped),
-        cmocka_unit_test(test_cuda_nvrtc__bad_text_names_its_error),
-        cmocka_unit_test(test_cuda_nvrtc__own_target_wins),
-        cmocka_unit_test(test_cuda_nvrtc__too_many_options),
-        cmocka_unit_test(test_cuda_nvrtc__every_text_compiles),
-        cmocka_unit_test(test_cuda_nvrtc__unknown_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

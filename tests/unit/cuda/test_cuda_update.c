@@ -324,17 +324,4 @@ TEST(test_cuda_update__patched_values_are_cut) {
     }
 }
 
-int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(test_cuda_update__##name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(other_attributes_make_a_new_executable),
-        CASE(caches_patch_no_other_attributes),
-        CASE(unlike_priorities_are_kept),
-        CASE(bodies_have_the_priority_around_them),
-        CASE(graphs_that_no_update_takes_are_made_anew),
-        CASE(the_former_executable_goes_where_there_can_be_one),
-        CASE(the_only_executable_moves),
-        CASE(patched_values_are_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -203,13 +203,4 @@ TEST(test_device_copy__when_the_driver_fails) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_copy__every_way_eager_and_replayed),
-        cmocka_unit_test(test_device_copy__a_way_is_opened_once),
-        cmocka_unit_test(test_device_copy__says_whether_it_is_direct),
-        cmocka_unit_test(test_device_copy__refuses_by_name),
-        cmocka_unit_test(test_device_copy__when_the_driver_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -440,19 +440,4 @@ TEST(test_device_dlpack__tensors_of_a_gpu) {
     fake_cuda_uninstall();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_dlpack__in_shares_the_bytes),
-        cmocka_unit_test(test_device_dlpack__in_offsets_and_strides),
-        cmocka_unit_test(test_device_dlpack__in_refuses_by_name),
-        cmocka_unit_test(test_device_dlpack__every_element_type),
-        cmocka_unit_test(test_device_dlpack__small_floats_are_bytes),
-        cmocka_unit_test(test_device_dlpack__subbyte_elements_are_padded),
-        cmocka_unit_test(test_device_dlpack__versioned),
-        cmocka_unit_test(test_device_dlpack__out_keeps_the_bytes),
-        cmocka_unit_test(test_device_dlpack__names_of_devices),
-        cmocka_unit_test(test_device_dlpack__without_memory),
-        cmocka_unit_test(test_device_dlpack__tensors_of_a_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

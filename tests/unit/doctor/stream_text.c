@@ -113,6 +113,9 @@ static void read_field(rondo__doctor_log *log, rondo__doctor_event *event, uint6
                 assert_true(rondo__doctor_log_add(log, &block, NULL));
             }
             break;
+        case 'E':
+            log->heap = (rondo__doctor_block){1 << 27, 1 << 30};
+            break;
         case 'C':
             event->flags |= RONDO__DOCTOR_IN_CALLBACK;
             break;

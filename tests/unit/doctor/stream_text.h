@@ -10,6 +10,7 @@
 //   G   the grid is 2 in two of the steps    B   so are the bytes, 8
 //   K   another kernel in two of the steps   A   one of two addresses is the source
 //   U   the second argument word belongs to a struct; the device's memory is known
+//   E   the heap of the host is known, in which ! lies
 //   P   from pageable memory                 C   inside a host function    dN  N us long
 //
 // A call takes 2 us, a wait 20 us, and 1 us lies between two.

@@ -177,14 +177,4 @@ TEST(test_emulated_run__texts_are_rewritten) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_emulated_run__a_barrier_is_met_by_all),
-        cmocka_unit_test(test_emulated_run__the_order_of_threads_changes),
-        cmocka_unit_test(test_emulated_run__some_lanes_meet),
-        cmocka_unit_test(test_emulated_run__blocks_of_a_cluster_run_together),
-        cmocka_unit_test(test_emulated_run__waiting_for_ever_is_refused),
-        cmocka_unit_test(test_emulated_run__texts_are_rewritten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

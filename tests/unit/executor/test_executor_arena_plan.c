@@ -149,13 +149,4 @@ TEST(test_executor_arena_plan__levels_keep_the_order) {
     assert_true(shared_count > 1000);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_arena_plan__levels_keep_the_order),
-        cmocka_unit_test(test_executor_arena_plan__takes_the_lowest_gap),
-        cmocka_unit_test(test_executor_arena_plan__chain_needs_two_blocks),
-        cmocka_unit_test(test_executor_arena_plan__random_blocks_stay_apart),
-        cmocka_unit_test(test_executor_arena_plan__refuses_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -230,9 +230,5 @@ TEST(test_executor_bad_input__options) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_bad_input__options),
-        cmocka_unit_test(test_executor_bad_input__is_named_and_harms_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -343,13 +343,4 @@ TEST(test_executor_branches__auto_settles) {
     close_model(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_branches__four),
-        cmocka_unit_test(test_executor_branches__unequal),
-        cmocka_unit_test(test_executor_branches__drawn),
-        cmocka_unit_test(test_executor_branches__order_is_kept),
-        cmocka_unit_test(test_executor_branches__auto_settles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

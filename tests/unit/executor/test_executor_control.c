@@ -317,11 +317,4 @@ TEST(test_executor_control__turns_read_outer_values_where_they_are) {
     model_builder_deinit(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_control__rows_of_no_turn_have_the_shape_of_others),
-        cmocka_unit_test(test_executor_control__rows_that_depend_on_data),
-        cmocka_unit_test(test_executor_control__turns_read_outer_values_where_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

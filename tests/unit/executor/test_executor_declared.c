@@ -181,12 +181,4 @@ TEST(test_executor_declared__an_output_may_be_listed_twice) {
     model_fixture_deinit(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_declared__results_against_declarations),
-        cmocka_unit_test(test_executor_declared__a_description_tells_the_same),
-        cmocka_unit_test(test_executor_declared__a_symbol_is_one_number),
-        cmocka_unit_test(test_executor_declared__an_output_may_be_listed_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -146,11 +146,4 @@ TEST(test_executor_describe__picture) {
     close_model(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_describe__shapes_of_feeds),
-        cmocka_unit_test(test_executor_describe__bodies),
-        cmocka_unit_test(test_executor_describe__picture),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

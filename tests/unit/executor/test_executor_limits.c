@@ -446,17 +446,4 @@ TEST(test_executor_limits__another_thread_cancels) {
     assert_int_equal(rondo_executor_cancel(NULL), RONDO_STATUS_INVALID);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_limits__a_bomb_ends_at_once_by_default),
-        cmocka_unit_test(test_executor_limits__what_does_not_fit_is_not_folded),
-        cmocka_unit_test(test_executor_limits__a_loop_that_grows_ends_at_the_limit),
-        cmocka_unit_test(test_executor_limits__plans_make_room_for_each_other),
-        cmocka_unit_test(test_executor_limits__a_refused_run_leaves_the_one_before),
-        cmocka_unit_test(test_executor_limits__a_description_is_not_run_again),
-        cmocka_unit_test(test_executor_limits__loops_have_so_many_turns_in_a_run),
-        cmocka_unit_test(test_executor_limits__a_failure_hides_no_other),
-        cmocka_unit_test(test_executor_limits__another_thread_cancels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -248,13 +248,4 @@ TEST(test_executor_many__values_alive_at_once) {
     model_builder_deinit(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_many__inputs_nodes_and_outputs),
-        cmocka_unit_test(test_executor_many__inputs_of_one_node),
-        cmocka_unit_test(test_executor_many__outputs_of_one_node),
-        cmocka_unit_test(test_executor_many__nodes_with_weights),
-        cmocka_unit_test(test_executor_many__values_alive_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

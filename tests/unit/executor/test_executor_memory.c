@@ -150,10 +150,4 @@ TEST(test_executor_memory__growing_shapes_share_it) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_memory__destroying_gives_it_back),
-        cmocka_unit_test(test_executor_memory__growing_shapes_share_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

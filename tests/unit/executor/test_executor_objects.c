@@ -89,7 +89,7 @@ static const rondo_string *get_string(const bench *b, size_t fetch, size_t index
     return (const rondo_string *)b->fetches[fetch].tensor.data + index;
 }
 
-static void test_executor_objects__belong_to_who_fetched_them(void **state) {
+TEST(test_executor_objects__belong_to_who_fetched_them) {
     bench *b = *state;
     run(b);
     assert_string_equal(get_string(b, SHOUTED, 0)->data, "RED!");
@@ -113,7 +113,7 @@ static void test_executor_objects__belong_to_who_fetched_them(void **state) {
     assert_int_equal(rondo_tensor_get_item(&b->fetches[WRAPPED].tensor, 0)->shape.extent[0], 2);
 }
 
-static void test_executor_objects__the_executor_keeps_its_program(void **state) {
+TEST(test_executor_objects__the_executor_keeps_its_program) {
     bench *b = *state;
     rondo_program_destroy(b->program);
     b->program = NULL;
@@ -121,7 +121,7 @@ static void test_executor_objects__the_executor_keeps_its_program(void **state) 
     assert_string_equal(get_string(b, SHOUTED, 0)->data, "RED!");
 }
 
-static void test_executor_objects__one_plan_serves_sequences_of_any_length(void **state) {
+TEST(test_executor_objects__one_plan_serves_sequences_of_any_length) {
     bench *b = *state;
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     for (size_t count = 1; count <= 3; ++count) {
@@ -148,7 +148,7 @@ static void expect_refusal(bench *b, const char *part) {
     assert_null(b->fetches[SCORES].tensor.data);
 }
 
-static void test_executor_objects__wrong_feeds_are_told_in_full(void **state) {
+TEST(test_executor_objects__wrong_feeds_are_told_in_full) {
     bench *b = *state;
     rondo_tensor whole;
     rondo_tensor wrong;
@@ -182,7 +182,7 @@ static void test_executor_objects__wrong_feeds_are_told_in_full(void **state) {
     assert_string_equal(get_string(b, SHOUTED, 1)->data, "BLUE!");
 }
 
-static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void **state) {
+TEST(test_executor_objects__fetches_of_an_earlier_run_are_replaced) {
     bench *b = *state;
     run(b);
     const void *former = b->fetches[SHOUTED].tensor.storage;
@@ -194,7 +194,7 @@ static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void *
 
 // Half precision leaves what strings and sequences hold in f32, and the search for lost precision
 // looks into them.
-static void test_executor_objects__keep_f32_in_half_precision(void **state) {
+TEST(test_executor_objects__keep_f32_in_half_precision) {
     bench *b = *state;
     rondo_executor_options options = {.struct_size = sizeof options};
     rondo_precision_loss loss = {.struct_size = sizeof loss};
@@ -208,16 +208,4 @@ static void test_executor_objects__keep_f32_in_half_precision(void **state) {
     assert_true(loss.output_error < 1e-3);
 }
 
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_executor_objects__belong_to_who_fetched_them),
-        PREPARED(test_executor_objects__the_executor_keeps_its_program),
-        PREPARED(test_executor_objects__one_plan_serves_sequences_of_any_length),
-        PREPARED(test_executor_objects__wrong_feeds_are_told_in_full),
-        PREPARED(test_executor_objects__keep_f32_in_half_precision),
-        PREPARED(test_executor_objects__fetches_of_an_earlier_run_are_replaced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

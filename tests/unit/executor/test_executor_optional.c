@@ -240,13 +240,4 @@ TEST(test_executor_optional__many_sets_take_turns) {
     model_fixture_deinit(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_optional__fed_or_not_in_any_order),
-        cmocka_unit_test(test_executor_optional__are_listed_apart),
-        cmocka_unit_test(test_executor_optional__wrong_feeds_are_told),
-        cmocka_unit_test(test_executor_optional__a_default_may_decide_shapes),
-        cmocka_unit_test(test_executor_optional__many_sets_take_turns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -241,9 +241,4 @@ TEST(results_are_those_of_the_reference) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_those_of_the_reference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

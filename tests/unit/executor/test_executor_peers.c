@@ -411,14 +411,5 @@ TEST(test_executor_peers__device_tensors) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_peers__stories),
-        cmocka_unit_test(test_executor_peers__self_checks),
-        cmocka_unit_test(test_executor_peers__events_order_the_streams),
-        cmocka_unit_test(test_executor_peers__queries),
-        cmocka_unit_test(test_executor_peers__transfers_are_told),
-        cmocka_unit_test(test_executor_peers__refusals),
-        cmocka_unit_test(test_executor_peers__device_tensors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -234,7 +234,7 @@ TEST(test_executor_self_check__one_run_in_n) {
 
 // Runs that are not waited for count and are checked like others, also behind some that are still
 // under way, whose inputs and results stay what they were.
-static void test_executor_self_check__runs_that_do_not_wait(void **state) {
+TEST(test_executor_self_check__runs_that_do_not_wait) {
     enum { RUNS = 4 };
     static float x[RUNS][COUNT];
     static float y[RUNS][COUNT];
@@ -279,7 +279,7 @@ static void test_executor_self_check__runs_that_do_not_wait(void **state) {
 }
 
 // NaNs are compared by their bits.
-static void test_executor_self_check__compares_bits(void **state) {
+TEST(test_executor_self_check__compares_bits) {
     static const struct {
         uint32_t captured;
         uint32_t now;
@@ -311,7 +311,7 @@ static void test_executor_self_check__compares_bits(void **state) {
 }
 
 // A sound program draws, in checked runs and in others, what it draws without any check.
-static void test_executor_self_check__keeps_what_runs_advance(void **state) {
+TEST(test_executor_self_check__keeps_what_runs_advance) {
     enum { RUNS = 7 };
     static float expected[RUNS][COUNT];
     (void)state;
@@ -400,14 +400,5 @@ TEST(test_executor_self_check__what_is_refused) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_self_check__names_the_op),
-        cmocka_unit_test(test_executor_self_check__one_run_in_n),
-        cmocka_unit_test(test_executor_self_check__runs_that_do_not_wait),
-        cmocka_unit_test(test_executor_self_check__compares_bits),
-        cmocka_unit_test(test_executor_self_check__keeps_what_runs_advance),
-        cmocka_unit_test(test_executor_self_check__each_op_of_a_larger_program),
-        cmocka_unit_test(test_executor_self_check__what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

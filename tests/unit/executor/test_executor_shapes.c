@@ -275,12 +275,4 @@ TEST(test_executor_shapes__wrong_foresight_is_an_error) {
     model_fixture_deinit(&f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_shapes__fewer_are_bypassed),
-        cmocka_unit_test(test_executor_shapes__bodies_that_wait_for_shapes),
-        cmocka_unit_test(test_executor_shapes__branch_and_loop),
-        cmocka_unit_test(test_executor_shapes__wrong_foresight_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

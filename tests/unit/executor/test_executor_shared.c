@@ -403,15 +403,4 @@ TEST(test_executor_shared__a_child_waits_for_nobody) {
     close_decoder(&d);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass),
-        cmocka_unit_test(test_executor_shared__a_position_needs_no_plan_of_its_own),
-        cmocka_unit_test(test_executor_shared__plans_keep_within_their_bytes),
-        cmocka_unit_test(test_executor_shared__weights_are_packed_once_for_a_program),
-        cmocka_unit_test(test_executor_shared__other_options_have_another_base),
-        cmocka_unit_test(test_executor_shared__threads_share_a_program),
-        cmocka_unit_test(test_executor_shared__a_child_waits_for_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

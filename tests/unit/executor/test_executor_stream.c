@@ -526,6 +526,88 @@ TEST(test_executor_stream__tensors_of_another_gpu) {
     add_world_close(w);
 }
 
+TEST(test_executor_stream__replays_are_watched) {
+    add_world *w = open_world();
+    rondo_watchdog *watchdog;
+    rondo_executor *executor;
+    rondo_graph *graph = NULL;
+    size_t count, node_count;
+    const rondo_watchdog_options patient = {.struct_size = sizeof patient,
+                                            .timeout_ns = UINT64_C(3600000000000)};
+    OK(rondo_watchdog_create(w->device, &patient, &watchdog));
+    const rondo_executor_options options = {.struct_size = sizeof options,
+                                            .op_by_op = true,
+                                            .keep_templates = true,
+                                            .watchdog = watchdog};
+    OK(rondo_executor_create(w->program, w->device, &options, &executor));
+    for (int run = 0; run < 6; ++run) {
+        float y[ADD_COUNT], x[ADD_COUNT];
+        add_program_fill(x, (float)run);
+        const rondo_binding feed = {"x", add_program_on_host(x)};
+        rondo_binding fetch = {"y", add_program_on_host(y)};
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        assert_int_equal(add_program_check(y, (float)run, true), ADD_COUNT);
+    }
+    OK(rondo_executor_list_graphs(executor, &graph, 1, &count));
+    OK(rondo_graph_get_node_count(graph, &node_count));
+    assert_int_equal(node_count, 4);  // two ops, each with a mark before it
+    assert_int_equal(rondo_watchdog_get_stall_count(watchdog), 0);
+    rondo_executor_destroy(executor);
+    if (!rondo_device_is_host(w->device)) {
+        rondo_device *host;
+        OK(rondo_device_open("host", &host));
+        EXPECT(INVALID, "options.watchdog is of",
+               rondo_executor_create(w->program, host, &options, &executor));
+        rondo_device_release(host);
+    }
+    rondo_watchdog_destroy(watchdog);
+    add_world_close(w);
+}
+
+static bool count_text(void *user_data, const char *text, size_t bytes) {
+    size_t *count = user_data;
+    for (size_t i = 0; i + 5 <= bytes; ++i) {
+        *count += strncmp(text + i, "\"Add ", 5) == 0 ? 1 : 0;
+    }
+    return true;
+}
+
+TEST(test_executor_stream__graphs_are_dumped_with_labels) {
+    add_world *w = open_world();
+    for (int keeps = 0; keeps < 2; ++keeps) {
+        const rondo_executor_options options = {
+            .struct_size = sizeof options, .op_by_op = true, .keep_templates = keeps == 1};
+        rondo_executor *executor;
+        rondo_graph *graph = NULL;
+        size_t count = 9, node_count, labelled = 0;
+        OK(rondo_executor_create(w->program, w->device, &options, &executor));
+        OK(rondo_executor_list_graphs(executor, &graph, 1, &count));
+        assert_int_equal(count, 0);
+        OK(add_program_run(executor, 1));
+        OK(add_program_run(executor, 1));
+        OK(rondo_executor_list_graphs(executor, &graph, 1, &count));
+        assert_int_equal(count, 1);
+        if (keeps == 0) {
+            EXPECT(STATE, "did not keep its template",
+                   rondo_graph_get_node_count(graph, &node_count));
+        } else {
+            OK(rondo_graph_get_node_count(graph, &node_count));
+            assert_int_equal(node_count, 2);
+            OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, count_text, &labelled));
+            assert_int_equal(labelled, 2);
+            for (size_t i = 0; i < node_count; ++i) {
+                rondo_graph_node node = {.struct_size = sizeof node};
+                OK(rondo_graph_get_node(graph, i, &node));
+                rondo_node handle;
+                OK(rondo_graph_find_nodes(graph, node.label, &handle, 1, &count));
+                assert_int_equal(count, 1);
+            }
+        }
+        rondo_executor_destroy(executor);
+    }
+    add_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_stream__device_tensors),
@@ -541,6 +623,8 @@ int main(void) {
         cmocka_unit_test(test_executor_stream__what_only_the_device_finds_out),
         cmocka_unit_test(test_executor_stream__a_replayed_run_takes_no_memory),
         cmocka_unit_test(test_executor_stream__tensors_of_another_gpu),
+        cmocka_unit_test(test_executor_stream__graphs_are_dumped_with_labels),
+        cmocka_unit_test(test_executor_stream__replays_are_watched),
     };
     const rondo_allocator counting = {
         .struct_size = sizeof counting, .allocate = take, .reallocate = retake, .free = give};

@@ -166,12 +166,4 @@ TEST(test_executor_threads__replays_stay_here) {
     assert_int_equal(count_handed_over(1 << 20, 1, true), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_threads__as_many_as_asked_for),
-        cmocka_unit_test(test_executor_threads__a_choice_is_one_threads_own),
-        cmocka_unit_test(test_executor_threads__replays_stay_here),
-        cmocka_unit_test(test_executor_threads__too_many_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -254,13 +254,4 @@ TEST(test_executor_training__own_op) {
     close_pair(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_training__dropout),
-        cmocka_unit_test(test_executor_training__a_choice_of_each_run),
-        cmocka_unit_test(test_executor_training__said_by_an_input),
-        cmocka_unit_test(test_executor_training__batch_norm),
-        cmocka_unit_test(test_executor_training__own_op),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

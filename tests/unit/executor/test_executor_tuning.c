@@ -37,7 +37,7 @@ static rondo_status create(const char *path, rondo_executor **out_executor) {
 }
 
 // What the file holds for GPUs is kept, and written again.
-static void test_executor_tuning__kept(void **state) {
+TEST(test_executor_tuning__kept) {
     rondo_executor *executor = NULL;
     text_sink s = {.length = 0};
     (void)state;
@@ -56,7 +56,7 @@ static void test_executor_tuning__kept(void **state) {
     rondo_executor_destroy(executor);
 }
 
-static void test_executor_tuning__refused(void **state) {
+TEST(test_executor_tuning__refused) {
     rondo_executor *executor = NULL;
     text_sink s = {.length = 0};
     (void)state;
@@ -71,16 +71,12 @@ static void test_executor_tuning__refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_tuning__kept),
-        cmocka_unit_test(test_executor_tuning__refused),
-    };
     const int file = mkstemp(g_path);
     if (file < 0) {
         return 1;
     }
     (void)close(file);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = RUN_TESTS(NULL, NULL);
     (void)unlink(g_path);
     return failed;
 }

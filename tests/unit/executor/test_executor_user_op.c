@@ -12,6 +12,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 enum { CHAIN = 100 };
@@ -98,7 +99,7 @@ static void expect_counts(const chain *c, size_t segments, size_t bypassed) {
 
 // A fault at each place of a long chain: found, bypassed, and known to the next executor.
 static void plant_everywhere(const char *fault) {
-    for (size_t at = 0; at < CHAIN; ++at) {
+    for (size_t at = sweep_get_first(); at < CHAIN; at += sweep_get_every()) {
         const char *faults[CHAIN] = {NULL};
         const size_t segments = at == 0 || at == CHAIN - 1 ? 1 : 2;
         faults[at] = fault;

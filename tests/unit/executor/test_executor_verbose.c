@@ -213,15 +213,4 @@ TEST(test_executor_verbose__share) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_verbose__graphs_and_bypasses),
-        cmocka_unit_test(test_executor_verbose__descriptions_say_what_would_help),
-        cmocka_unit_test(test_executor_verbose__nodes),
-        cmocka_unit_test(test_executor_verbose__each_replay_is_logged),
-        cmocka_unit_test(test_executor_verbose__limit),
-        cmocka_unit_test(test_executor_verbose__quiet),
-        cmocka_unit_test(test_executor_verbose__share),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

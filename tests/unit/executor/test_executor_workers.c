@@ -207,11 +207,5 @@ static int register_op(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_are_the_limit),
-        cmocka_unit_test(a_child_may_release_them),
-        cmocka_unit_test(control_flow_gives_back_what_it_took),
-        cmocka_unit_test(what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, register_op, NULL);
+    return RUN_TESTS(register_op, NULL);
 }

@@ -287,15 +287,4 @@ TEST(test_graph_conditional__the_condition_kernel_fails) {
     assert_true(failure_count >= 2);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_conditional__current_drivers_have_every_form),
-        cmocka_unit_test(test_graph_conditional__global_captures_on_older_drivers),
-        cmocka_unit_test(test_graph_conditional__older_drivers_get_rows_of_ifs),
-        cmocka_unit_test(test_graph_conditional__drivers_without_say_what_to_do),
-        cmocka_unit_test(test_graph_conditional__a_body_broken_by_a_foreign_call),
-        cmocka_unit_test(test_graph_conditional__scopes_in_own_captures),
-        cmocka_unit_test(test_graph_conditional__the_condition_kernel_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

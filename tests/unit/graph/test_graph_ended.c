@@ -129,12 +129,4 @@ TEST(test_graph_ended__others_go_on_while_a_left_stream_is_waited_for) {
     end(&w);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_ended__the_end_says_what_happened),
-        cmocka_unit_test(test_graph_ended__it_may_be_given_up),
-        cmocka_unit_test(test_graph_ended__the_graph_may_go_first),
-        cmocka_unit_test(test_graph_ended__others_go_on_while_a_left_stream_is_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -128,10 +128,4 @@ TEST(test_graph_exit__cuda) {
     run_all("cuda:0");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_exit__host),
-        cmocka_unit_test(test_graph_exit__cuda),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -196,10 +196,4 @@ TEST(test_graph_fork__a_child_may_give_all_back) {
     assert_int_equal(result, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_fork__a_child_is_told_that_all_is_lost),
-        cmocka_unit_test(test_graph_fork__a_child_may_give_all_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -156,11 +156,4 @@ TEST(test_graph_label__work_costs_the_same) {
     tear_down();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_label__rows_of_ifs),
-        cmocka_unit_test(test_graph_label__copies_in_another_order),
-        cmocka_unit_test(test_graph_label__work_costs_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -247,14 +247,4 @@ TEST(test_graph_locks__cuda_replays_run_while_all_locks_are_held) {
     fake_cuda_uninstall();
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_locks__a_host_replay_takes_none),
-        cmocka_unit_test(test_graph_locks__a_cuda_replay_takes_none),
-        cmocka_unit_test(test_graph_locks__a_replay_with_generators_takes_none),
-        cmocka_unit_test(test_graph_locks__a_lock_is_counted),
-        cmocka_unit_test(test_graph_locks__host_replays_run_while_all_locks_are_held),
-        cmocka_unit_test(test_graph_locks__cuda_replays_run_while_all_locks_are_held),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

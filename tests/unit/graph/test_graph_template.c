@@ -375,12 +375,4 @@ TEST(test_graph_template__an_update_says_why_it_could_not_patch) {
     check_update(true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_template__a_walk_meets_every_node),
-        cmocka_unit_test(test_graph_template__differences_name_node_and_field),
-        cmocka_unit_test(test_graph_template__failures_leave_nothing),
-        cmocka_unit_test(test_graph_template__an_update_says_why_it_could_not_patch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -415,13 +415,6 @@ TEST(test_kernel_bytes__levels_agree) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_bytes__products),
-        cmocka_unit_test(test_kernel_bytes__convolutions),
-        cmocka_unit_test(test_kernel_bytes__steps),
-        cmocka_unit_test(test_kernel_bytes__recurrence),
-        cmocka_unit_test(test_kernel_bytes__levels_agree),
-    };
     printf("level: %s\n", rondo__byte_simd_get()->name);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

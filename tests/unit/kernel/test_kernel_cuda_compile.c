@@ -251,10 +251,5 @@ int main(int argc, char **argv) {
         return SKIP;
     }
     (void)setenv("RONDO_TUNE", "off", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_cuda_compile__hopper),
-        cmocka_unit_test(test_kernel_cuda_compile__ampere),
-        cmocka_unit_test(test_kernel_cuda_compile__blackwell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

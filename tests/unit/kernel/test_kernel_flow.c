@@ -87,9 +87,4 @@ TEST(test_kernel_flow__one_launch_a_run) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_flow__one_launch_a_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -98,9 +98,4 @@ TEST(test_kernel_ptx_turn__planted) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_ptx_turn__planted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

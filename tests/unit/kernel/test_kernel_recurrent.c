@@ -81,9 +81,4 @@ TEST(test_kernel_recurrent__usual_functions_may_be_stated) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_recurrent__usual_functions_may_be_stated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

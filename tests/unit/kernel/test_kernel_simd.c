@@ -16,9 +16,4 @@ TEST(test_kernel_simd__variable_limits_the_level) {
     assert_string_equal(rondo__simd_get()->name, "baseline");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_simd__variable_limits_the_level),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

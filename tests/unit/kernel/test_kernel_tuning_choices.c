@@ -191,20 +191,12 @@ TEST(test_kernel_tuning_choices__no_memory) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_tuning_choices__read_and_note),
-        cmocka_unit_test(test_kernel_tuning_choices__empty),
-        cmocka_unit_test(test_kernel_tuning_choices__round_trip),
-        cmocka_unit_test(test_kernel_tuning_choices__falling_order),
-        cmocka_unit_test(test_kernel_tuning_choices__refused),
-        cmocka_unit_test(test_kernel_tuning_choices__no_memory),
-    };
     const int file = mkstemp(g_path);
     if (file < 0) {
         return 1;
     }
     (void)close(file);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = RUN_TESTS(NULL, NULL);
     (void)unlink(g_path);
     return failed;
 }

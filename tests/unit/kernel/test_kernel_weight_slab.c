@@ -74,10 +74,4 @@ TEST(what_fits_shares_a_piece) {
     assert_null(list.newest);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_ones_own),
-        cmocka_unit_test(what_fits_shares_a_piece),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -111,7 +111,7 @@ static void check_forms(const char *device, int32_t threads) {
     (void)rondo__host_choose_thread_count(former);
 }
 
-static void test_kernel_weights__arrive(void **state) {
+TEST(test_kernel_weights__arrive) {
     static const char *const devices[] = {"cuda:0", "host"};
     (void)state;
     fake_cuda_reset(NULL);
@@ -126,7 +126,7 @@ static void test_kernel_weights__arrive(void **state) {
 }
 
 // What copies go through is given back, the forms stay; it is there again for the next one.
-static void test_kernel_weights__settled(void **state) {
+TEST(test_kernel_weights__settled) {
     world w;
     (void)state;
     fake_cuda_reset(NULL);
@@ -170,7 +170,7 @@ static void fill_in_time(const rondo__weight_want *want, size_t first, size_t la
     p->part_count += 1;
 }
 
-static void test_kernel_weights__in_time(void **state) {
+TEST(test_kernel_weights__in_time) {
     world w;
     pace p = {0};
     rondo_tensor constant;
@@ -228,7 +228,7 @@ static void check_turn(size_t rows, size_t columns, size_t element_bytes) {
     free(to);
 }
 
-static void test_kernel_weights__turned(void **state) {
+TEST(test_kernel_weights__turned) {
     static const size_t extents[] = {1, 2, 7, 8, 9, 16, 63, 64, 65, 130};
     static const size_t sizes[] = {1, 2, 3, 4, 8, 16};
     (void)state;
@@ -241,12 +241,4 @@ static void test_kernel_weights__turned(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_weights__arrive),
-        cmocka_unit_test(test_kernel_weights__settled),
-        cmocka_unit_test(test_kernel_weights__in_time),
-        cmocka_unit_test(test_kernel_weights__turned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

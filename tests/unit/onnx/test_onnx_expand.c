@@ -65,13 +65,13 @@ static void expect(model_builder *builder, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-static void test_onnx_expand__names_nodes(void **state) {
+TEST(test_onnx_expand__names_nodes) {
     model_builder *builder = *state;
     add(builder, "com.microsoft", "SkipLayerNormalization", "a b c d e", "y");
     expect(builder, "Add:node/Add Add:node/Add LayerNormalization:node");
 }
 
-static void test_onnx_expand__keeps_places(void **state) {
+TEST(test_onnx_expand__keeps_places) {
     model_builder *builder = *state;
     rondo_program *program = NULL;
     Onnx__NodeProto *node = add(builder, "com.microsoft", "BiasGelu", "a b", "y");
@@ -96,7 +96,7 @@ static void add_body(model_builder *builder, Onnx__NodeProto *node, const char *
     model_builder_add_output(builder, attribute->g, "t", 1, NULL);
 }
 
-static void test_onnx_expand__writes_out_bodies(void **state) {
+TEST(test_onnx_expand__writes_out_bodies) {
     model_builder *builder = *state;
     rondo_program *program = NULL;
     model_builder_import_opset(builder, "ai.onnx.preview", 1);
@@ -112,7 +112,7 @@ static void test_onnx_expand__writes_out_bodies(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_expand__counts_inputs_of_bodies(void **state) {
+TEST(test_onnx_expand__counts_inputs_of_bodies) {
     model_builder *builder = *state;
     model_builder_import_opset(builder, "ai.onnx.preview", 1);
     add_body(builder, add(builder, "ai.onnx.preview", "FlexAttention", "a b c", "y"), "su");
@@ -121,20 +121,20 @@ static void test_onnx_expand__counts_inputs_of_bodies(void **state) {
         "FlexAttention node \"node\": score_mod takes 2 inputs and makes 1 outputs, not one each");
 }
 
-static void test_onnx_expand__checks_attributes(void **state) {
+TEST(test_onnx_expand__checks_attributes) {
     model_builder *builder = *state;
     Onnx__NodeProto *node = add(builder, "com.microsoft", "QuickGelu", "a", "y");
     model_builder_set_int(builder, node, "beta", 1);
     expect(builder, "unsupported: op com.microsoft.QuickGelu version 1 (attribute beta)");
 }
 
-static void test_onnx_expand__counts_inputs(void **state) {
+TEST(test_onnx_expand__counts_inputs) {
     model_builder *builder = *state;
     add(builder, "com.microsoft", "BiasGelu", "a", "y");
     expect(builder, "BiasGelu node \"node\": has 1 inputs; the op takes 2 to 2");
 }
 
-static void test_onnx_expand__names_an_activation(void **state) {
+TEST(test_onnx_expand__names_an_activation) {
     model_builder *builder = *state;
     Onnx__NodeProto *node = add(builder, "com.microsoft", "FusedGemm", "a b", "y");
     Onnx__AttributeProto *attribute = model_builder_add_attribute(
@@ -145,14 +145,14 @@ static void test_onnx_expand__names_an_activation(void **state) {
     expect(builder, "unsupported: op com.microsoft.FusedGemm version 1 (activation Frob)");
 }
 
-static void test_onnx_expand__refuses_an_output_that_nothing_makes(void **state) {
+TEST(test_onnx_expand__refuses_an_output_that_nothing_makes) {
     model_builder *builder = *state;
     add(builder, "com.microsoft", "SkipSimplifiedLayerNormalization", "a b c", "y mean");
     expect(builder,
            "unsupported: op com.microsoft.SkipSimplifiedLayerNormalization version 1 (output 1)");
 }
 
-static void test_onnx_expand__names_the_version(void **state) {
+TEST(test_onnx_expand__names_the_version) {
     model_builder *builder = *state;
     model_builder_import_opset(builder, "com.microsoft", 2);
     builder->model->opset_import[1]->version = 2;
@@ -160,7 +160,7 @@ static void test_onnx_expand__names_the_version(void **state) {
     expect(builder, "unsupported: op com.microsoft.BiasGelu version 2 (versions 1 to 1 are known)");
 }
 
-static void test_onnx_expand__says_what_to_do_about_other_domains(void **state) {
+TEST(test_onnx_expand__says_what_to_do_about_other_domains) {
     model_builder *builder = *state;
     add(builder, "com.microsoft.nchwc", "Conv", "a b", "y");
     add(builder, "some.vendor", "Conv", "a b", "z");
@@ -186,7 +186,7 @@ static rondo_status launch_nothing(rondo_op_node *node, const rondo_op_launch *l
 }
 
 // A user's op goes before what is written out; last, as it stays.
-static void test_onnx_expand__leaves_an_op_of_a_user(void **state) {
+TEST(test_onnx_expand__leaves_an_op_of_a_user) {
     model_builder *builder = *state;
     const rondo_op_definition definition = {.struct_size = sizeof definition,
                                             .domain = "com.microsoft",
@@ -203,21 +203,4 @@ static void test_onnx_expand__leaves_an_op_of_a_user(void **state) {
     expect(builder, "BiasGelu:node");
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(test_onnx_expand__##name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        CASE(names_nodes),
-        CASE(keeps_places),
-        CASE(checks_attributes),
-        CASE(writes_out_bodies),
-        CASE(counts_inputs_of_bodies),
-        CASE(counts_inputs),
-        CASE(names_an_activation),
-        CASE(refuses_an_output_that_nothing_makes),
-        CASE(names_the_version),
-        CASE(says_what_to_do_about_other_domains),
-        CASE(leaves_an_op_of_a_user),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

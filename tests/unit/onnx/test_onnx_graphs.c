@@ -75,7 +75,7 @@ static const rondo_program *get_body(const rondo__node *node, const char *name) 
     return attribute->body;
 }
 
-static void test_onnx_graphs__captures_outer_values(void **state) {
+TEST(test_onnx_graphs__captures_outer_values) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "y", 1, "2");
     add_if(builder, builder->graph, make_relu_body(builder, "x"), make_relu_body(builder, "y"),
@@ -96,7 +96,7 @@ static void test_onnx_graphs__captures_outer_values(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__captures_through_two_levels(void **state) {
+TEST(test_onnx_graphs__captures_through_two_levels) {
     model_builder *builder = *state;
     Onnx__GraphProto *outer = model_builder_new_graph(builder, "outer");
     add_if(builder, outer, make_relu_body(builder, "x"), make_relu_body(builder, "x"), "nested");
@@ -113,7 +113,7 @@ static void test_onnx_graphs__captures_through_two_levels(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__shares_constants_with_bodies(void **state) {
+TEST(test_onnx_graphs__shares_constants_with_bodies) {
     model_builder *builder = *state;
     const float values[2] = {1, 2};
     model_builder_add_floats(builder, builder->graph, "w", values, 2);
@@ -129,7 +129,7 @@ static void test_onnx_graphs__shares_constants_with_bodies(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__prefers_inner_names(void **state) {
+TEST(test_onnx_graphs__prefers_inner_names) {
     model_builder *builder = *state;
     const float value = 3;
     Onnx__GraphProto *body = make_relu_body(builder, "x");
@@ -142,7 +142,7 @@ static void test_onnx_graphs__prefers_inner_names(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__captures_what_is_only_given_out(void **state) {
+TEST(test_onnx_graphs__captures_what_is_only_given_out) {
     model_builder *builder = *state;
     Onnx__GraphProto *body = model_builder_new_graph(builder, "body");
     model_builder_add_output(builder, body, "x", 1, NULL);
@@ -154,7 +154,7 @@ static void test_onnx_graphs__captures_what_is_only_given_out(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle(void **state) {
+TEST(test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle) {
     model_builder *builder = *state;
     add_if(builder, builder->graph, make_relu_body(builder, "z"), make_relu_body(builder, "x"),
            "z");
@@ -162,7 +162,7 @@ static void test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle(v
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
 }
 
-static void test_onnx_graphs__names_nodes_in_bodies(void **state) {
+TEST(test_onnx_graphs__names_nodes_in_bodies) {
     model_builder *builder = *state;
     Onnx__GraphProto *body = model_builder_new_graph(builder, "body");
     model_builder_add_node(builder, body, "Relu", "deep", "nowhere", "inner");
@@ -184,7 +184,7 @@ static Onnx__GraphProto *nest(model_builder *builder, int depth) {
     return body;
 }
 
-static void test_onnx_graphs__limits_nesting(void **state) {
+TEST(test_onnx_graphs__limits_nesting) {
     model_builder *builder = *state;
     model_builder_add_output(builder, builder->graph, "z", 1, NULL);
     add_if(builder, builder->graph, nest(builder, RONDO__BODY_DEPTH_MAX),
@@ -201,7 +201,7 @@ static void test_onnx_graphs__limits_nesting(void **state) {
 
 // ---- functions
 
-static void test_onnx_graphs__writes_functions_out(void **state) {
+TEST(test_onnx_graphs__writes_functions_out) {
     model_builder *builder = *state;
     Onnx__FunctionProto *function =
         model_builder_add_function(builder, "my", "Twice", "a b", "result");
@@ -220,7 +220,7 @@ static void test_onnx_graphs__writes_functions_out(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__passes_attributes_to_functions(void **state) {
+TEST(test_onnx_graphs__passes_attributes_to_functions) {
     model_builder *builder = *state;
     Onnx__FunctionProto *inner = model_builder_add_function(builder, "my", "Leak", "a", "r");
     Onnx__NodeProto *node = model_builder_add_function_node(builder, inner, "LeakyRelu", "a", "r");
@@ -268,7 +268,7 @@ static void set_default(model_builder *builder, Onnx__FunctionProto *function, c
 
 // Leak(slope) is called by Outer(steepness), by name or with nothing said, and both may have a
 // default.
-static void test_onnx_graphs__functions_have_attribute_defaults(void **state) {
+TEST(test_onnx_graphs__functions_have_attribute_defaults) {
     static const struct {
         float inner, outer, given;  // 0: none
         float expected;             // 0: the op's own default
@@ -307,7 +307,7 @@ static void test_onnx_graphs__functions_have_attribute_defaults(void **state) {
 }
 
 // Functions of one name are told apart by their overload.
-static void test_onnx_graphs__functions_have_overloads(void **state) {
+TEST(test_onnx_graphs__functions_have_overloads) {
     static const char *const overloads[] = {NULL, "float", "other"};
     static const char *const ops[] = {"Relu", "Exp", "Neg"};
     model_builder *builder = *state;
@@ -334,7 +334,7 @@ static void test_onnx_graphs__functions_have_overloads(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "function \"F\" stands there twice");
 }
 
-static void test_onnx_graphs__passes_inputs_through_functions(void **state) {
+TEST(test_onnx_graphs__passes_inputs_through_functions) {
     model_builder *builder = *state;
     Onnx__FunctionProto *function = model_builder_add_function(builder, "my", "Same", "a b", "a");
     model_builder_add_function_node(builder, function, "Relu", "a", "unused");
@@ -347,7 +347,7 @@ static void test_onnx_graphs__passes_inputs_through_functions(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_graphs__functions_see_nothing_outside(void **state) {
+TEST(test_onnx_graphs__functions_see_nothing_outside) {
     model_builder *builder = *state;
     Onnx__FunctionProto *function = model_builder_add_function(builder, "my", "Peek", "a", "r");
     model_builder_add_function_node(builder, function, "Add", "a x", "r");
@@ -356,7 +356,7 @@ static void test_onnx_graphs__functions_see_nothing_outside(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
 }
 
-static void test_onnx_graphs__limits_functions(void **state) {
+TEST(test_onnx_graphs__limits_functions) {
     model_builder *builder = *state;
     Onnx__FunctionProto *endless = model_builder_add_function(builder, "my", "Endless", "a", "r");
     model_builder_add_function_node(builder, endless, "my:Endless", "a", "r");
@@ -383,24 +383,4 @@ static void test_onnx_graphs__limits_functions(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "functions come to more than");
 }
 
-int main(void) {
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_onnx_graphs__captures_outer_values),
-        PREPARED(test_onnx_graphs__captures_through_two_levels),
-        PREPARED(test_onnx_graphs__shares_constants_with_bodies),
-        PREPARED(test_onnx_graphs__prefers_inner_names),
-        PREPARED(test_onnx_graphs__captures_what_is_only_given_out),
-        PREPARED(test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle),
-        PREPARED(test_onnx_graphs__names_nodes_in_bodies),
-        PREPARED(test_onnx_graphs__limits_nesting),
-        PREPARED(test_onnx_graphs__writes_functions_out),
-        PREPARED(test_onnx_graphs__passes_attributes_to_functions),
-        PREPARED(test_onnx_graphs__functions_have_attribute_defaults),
-        PREPARED(test_onnx_graphs__functions_have_overloads),
-        PREPARED(test_onnx_graphs__passes_inputs_through_functions),
-        PREPARED(test_onnx_graphs__functions_see_nothing_outside),
-        PREPARED(test_onnx_graphs__limits_functions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

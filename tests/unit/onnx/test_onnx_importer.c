@@ -59,7 +59,7 @@ static const rondo_tensor *get_constant(const rondo_program *program, const char
     return tensor;
 }
 
-static void test_onnx_importer__reads_ports_and_nodes(void **state) {
+TEST(test_onnx_importer__reads_ports_and_nodes) {
     model_builder *builder = *state;
     const float values[3] = {1, 2, 3};
     model_builder_add_floats(builder, builder->graph, "weight", values, 3);
@@ -93,7 +93,7 @@ static void test_onnx_importer__reads_ports_and_nodes(void **state) {
     rondo_program_destroy(program);
 }
 
-static void test_onnx_importer__maps_large_weights(void **state) {
+TEST(test_onnx_importer__maps_large_weights) {
     model_builder *builder = *state;
     enum { COUNT = 4096 };
     float values[COUNT];
@@ -131,7 +131,7 @@ static void test_onnx_importer__maps_large_weights(void **state) {
     rondo_tensor_deinit(&kept);
 }
 
-static void test_onnx_importer__reads_all_forms_of_constant(void **state) {
+TEST(test_onnx_importer__reads_all_forms_of_constant) {
     model_builder *builder = *state;
     float floats[2] = {0.5f, 2};
     int64_t ints[3] = {7, 8, 9};
@@ -175,7 +175,7 @@ static void test_onnx_importer__reads_all_forms_of_constant(void **state) {
 
 // ---- what is unsupported
 
-static void test_onnx_importer__names_unsupported_ops(void **state) {
+TEST(test_onnx_importer__names_unsupported_ops) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     Onnx__NodeProto *node =
@@ -191,7 +191,7 @@ static void test_onnx_importer__names_unsupported_ops(void **state) {
     rondo_program_destroy(parse_ok(builder));
 }
 
-static void test_onnx_importer__names_unsupported_attributes(void **state) {
+TEST(test_onnx_importer__names_unsupported_attributes) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
@@ -206,7 +206,7 @@ static void test_onnx_importer__names_unsupported_attributes(void **state) {
                    "unsupported: op Constant version 17 (attribute sparse_value)");
 }
 
-static void test_onnx_importer__names_all_that_is_unsupported(void **state) {
+TEST(test_onnx_importer__names_all_that_is_unsupported) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "NoSuchOp", "first", "x", "a");
@@ -235,7 +235,7 @@ static void test_onnx_importer__names_all_that_is_unsupported(void **state) {
         " more");
 }
 
-static void test_onnx_importer__names_ops_that_touch_odd_types(void **state) {
+TEST(test_onnx_importer__names_ops_that_touch_odd_types) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 27, "2");
     model_builder_add_node(builder, builder->graph, "Identity", "", "x", "y");
@@ -251,7 +251,7 @@ static void test_onnx_importer__names_ops_that_touch_odd_types(void **state) {
 
 // Each type that ONNX defines and Rondo does not have is refused by ONNX's name, with the tensor,
 // wherever it stands: inputs, outputs, initializers, Constants, casts.
-static void test_onnx_importer__names_element_types(void **state) {
+TEST(test_onnx_importer__names_element_types) {
     model_builder *builder = *state;
     static const struct {
         int32_t number;
@@ -299,7 +299,7 @@ static void test_onnx_importer__names_element_types(void **state) {
 }
 
 // What is missing for one reason is one entry, however many values or ops it meets.
-static void test_onnx_importer__one_reason_is_one_entry(void **state) {
+TEST(test_onnx_importer__one_reason_is_one_entry) {
     model_builder *builder = *state;
     static const int64_t two[] = {2};
     for (int i = 0; i < 20; ++i) {
@@ -347,7 +347,7 @@ static void visit_missing(void *user_data, const char *domain, const char *op, i
     }
 }
 
-static void test_onnx_importer__lists_all_that_is_unsupported(void **state) {
+TEST(test_onnx_importer__lists_all_that_is_unsupported) {
     model_builder *builder = *state;
     model_builder_import_opset(builder, "com.example", 3);
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
@@ -390,7 +390,7 @@ TEST(test_onnx_importer__refuses_what_is_no_model) {
     assert_null(program);
 }
 
-static void test_onnx_importer__names_the_file(void **state) {
+TEST(test_onnx_importer__names_the_file) {
     char *folder = model_builder_make_folder(*state);
     char *path = model_builder_write_file(*state, folder, "broken.onnx", "hello, world", 12);
     rondo_program *program = NULL;
@@ -403,7 +403,7 @@ static void test_onnx_importer__names_the_file(void **state) {
     remove(folder);
 }
 
-static void test_onnx_importer__refuses_cycles(void **state) {
+TEST(test_onnx_importer__refuses_cycles) {
     model_builder *builder = *state;
     model_builder_add_node(builder, builder->graph, "Relu", "there", "b", "a");
     model_builder_add_node(builder, builder->graph, "Relu", "back", "a", "b");
@@ -411,7 +411,7 @@ static void test_onnx_importer__refuses_cycles(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
 }
 
-static void test_onnx_importer__refuses_duplicate_names(void **state) {
+TEST(test_onnx_importer__refuses_duplicate_names) {
     model_builder *builder = *state;
     const float value = 1;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
@@ -430,7 +430,7 @@ static void test_onnx_importer__refuses_duplicate_names(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
 }
 
-static void test_onnx_importer__refuses_dangling_names(void **state) {
+TEST(test_onnx_importer__refuses_dangling_names) {
     model_builder *builder = *state;
     model_builder_add_node(builder, builder->graph, "Relu", "user", "nowhere", "y");
     model_builder_add_output(builder, builder->graph, "y", 1, NULL);
@@ -440,7 +440,7 @@ static void test_onnx_importer__refuses_dangling_names(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\"");
 }
 
-static void test_onnx_importer__knows_ir_versions_1_to_14(void **state) {
+TEST(test_onnx_importer__knows_ir_versions_1_to_14) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "r", "x", "y");
@@ -461,7 +461,7 @@ static void test_onnx_importer__knows_ir_versions_1_to_14(void **state) {
 }
 
 // Ops that a later opset defines anew with more types only, or not at all, are read as before.
-static void test_onnx_importer__knows_opsets_9_to_28(void **state) {
+TEST(test_onnx_importer__knows_opsets_9_to_28) {
     model_builder *builder = *state;
     Onnx__GraphProto *graph = builder->graph;
     model_builder_add_input(builder, graph, "x", 1, "2 3");
@@ -481,7 +481,7 @@ static void test_onnx_importer__knows_opsets_9_to_28(void **state) {
 }
 
 // What a version adds is asked for by name, and is not there before it.
-static void test_onnx_importer__versions_bring_attributes(void **state) {
+TEST(test_onnx_importer__versions_bring_attributes) {
     static const struct {
         const char *op, *attribute;
         int64_t value;
@@ -520,7 +520,7 @@ static void test_onnx_importer__versions_bring_attributes(void **state) {
     }
 }
 
-static void test_onnx_importer__flags_are_0_or_1(void **state) {
+TEST(test_onnx_importer__flags_are_0_or_1) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2 3");
     Onnx__NodeProto *node =
@@ -541,7 +541,7 @@ static void test_onnx_importer__flags_are_0_or_1(void **state) {
 }
 
 // A function that a model calls again and again is written out each time.
-static void test_onnx_importer__a_load_has_a_memory_limit(void **state) {
+TEST(test_onnx_importer__a_load_has_a_memory_limit) {
     model_builder *builder = *state;
     enum { CALLS = 64, ELEMENTS = 4096, LIST = 2048 };
     model_builder_import_opset(builder, "own", 1);
@@ -595,7 +595,7 @@ static void test_onnx_importer__a_load_has_a_memory_limit(void **state) {
     remove(folder);
 }
 
-static void test_onnx_importer__initializers_fit_their_inputs(void **state) {
+TEST(test_onnx_importer__initializers_fit_their_inputs) {
     model_builder *builder = *state;
     const float values[3] = {1, 2, 3};
     model_builder_add_floats(builder, builder->graph, "w", values, 3);
@@ -627,7 +627,7 @@ static void test_onnx_importer__initializers_fit_their_inputs(void **state) {
 }
 
 // Old exporters write -1 for what they do not know, others a mark.
-static void test_onnx_importer__negative_extents_are_unknown(void **state) {
+TEST(test_onnx_importer__negative_extents_are_unknown) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "-1 3 -2 ? None n");
     model_builder_add_output(builder, builder->graph, "x", 1, NULL);
@@ -682,7 +682,7 @@ TEST(test_onnx_importer__names_files_of_other_kinds) {
     }
 }
 
-static void test_onnx_importer__refuses_absurd_declarations(void **state) {
+TEST(test_onnx_importer__refuses_absurd_declarations) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "4611686018427387904");
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
@@ -697,7 +697,7 @@ static void test_onnx_importer__refuses_absurd_declarations(void **state) {
     assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "rank");
 }
 
-static void test_onnx_importer__refuses_wrong_counts(void **state) {
+TEST(test_onnx_importer__refuses_wrong_counts) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "many", "x x", "y");
@@ -710,7 +710,7 @@ static void test_onnx_importer__refuses_wrong_counts(void **state) {
     assert_refused(builder, RONDO_STATUS_BAD_DATA, "has 2 outputs");
 }
 
-static void test_onnx_importer__handles_long_chains(void **state) {
+TEST(test_onnx_importer__handles_long_chains) {
     model_builder *builder = *state;
     enum { COUNT = 20000 };
     char from[16];
@@ -727,35 +727,4 @@ static void test_onnx_importer__handles_long_chains(void **state) {
     rondo_program_destroy(program);
 }
 
-int main(void) {
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_onnx_importer__reads_ports_and_nodes),
-        PREPARED(test_onnx_importer__maps_large_weights),
-        PREPARED(test_onnx_importer__reads_all_forms_of_constant),
-        PREPARED(test_onnx_importer__names_unsupported_ops),
-        PREPARED(test_onnx_importer__names_unsupported_attributes),
-        PREPARED(test_onnx_importer__names_all_that_is_unsupported),
-        PREPARED(test_onnx_importer__names_ops_that_touch_odd_types),
-        PREPARED(test_onnx_importer__names_element_types),
-        PREPARED(test_onnx_importer__one_reason_is_one_entry),
-        PREPARED(test_onnx_importer__lists_all_that_is_unsupported),
-        PREPARED(test_onnx_importer__refuses_what_is_no_model),
-        PREPARED(test_onnx_importer__names_the_file),
-        PREPARED(test_onnx_importer__refuses_cycles),
-        PREPARED(test_onnx_importer__refuses_duplicate_names),
-        PREPARED(test_onnx_importer__refuses_dangling_names),
-        PREPARED(test_onnx_importer__knows_ir_versions_1_to_14),
-        PREPARED(test_onnx_importer__knows_opsets_9_to_28),
-        PREPARED(test_onnx_importer__versions_bring_attributes),
-        PREPARED(test_onnx_importer__flags_are_0_or_1),
-        PREPARED(test_onnx_importer__a_load_has_a_memory_limit),
-        PREPARED(test_onnx_importer__initializers_fit_their_inputs),
-        PREPARED(test_onnx_importer__negative_extents_are_unknown),
-        PREPARED(test_onnx_importer__names_files_of_other_kinds),
-        PREPARED(test_onnx_importer__refuses_absurd_declarations),
-        PREPARED(test_onnx_importer__refuses_wrong_counts),
-        PREPARED(test_onnx_importer__handles_long_chains),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -125,11 +125,4 @@ TEST(test_onnx_models__metadata_by_key) {
     rondo_program_destroy(program);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onnx_models__node_tests),
-        cmocka_unit_test(test_onnx_models__shipped_models),
-        cmocka_unit_test(test_onnx_models__metadata_by_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -230,9 +230,4 @@ TEST(test_onnx_mutations__each_error_names_what_it_is_about) {
     assert_int_equal(t.nameless_count, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onnx_mutations__each_error_names_what_it_is_about),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

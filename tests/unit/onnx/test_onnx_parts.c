@@ -109,7 +109,7 @@ static void check_dense(const rondo_program *program, const char *name) {
     assert_memory_equal(tensor->data, expected, sizeof expected);
 }
 
-static void test_onnx_parts__reads_sparse_tensors(void **state) {
+TEST(test_onnx_parts__reads_sparse_tensors) {
     model_builder *builder = *state;
     add_sparse(builder,
                make_sparse(builder, 2, sparse_dims, 1, sparse_places, 3, sparse_values, 3));
@@ -130,7 +130,7 @@ static void test_onnx_parts__reads_sparse_tensors(void **state) {
     rondo_program_destroy(parse_ok(builder, false));
 }
 
-static void test_onnx_parts__sparse_tensors_may_be_external(void **state) {
+TEST(test_onnx_parts__sparse_tensors_may_be_external) {
     model_builder *builder = *state;
     Onnx__SparseTensorProto *sparse =
         make_sparse(builder, 2, sparse_dims, 1, sparse_places, 3, sparse_values, 3);
@@ -156,7 +156,7 @@ static void test_onnx_parts__sparse_tensors_may_be_external(void **state) {
     remove(folder);
 }
 
-static void test_onnx_parts__refuses_wrong_sparse_tensors(void **state) {
+TEST(test_onnx_parts__refuses_wrong_sparse_tensors) {
     static const int64_t unsorted[3] = {0, 4, 2}, twice[3] = {0, 2, 2}, beyond[3] = {0, 2, 6};
     static const int64_t below[3] = {-1, 2, 4}, wide[6] = {0, 0, 0, 3, 1, 1};
     static const struct {
@@ -199,7 +199,7 @@ static void test_onnx_parts__refuses_wrong_sparse_tensors(void **state) {
 
 // ---- training and later versions
 
-static void test_onnx_parts__training_info_is_ignored(void **state) {
+TEST(test_onnx_parts__training_info_is_ignored) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
@@ -214,7 +214,7 @@ static void test_onnx_parts__training_info_is_ignored(void **state) {
     assert_non_null(strstr(warnings, "training info is ignored"));
 }
 
-static void test_onnx_parts__later_opsets_on_demand(void **state) {
+TEST(test_onnx_parts__later_opsets_on_demand) {
     model_builder *builder = *state;
     Onnx__GraphProto *graph = builder->graph;
     model_builder_import_opset(builder, "ai.onnx.ml", 99);
@@ -301,16 +301,4 @@ TEST(test_onnx_parts__old_operands_begin_at_an_axis) {
             (float[12]){-12, -10, -8, -6, -4, -2, 0, 1, 2, 3, 4, 5});
 }
 
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_onnx_parts__reads_sparse_tensors),
-        PREPARED(test_onnx_parts__sparse_tensors_may_be_external),
-        PREPARED(test_onnx_parts__refuses_wrong_sparse_tensors),
-        PREPARED(test_onnx_parts__training_info_is_ignored),
-        PREPARED(test_onnx_parts__later_opsets_on_demand),
-        PREPARED(test_onnx_parts__old_operands_begin_at_an_axis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

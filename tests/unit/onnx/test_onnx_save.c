@@ -276,13 +276,5 @@ TEST(test_onnx_save__two_gigabytes_are_too_many) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onnx_save__programs_from_code),
-        cmocka_unit_test(test_onnx_save__narrow_and_complex_types),
-        cmocka_unit_test(test_onnx_save__shipped_models),
-        cmocka_unit_test(test_onnx_save__node_tests),
-        cmocka_unit_test(test_onnx_save__refuses_by_name),
-        cmocka_unit_test(test_onnx_save__two_gigabytes_are_too_many),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return RUN_TESTS(set_up, tear_down);
 }

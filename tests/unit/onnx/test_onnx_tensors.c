@@ -51,7 +51,7 @@ static void assert_refused(model_builder *builder, const Onnx__TensorProto *prot
     }
 }
 
-static void test_onnx_tensors__reads_raw_bytes(void **state) {
+TEST(test_onnx_tensors__reads_raw_bytes) {
     const int64_t dims[2] = {2, 3};
     const float values[6] = {0, 1, 2, 3, 4, 5};
     Onnx__TensorProto *proto = model_builder_new_tensor(*state, "t", 1, 2, dims);
@@ -65,7 +65,7 @@ static void test_onnx_tensors__reads_raw_bytes(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__reads_typed_lists(void **state) {
+TEST(test_onnx_tensors__reads_typed_lists) {
     const int64_t dims[1] = {3};
     float floats[3] = {1.5f, -2, 3};
     double doubles[3] = {1.5, -2, 3};
@@ -120,7 +120,7 @@ static void test_onnx_tensors__reads_typed_lists(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__makes_bools_0_or_1(void **state) {
+TEST(test_onnx_tensors__makes_bools_0_or_1) {
     const int64_t dims[1] = {4};
     const uint8_t bytes[4] = {0, 1, 2, 255};
     Onnx__TensorProto *proto = model_builder_new_tensor(*state, "b", 9, 1, dims);
@@ -132,7 +132,7 @@ static void test_onnx_tensors__makes_bools_0_or_1(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__reads_scalars_and_empty_tensors(void **state) {
+TEST(test_onnx_tensors__reads_scalars_and_empty_tensors) {
     const int64_t dims[2] = {0, 5};
     const int64_t value = 42;
     rondo_tensor tensor;
@@ -148,7 +148,7 @@ static void test_onnx_tensors__reads_scalars_and_empty_tensors(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__refuses_wrong_byte_counts(void **state) {
+TEST(test_onnx_tensors__refuses_wrong_byte_counts) {
     const int64_t dims[1] = {4};
     const float values[3] = {1, 2, 3};
     Onnx__TensorProto *proto = model_builder_new_tensor(*state, "short", 1, 1, dims);
@@ -158,7 +158,7 @@ static void test_onnx_tensors__refuses_wrong_byte_counts(void **state) {
     assert_refused(*state, proto, RONDO_STATUS_BAD_DATA, "holds 0 elements");
 }
 
-static void test_onnx_tensors__refuses_absurd_shapes(void **state) {
+TEST(test_onnx_tensors__refuses_absurd_shapes) {
     const int64_t negative[1] = {-1};
     const int64_t huge[1] = {INT64_C(1) << 62};
     const int64_t overflowing[3] = {INT64_C(1) << 31, INT64_C(1) << 31, 16};
@@ -176,7 +176,7 @@ static void test_onnx_tensors__refuses_absurd_shapes(void **state) {
                    RONDO_STATUS_UNSUPPORTED, "rank 9");
 }
 
-static void test_onnx_tensors__refuses_other_element_types(void **state) {
+TEST(test_onnx_tensors__refuses_other_element_types) {
     const int64_t dims[1] = {1};
     assert_refused(*state, model_builder_new_tensor(*state, "t", 8, 1, dims), RONDO_STATUS_BAD_DATA,
                    "holds 0 strings; its shape [1] needs 1");
@@ -193,7 +193,7 @@ static void test_onnx_tensors__refuses_other_element_types(void **state) {
 }
 
 // Two or four elements a byte, as raw bytes or in int32_data; complex numbers as pairs.
-static void test_onnx_tensors__reads_packed_elements(void **state) {
+TEST(test_onnx_tensors__reads_packed_elements) {
     static const uint8_t raw[3] = {0x21, 0xf3, 0xa4};  // more than is asked for is ignored: 0xa
     static const struct {
         int32_t type;
@@ -260,7 +260,7 @@ static void test_onnx_tensors__reads_packed_elements(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__reads_complex_numbers(void **state) {
+TEST(test_onnx_tensors__reads_complex_numbers) {
     static const int64_t dims[1] = {2};
     float floats[4] = {1, -2, 3.5f, 0};
     double doubles[4] = {1, -2, 3.5, 0};
@@ -288,7 +288,7 @@ static void test_onnx_tensors__reads_complex_numbers(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_onnx_tensors__reports_files_that_are_not_there(void **state) {
+TEST(test_onnx_tensors__reports_files_that_are_not_there) {
     rondo_tensor tensor;
     char *folder = model_builder_make_folder(*state);
     char path[300];
@@ -327,7 +327,7 @@ static rondo_status load_external(model_builder *builder, const char *folder, co
     return status;
 }
 
-static void test_onnx_tensors__maps_external_data(void **state) {
+TEST(test_onnx_tensors__maps_external_data) {
     char *folder = model_builder_make_folder(*state);
     float values[WEIGHT_COUNT + 1];
     for (int i = 0; i <= WEIGHT_COUNT; ++i) {
@@ -360,7 +360,7 @@ static void assert_external_refused(model_builder *builder, const char *folder,
     }
 }
 
-static void test_onnx_tensors__refuses_bad_external_data(void **state) {
+TEST(test_onnx_tensors__refuses_bad_external_data) {
     char *folder = model_builder_make_folder(*state);
     uint8_t bytes[4096] = {0};
     char *data = model_builder_write_file(*state, folder, "data.bin", bytes, sizeof(bytes));
@@ -402,7 +402,7 @@ static void test_onnx_tensors__refuses_bad_external_data(void **state) {
 }
 
 // What a location leads to through links: inside is fine, outside is not.
-static void test_onnx_tensors__external_data_stays_in_the_folder(void **state) {
+TEST(test_onnx_tensors__external_data_stays_in_the_folder) {
     char *outside = model_builder_make_folder(*state);
     char *folder = model_builder_make_folder(*state);
     uint8_t bytes[4096] = {0};
@@ -473,7 +473,7 @@ static void test_onnx_tensors__external_data_stays_in_the_folder(void **state) {
 }
 
 // Caches keep models and their data as links into a folder of blobs.
-static void test_onnx_tensors__a_linked_model_finds_data_beside_both(void **state) {
+TEST(test_onnx_tensors__a_linked_model_finds_data_beside_both) {
     model_builder *builder = *state;
     char *blobs = model_builder_make_folder(builder);
     char *snapshot = model_builder_make_folder(builder);
@@ -508,7 +508,7 @@ static void test_onnx_tensors__a_linked_model_finds_data_beside_both(void **stat
     remove(blobs);
 }
 
-static void test_onnx_tensors__refuses_external_data_of_models_in_memory(void **state) {
+TEST(test_onnx_tensors__refuses_external_data_of_models_in_memory) {
     model_builder *builder = *state;
     const int64_t dims[1] = {4};
     Onnx__TensorProto *weight =
@@ -522,24 +522,4 @@ static void test_onnx_tensors__refuses_external_data_of_models_in_memory(void **
     assert_null(program);
 }
 
-int main(void) {
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_onnx_tensors__reads_raw_bytes),
-        PREPARED(test_onnx_tensors__reads_typed_lists),
-        PREPARED(test_onnx_tensors__makes_bools_0_or_1),
-        PREPARED(test_onnx_tensors__reads_scalars_and_empty_tensors),
-        PREPARED(test_onnx_tensors__refuses_wrong_byte_counts),
-        PREPARED(test_onnx_tensors__refuses_absurd_shapes),
-        PREPARED(test_onnx_tensors__refuses_other_element_types),
-        PREPARED(test_onnx_tensors__reads_packed_elements),
-        PREPARED(test_onnx_tensors__reads_complex_numbers),
-        PREPARED(test_onnx_tensors__reports_files_that_are_not_there),
-        PREPARED(test_onnx_tensors__maps_external_data),
-        PREPARED(test_onnx_tensors__refuses_bad_external_data),
-        PREPARED(test_onnx_tensors__external_data_stays_in_the_folder),
-        PREPARED(test_onnx_tensors__a_linked_model_finds_data_beside_both),
-        PREPARED(test_onnx_tensors__refuses_external_data_of_models_in_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -53,7 +53,7 @@ static float get_float(const rondo_tensor *tensor) {
     return *(const float *)tensor->data;
 }
 
-static void test_onnx_values__sequences_and_optionals(void **state) {
+TEST(test_onnx_values__sequences_and_optionals) {
     const rondo_port sequence = {.struct_size = sizeof sequence, .dtype = RONDO_DTYPE_SEQUENCE};
     const rondo_port optional = {.struct_size = sizeof optional, .dtype = RONDO_DTYPE_OPTIONAL};
     rondo_tensor tensor;
@@ -78,7 +78,7 @@ static void test_onnx_values__sequences_and_optionals(void **state) {
 }
 
 // Labels "b" and "a"; the maps list "a" first.
-static void test_onnx_values__maps_become_scores(void **state) {
+TEST(test_onnx_values__maps_become_scores) {
     const rondo_string words[] = {{"b", 1}, {"a", 1}};
     rondo_tensor labels;
     rondo_tensor scores;
@@ -104,7 +104,7 @@ static void test_onnx_values__maps_become_scores(void **state) {
     rondo_tensor_deinit(&scores);
 }
 
-static void test_onnx_values__nonsense_is_refused(void **state) {
+TEST(test_onnx_values__nonsense_is_refused) {
     const rondo_port sequence = {.struct_size = sizeof sequence, .dtype = RONDO_DTYPE_SEQUENCE};
     const rondo_port optional = {.struct_size = sizeof optional, .dtype = RONDO_DTYPE_OPTIONAL};
     const rondo_port plain = {.struct_size = sizeof plain, .dtype = RONDO_DTYPE_F32};
@@ -158,7 +158,7 @@ static void test_onnx_values__nonsense_is_refused(void **state) {
 }
 
 // Whatever a byte is changed to, and wherever the file ends: a value or a refusal, no more.
-static void test_onnx_values__any_byte_may_be_wrong(void **state) {
+TEST(test_onnx_values__any_byte_may_be_wrong) {
     const rondo_port ports[] = {{.struct_size = sizeof *ports, .dtype = RONDO_DTYPE_SEQUENCE},
                                 {.struct_size = sizeof *ports, .dtype = RONDO_DTYPE_OPTIONAL}};
     const text file = TEXT("\x10\x03\x2a\x14" SEQUENCE_OF_TWO);
@@ -216,15 +216,4 @@ TEST(test_onnx_values__ports_say_what_they_hold) {
     }
 }
 
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_onnx_values__sequences_and_optionals),
-        PREPARED(test_onnx_values__maps_become_scores),
-        PREPARED(test_onnx_values__nonsense_is_refused),
-        PREPARED(test_onnx_values__any_byte_may_be_wrong),
-        PREPARED(test_onnx_values__ports_say_what_they_hold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -243,18 +243,4 @@ TEST(test_onnx_wire__limits_what_fields_unpack_into) {
     free(bytes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_onnx_wire__refuses_texts_with_zero_bytes),
-        cmocka_unit_test(test_onnx_wire__leaves_tensor_bytes_where_they_are),
-        cmocka_unit_test(test_onnx_wire__survives_every_cut),
-        cmocka_unit_test(test_onnx_wire__survives_every_flipped_bit),
-        cmocka_unit_test(test_onnx_wire__limits_nesting),
-        cmocka_unit_test(test_onnx_wire__merges_parts),
-        cmocka_unit_test(test_onnx_wire__many_parts),
-        cmocka_unit_test(test_onnx_wire__refuses_wrong_types),
-        cmocka_unit_test(test_onnx_wire__skips_unknown_fields),
-        cmocka_unit_test(test_onnx_wire__limits_what_fields_unpack_into),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -154,11 +154,4 @@ TEST(test_op_attention__microsoft) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_attention__onnx),
-        cmocka_unit_test(test_op_attention__linear),
-        cmocka_unit_test(test_op_attention__microsoft),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

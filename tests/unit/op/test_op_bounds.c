@@ -149,10 +149,4 @@ TEST(test_op_bounds__none) {
     assert_false(rondo__op_get_bound(&w.op, w.inputs, 3, 0, &bound));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_bounds__rows),
-        cmocka_unit_test(test_op_bounds__none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -156,13 +156,4 @@ TEST(test_op_convolution__deform_conv) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_convolution__conv),
-        cmocka_unit_test(test_op_convolution__conv_transpose),
-        cmocka_unit_test(test_op_convolution__conv_integer),
-        cmocka_unit_test(test_op_convolution__qlinear_conv),
-        cmocka_unit_test(test_op_convolution__deform_conv),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -334,18 +334,4 @@ TEST(test_op_core__strided_copies) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_core__attributes_are_found_and_replaced),
-        cmocka_unit_test(test_op_core__copies_are_whole_or_nothing),
-        cmocka_unit_test(test_op_core__unknown_attributes_are_refused_by_name),
-        cmocka_unit_test(test_op_core__every_entry_is_sound_and_found),
-        cmocka_unit_test(test_op_core__lookup_knows_domains_and_opsets),
-        cmocka_unit_test(test_op_core__inference_checks_what_all_ops_share),
-        cmocka_unit_test(test_op_core__given_outputs_must_fit),
-        cmocka_unit_test(test_op_core__half_goes_through_float),
-        cmocka_unit_test(test_op_core__broadcast_walks_in_long_rows),
-        cmocka_unit_test(test_op_core__strided_copies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -277,11 +277,4 @@ TEST(test_op_documentation__follows_onnx) {
     assert_true(onnx > 0 && count > 200);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_documentation__lists_all_ops),
-        cmocka_unit_test(test_op_documentation__names_what_is_missing),
-        cmocka_unit_test(test_op_documentation__follows_onnx),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -177,13 +177,4 @@ TEST(test_op_elementwise__clip_in_both_forms) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_elementwise__broadcasts_both_ways),
-        cmocka_unit_test(test_op_elementwise__integers_never_trap),
-        cmocka_unit_test(test_op_elementwise__nan_and_infinity),
-        cmocka_unit_test(test_op_elementwise__casts),
-        cmocka_unit_test(test_op_elementwise__clip_in_both_forms),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -537,21 +537,4 @@ TEST(test_op_fused__space_to_depth) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_fused__space_to_depth),
-        cmocka_unit_test(test_op_fused__conv_equals_the_plain_ops),
-        cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
-        cmocka_unit_test(test_op_fused__norm_matmul),
-        cmocka_unit_test(test_op_fused__second_convolution),
-        cmocka_unit_test(test_op_fused__moments),
-        cmocka_unit_test(test_op_fused__matmul_of_half_to_single),
-        cmocka_unit_test(test_op_fused__group_norm_equals_the_plain_op),
-        cmocka_unit_test(test_op_fused__group_norm_refuses),
-        cmocka_unit_test(test_op_fused__concat_takes_blocks),
-        cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
-        cmocka_unit_test(test_op_fused__elementwise),
-        cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -18,7 +18,7 @@ static uint32_t to_bits(float value) {
     return bits;
 }
 
-static void test_op_half__all_halves_widen(void **state) {
+TEST(test_op_half__all_halves_widen) {
     enum { COUNT = 1 << 16 };
     static uint16_t halves[COUNT];
     static float wide[COUNT];
@@ -56,7 +56,7 @@ TEST(test_op_half__ties_narrow) {
     }
 }
 
-static void test_op_half__any_bits_narrow(void **state) {
+TEST(test_op_half__any_bits_narrow) {
     uint64_t seed = 1;
     (void)state;
     for (int round = 0; round < 20000; ++round) {
@@ -73,11 +73,4 @@ static void test_op_half__any_bits_narrow(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_half__all_halves_widen),
-        cmocka_unit_test(test_op_half__ties_narrow),
-        cmocka_unit_test(test_op_half__any_bits_narrow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -512,10 +512,4 @@ TEST(test_op_hostile__spoilt_cases) {
     assert_true(tries > 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_hostile__no_op_falls),
-        cmocka_unit_test(test_op_hostile__spoilt_cases),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -84,10 +84,4 @@ TEST(test_op_index__scatters) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_index__gathers),
-        cmocka_unit_test(test_op_index__scatters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

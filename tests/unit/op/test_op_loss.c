@@ -40,10 +40,4 @@ TEST(test_op_loss__softmax_cross_entropy_loss) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_loss__negative_log_likelihood_loss),
-        cmocka_unit_test(test_op_loss__softmax_cross_entropy_loss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -115,13 +115,4 @@ TEST(test_op_matrix__mat_mul_integer) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_matrix__mat_mul),
-        cmocka_unit_test(test_op_matrix__gemm),
-        cmocka_unit_test(test_op_matrix__det),
-        cmocka_unit_test(test_op_matrix__einsum),
-        cmocka_unit_test(test_op_matrix__mat_mul_integer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -222,11 +222,4 @@ TEST(test_op_ml__support_vectors) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_ml__tables),
-        cmocka_unit_test(test_op_ml__labels),
-        cmocka_unit_test(test_op_ml__support_vectors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

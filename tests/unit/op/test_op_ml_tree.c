@@ -184,10 +184,4 @@ TEST(test_op_ml_tree__refused) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_ml_tree__results),
-        cmocka_unit_test(test_op_ml_tree__refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

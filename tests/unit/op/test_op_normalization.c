@@ -183,18 +183,4 @@ TEST(test_op_normalization__hardmax) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_normalization__batch_normalization),
-        cmocka_unit_test(test_op_normalization__instance_normalization),
-        cmocka_unit_test(test_op_normalization__group_normalization),
-        cmocka_unit_test(test_op_normalization__layer_normalization),
-        cmocka_unit_test(test_op_normalization__lrn),
-        cmocka_unit_test(test_op_normalization__lp_normalization),
-        cmocka_unit_test(test_op_normalization__mean_variance_normalization),
-        cmocka_unit_test(test_op_normalization__softmax),
-        cmocka_unit_test(test_op_normalization__log_softmax),
-        cmocka_unit_test(test_op_normalization__hardmax),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -328,11 +328,4 @@ TEST(test_op_partial__what_is_told_is_so) {
     assert_int_equal(d.wrong, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_partial__what_does_not_depend_is_known),
-        cmocka_unit_test(test_op_partial__slices_are_not_trusted),
-        cmocka_unit_test(test_op_partial__what_is_told_is_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -155,14 +155,4 @@ TEST(test_op_quantize__requantizes_in_f32) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_quantize__quantize_linear),
-        cmocka_unit_test(test_op_quantize__dequantize_linear),
-        cmocka_unit_test(test_op_quantize__narrow_types),
-        cmocka_unit_test(test_op_quantize__dynamic_quantize_linear),
-        cmocka_unit_test(test_op_quantize__finds_scales),
-        cmocka_unit_test(test_op_quantize__requantizes_in_f32),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

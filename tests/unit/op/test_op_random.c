@@ -42,10 +42,4 @@ TEST(test_op_random__refuses) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_random__draws),
-        cmocka_unit_test(test_op_random__refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

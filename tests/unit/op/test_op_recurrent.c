@@ -169,11 +169,4 @@ TEST(test_op_recurrent__rnn) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_recurrent__lstm),
-        cmocka_unit_test(test_op_recurrent__gru),
-        cmocka_unit_test(test_op_recurrent__rnn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -80,11 +80,4 @@ TEST(test_op_reduce__runs_along_an_axis) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_reduce__axes_in_all_forms),
-        cmocka_unit_test(test_op_reduce__empty_sets_and_extremes),
-        cmocka_unit_test(test_op_reduce__runs_along_an_axis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -227,14 +227,4 @@ TEST(test_op_resize__integers_saturate) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_resize__resize),
-        cmocka_unit_test(test_op_resize__upsample),
-        cmocka_unit_test(test_op_resize__leaves_other_axes_alone),
-        cmocka_unit_test(test_op_resize__nearest_of_ties),
-        cmocka_unit_test(test_op_resize__nearest_is_exact),
-        cmocka_unit_test(test_op_resize__integers_saturate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

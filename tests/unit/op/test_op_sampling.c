@@ -171,8 +171,7 @@ TEST(test_op_sampling__max_roi_pool) {
     OP_ROWS_CHECK(rows);
 }
 
-static void test_op_sampling__crop_and_resize(void **state) {
-    (void)state;
+TEST(test_op_sampling__crop_and_resize) {
 #define OF_FOUR "f32[1,1,2,2]:1,2,3,4 "
     static const op_row rows[] = {
         {"com.microsoft.CropAndResize", 1, OF_FOUR "f32[1,4]:0,0,1,1 i32[1]:0 i32[2]:3,3", "",
@@ -191,14 +190,4 @@ static void test_op_sampling__crop_and_resize(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_sampling__grid_sample),
-        cmocka_unit_test(test_op_sampling__crop_and_resize),
-        cmocka_unit_test(test_op_sampling__affine_grid),
-        cmocka_unit_test(test_op_sampling__places_are_narrow),
-        cmocka_unit_test(test_op_sampling__roi_align),
-        cmocka_unit_test(test_op_sampling__max_roi_pool),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

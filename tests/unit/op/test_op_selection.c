@@ -88,11 +88,4 @@ TEST(test_op_selection__ngrams) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_selection__top_k),
-        cmocka_unit_test(test_op_selection__data_dependent),
-        cmocka_unit_test(test_op_selection__ngrams),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

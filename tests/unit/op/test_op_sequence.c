@@ -105,11 +105,4 @@ TEST(test_op_sequence__optionals) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_sequence__made_and_taken_apart),
-        cmocka_unit_test(test_op_sequence__joined_and_split),
-        cmocka_unit_test(test_op_sequence__optionals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -182,11 +182,4 @@ TEST(test_op_shape__pads) {
     OP_ROWS_CHECK(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_shape__reshapes), cmocka_unit_test(test_op_shape__makes_tensors),
-        cmocka_unit_test(test_op_shape__slices),   cmocka_unit_test(test_op_shape__moves_elements),
-        cmocka_unit_test(test_op_shape__pads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -299,15 +299,4 @@ TEST(test_op_string__no_table_of_letters) {
     rondo__letters_deinit(&letters);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_string__elements_move),
-        cmocka_unit_test(test_op_string__casts),
-        cmocka_unit_test(test_op_string__casts_know_no_locale),
-        cmocka_unit_test(test_op_string__text),
-        cmocka_unit_test(test_op_string__regular_expressions),
-        cmocka_unit_test(test_op_string__tokens),
-        cmocka_unit_test(test_op_string__no_table_of_letters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

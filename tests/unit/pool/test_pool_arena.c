@@ -416,11 +416,4 @@ TEST(test_pool_arena__a_conflict_goes_during_a_replay) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool_arena__random_traffic_against_a_model),
-        cmocka_unit_test(test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time),
-        cmocka_unit_test(test_pool_arena__a_conflict_goes_during_a_replay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

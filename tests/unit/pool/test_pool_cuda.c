@@ -79,7 +79,7 @@ static rondo_stream *create_in_place_of(const world *w, rondo_stream *former) {
 }
 
 // A new stream may lie where one that is gone has lain; it is a use of its own.
-static void test_pool_cuda__uses_are_of_streams_not_of_addresses(void **state) {
+TEST(test_pool_cuda__uses_are_of_streams_not_of_addresses) {
     const world *w = *state;
     void *x = take(w);
     rondo_stream *former = NULL;
@@ -125,7 +125,7 @@ static void end_own_capture(const world *w, rondo_stream *wrapped, rondo__cu_str
 
 // The block's last use is work that came before the capture; nothing of the pool's enters it, and
 // the block is not given out before its end.
-static void test_pool_cuda__leaves_own_captures_of_wrapped_streams_alone(void **state) {
+TEST(test_pool_cuda__leaves_own_captures_of_wrapped_streams_alone) {
     const world *w = *state;
     rondo__cu_stream native = NULL;
     void *x = take(w);
@@ -140,7 +140,7 @@ static void test_pool_cuda__leaves_own_captures_of_wrapped_streams_alone(void **
 }
 
 // Looking after freed blocks asks the driver about events, which a global capture forbids.
-static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
+TEST(test_pool_cuda__breaks_no_own_capture_in_global_mode) {
     const world *w = *state;
     rondo_stream *other = NULL;
     rondo__cu_stream native = NULL;
@@ -158,7 +158,7 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
 }
 
 // The wrapper goes while its stream records; what it ran before may run still, and nobody can ask.
-static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state) {
+TEST(test_pool_cuda__a_wrapper_that_goes_in_its_own_capture) {
     const world *w = *state;
     rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 2 << 20;
@@ -217,7 +217,7 @@ static rondo_graph *begin_graph(const world *w, rondo_stream *stream) {
 
 // The program may record by itself where it has the native stream, and while a capture is open, so
 // there is one question a call; and no call more.
-static void test_pool_cuda__a_call_asks_once(void **state) {
+TEST(test_pool_cuda__a_call_asks_once) {
     const world *w = *state;
     void *blocks[3];
     rondo_stream *other = NULL;
@@ -286,11 +286,11 @@ static void check_failing_question(world *w, bool is_old) {
     rondo_graph_destroy(graph);
 }
 
-static void test_pool_cuda__a_failing_question_loses_nothing(void **state) {
+TEST(test_pool_cuda__a_failing_question_loses_nothing) {
     check_failing_question(*state, false);
 }
 
-static void test_pool_cuda__an_old_driver_is_asked_for_less(void **state) {
+TEST(test_pool_cuda__an_old_driver_is_asked_for_less) {
     world *w = *state;
     (void)tear_down(state);
     fake_cuda_reset(&(fake_cuda_options){.device_count = 1,
@@ -302,17 +302,4 @@ static void test_pool_cuda__an_old_driver_is_asked_for_less(void **state) {
     check_failing_question(w, true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(test_pool_cuda__##name, set_up, tear_down)
-        CASE(uses_are_of_streams_not_of_addresses),
-        CASE(leaves_own_captures_of_wrapped_streams_alone),
-        CASE(a_wrapper_that_goes_in_its_own_capture),
-        CASE(breaks_no_own_capture_in_global_mode),
-        CASE(a_call_asks_once),
-        CASE(a_failing_question_loses_nothing),
-        CASE(an_old_driver_is_asked_for_less),
-#undef CASE
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

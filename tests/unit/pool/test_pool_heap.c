@@ -100,11 +100,4 @@ TEST(test_pool_heap__random_traffic_keeps_the_invariants) {
     rondo__heap_deinit(&other);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool_heap__splits_and_merges),
-        cmocka_unit_test(test_pool_heap__reuses_a_block_of_the_same_size),
-        cmocka_unit_test(test_pool_heap__random_traffic_keeps_the_invariants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -260,18 +260,7 @@ TEST(test_pool_pool__sixteen_threads) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool_pool__reuses_at_once_on_the_same_stream_only),
-        cmocka_unit_test(test_pool_pool__declared_use_delays_reuse),
-        cmocka_unit_test(test_pool_pool__counts_and_trims),
-        cmocka_unit_test(test_pool_pool__limit_frees_the_cache_first),
-        cmocka_unit_test(test_pool_pool__captures_and_trims_do_not_pile_up),
-        cmocka_unit_test(test_pool_pool__misuse_is_refused),
-        cmocka_unit_test(test_pool_pool__blocks_outlive_the_pool),
-        cmocka_unit_test(test_pool_pool__regions_of_destroyed_streams_serve_others),
-        cmocka_unit_test(test_pool_pool__sixteen_threads),
-    };
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    int failed_count = RUN_TESTS(NULL, NULL);
     // All but the last, whose threads write into their blocks directly.
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_pool_pool__reuses_at_once_on_the_same_stream_only),

@@ -284,16 +284,6 @@ TEST(test_profile_cupti_session__counts_what_has_no_room) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile_cupti_session__joins_records_in_any_order),
-        cmocka_unit_test(test_profile_cupti_session__takes_many_records),
-        cmocka_unit_test(test_profile_cupti_session__spans_end_in_any_order),
-        cmocka_unit_test(test_profile_cupti_session__counts_what_is_lost),
-        cmocka_unit_test(test_profile_cupti_session__says_why_not),
-        cmocka_unit_test(test_profile_cupti_session__works_without_a_choice_of_calls),
-        cmocka_unit_test(test_profile_cupti_session__survives_each_failing_call),
-        cmocka_unit_test(test_profile_cupti_session__counts_what_has_no_room),
-    };
     rondo_log_set_level(RONDO_LOG_ERROR);  // failing clean-up is told as a warning
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

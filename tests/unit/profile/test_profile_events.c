@@ -16,6 +16,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
+#include "support/sweep.h"
 #include "support/test.h"
 
 static rondo_device *g_device;
@@ -336,7 +337,8 @@ static void profile_once(size_t *out_known_count) {
 TEST(test_profile_events__survives_each_failing_call) {
     const size_t object_count = fake_cuda_count_objects();
     bool has_failed = true;
-    for (long n = 0; has_failed; n += n < 40 || n > 500 ? 1 : 7) {
+    const long every = (long)sweep_get_every();
+    for (long n = 0; has_failed; n += every * (n < 40 || n > 500 ? 1 : 7)) {
         size_t known_count = 0;
         fake_cuda_fail_nth(n, RONDO__CU_ERROR_INVALID_VALUE);
         profile_once(&known_count);
@@ -355,7 +357,8 @@ static bool fail_now(void *countdown) {
 TEST(test_profile_events__survives_want_of_memory) {
     const size_t object_count = fake_cuda_count_objects();
     long left = 0;
-    for (long n = 0; n == 0 || left < 0; n += n < 40 || n > 700 ? 1 : 9) {
+    const long every = (long)sweep_get_every();
+    for (long n = 0; n == 0 || left < 0; n += every * (n < 40 || n > 700 ? 1 : 9)) {
         size_t known_count = 0;
         left = n;
         rondo__memory_set_fault(fail_now, &left);

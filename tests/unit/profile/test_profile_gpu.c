@@ -348,12 +348,7 @@ int main(void) {
         printf("failed: %s\n", rondo_error_get_last()->message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile_gpu__nodes_explain_a_models_time),
-        cmocka_unit_test(test_profile_gpu__a_planted_kernel_shows),
-        cmocka_unit_test(test_profile_gpu__names_nodes_inside_nodes),
-    };
-    const int result = cmocka_run_group_tests(tests, NULL, NULL);
+    const int result = RUN_TESTS(NULL, NULL);
     rondo_device_release(g_device);
     return result;
 }

@@ -750,22 +750,4 @@ TEST(test_profile__forks) {
     OK(rondo_profile_stop(profile));
 }
 
-#define PREPARED(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(test_profile__a_planted_op_shows_eager_and_replayed),
-        PREPARED(test_profile__nodes_explain_a_replay),
-        PREPARED(test_profile__graphs_by_themselves),
-        PREPARED(test_profile__bodies_tell_in_each_turn),
-        PREPARED(test_profile__graphs_without_names),
-        PREPARED(test_profile__copies_by_kind),
-        PREPARED(test_profile__copies_under_their_op),
-        PREPARED(test_profile__threads_come_and_go),
-        PREPARED(test_profile__halves_are_cut),
-        PREPARED(test_profile__dropped_records_are_counted),
-        PREPARED(test_profile__calls_out_of_turn),
-        PREPARED(test_profile__forks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(open_host, close_host)

@@ -161,9 +161,5 @@ TEST(test_profile_spans__runs_that_are_not_waited_for) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile_spans__updates_and_patches),
-        cmocka_unit_test(test_profile_spans__runs_that_are_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

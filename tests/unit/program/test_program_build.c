@@ -196,17 +196,4 @@ TEST(test_program_build__expressions_do_not_crowd_out_symbols) {
     rondo_program_destroy(program);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_build__makes_names_unique),
-        cmocka_unit_test(test_program_build__refuses_unknown_ops),
-        cmocka_unit_test(test_program_build__names_nodes),
-        cmocka_unit_test(test_program_build__removes_what_is_dead),
-        cmocka_unit_test(test_program_build__counts_uses),
-        cmocka_unit_test(test_program_build__clones_share_constants),
-        cmocka_unit_test(test_program_build__describes_ports),
-        cmocka_unit_test(test_program_build__lists_symbols_when_one_is_unknown),
-        cmocka_unit_test(test_program_build__expressions_do_not_crowd_out_symbols),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

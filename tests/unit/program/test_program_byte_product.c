@@ -156,14 +156,4 @@ TEST(test_program_byte_product__reals_beside_bytes) {
     check_rows(rows, COUNT(rows));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_byte_product__matrices),
-        cmocka_unit_test(test_program_byte_product__factors),
-        cmocka_unit_test(test_program_byte_product__silu),
-        cmocka_unit_test(test_program_byte_product__convolutions),
-        cmocka_unit_test(test_program_byte_product__steps_between_images),
-        cmocka_unit_test(test_program_byte_product__reals_beside_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -426,7 +426,7 @@ static const op_case more_cases[] = {
     {"RNN", 14, "T[3,2,4] T[1,3,4] T[1,3,3] T[1,6]", "hidden_size=3", 2},
 };
 
-static void gradients_are_differences(void **state) {
+TEST(gradients_are_differences) {
     totals all = {0};
     (void)state;
     op_cases_visit(try_case, &all);
@@ -445,9 +445,4 @@ static void gradients_are_differences(void **state) {
     list_unseen(&all);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_differences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

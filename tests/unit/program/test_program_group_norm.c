@@ -308,11 +308,4 @@ TEST(test_program_group_norm__follows_nhwc) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_group_norm__forms),
-        cmocka_unit_test(test_program_group_norm__double_precision_stays),
-        cmocka_unit_test(test_program_group_norm__follows_nhwc),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -437,14 +437,4 @@ TEST(test_program_half__traits_of_constants) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_half__traits_of_constants),
-        cmocka_unit_test(test_program_half__rules),
-        cmocka_unit_test(test_program_half__casts_and_borders),
-        cmocka_unit_test(test_program_half__f16_models_stay),
-        cmocka_unit_test(test_program_half__patterns),
-        cmocka_unit_test(test_program_half__constants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -169,9 +169,4 @@ TEST(test_program_pass_join__where_products_are_alike) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_join__where_products_are_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -109,9 +109,4 @@ TEST(test_program_pass_means__of_images_are_averages) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_means__of_images_are_averages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -247,9 +247,4 @@ TEST(test_program_pass_norm_product__what_is_folded) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_norm_product__what_is_folded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -81,9 +81,4 @@ TEST(test_program_pass_scale_shift__means_far_from_zero) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_scale_shift__means_far_from_zero),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -96,6 +96,7 @@ typedef struct row {
     int64_t channels;  // of x; 0: 64
     int64_t second_channels;
     int64_t stride, second_kernel;  // of the shortcut; 0: 1
+    int64_t first_stride;           // of the other; 0: 1
     int64_t group;
     bool has_no_bias, has_no_second_bias;
     bool first_is_last;  // channels
@@ -114,6 +115,16 @@ static const row rows[] = {
      .channels = 24,
      .second_channels = 40,
      .is_joined = true},
+    {.what = "a stride on the first",
+     .channels = 24,
+     .first_stride = 2,
+     .second_channels = 40,
+     .is_joined = true},
+    {.what = "strides on both",
+     .channels = 24,
+     .first_stride = 2,
+     .second_channels = 40,
+     .stride = 2},
     {.what = "a window of few channels", .kernel = 3, .channels = 32},
     {.what = "channels that fill no row", .second_channels = 12},
     {.what = "a window on the shortcut", .second_kernel = 3},
@@ -152,7 +163,9 @@ static rondo_program *make_program(const row *r) {
     const int64_t second = r->second_channels > 0 ? r->second_channels : 16;
     const int64_t kernel = or_one(r->kernel), stride = or_one(r->stride);
     const int64_t second_kernel = or_one(r->second_kernel);
-    const rondo_shape x_shape = make_image(r, channels, HEIGHT, WIDTH);
+    const int64_t first_stride = or_one(r->first_stride);
+    const rondo_shape x_shape =
+        make_image(r, channels, HEIGHT * first_stride, WIDTH * first_stride);
     const rondo_shape x2_shape = make_image(r, second, HEIGHT * stride, WIDTH * stride);
     const rondo_shape w_shape = {4, {FILTERS, channels / group, kernel, kernel}};
     const rondo_shape w2_shape = {4, {FILTERS, second, second_kernel, second_kernel}};
@@ -178,7 +191,7 @@ static rondo_program *make_program(const row *r) {
     const int32_t of_first[] = {x, add_constant(program, &w_shape, 4),
                                 r->has_no_bias ? none : add_constant(program, &list, 5), z};
     int32_t y = add_node(program, "rondo", "Conv", of_first, 4);
-    set_window(program, r, kernel, 1);
+    set_window(program, r, kernel, first_stride);
     check(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "group", group));
     check(rondo__op_set_string(&program->nodes[program->node_count - 1].op, "activation", "relu"));
     if (r->is_read_twice) {
@@ -271,10 +284,4 @@ TEST(test_program_pass_moments__what_has_them) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_shortcut__what_is_joined),
-        cmocka_unit_test(test_program_pass_moments__what_has_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

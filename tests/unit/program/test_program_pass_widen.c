@@ -143,9 +143,4 @@ TEST(test_program_pass_widen__what_is_widened) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_widen__what_is_widened),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

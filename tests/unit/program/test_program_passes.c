@@ -747,23 +747,4 @@ TEST(test_program_passes__transposed_convolutions_split) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
-        cmocka_unit_test(test_program_passes__bert_fuses_products_and_gelu),
-        cmocka_unit_test(test_program_passes__transformer_layers),
-        cmocka_unit_test(test_program_passes__tanh_gelu_where_it_is_one),
-        cmocka_unit_test(test_program_passes__products_take_residuals_through_reshapes),
-        cmocka_unit_test(test_program_passes__gpt_stays_the_same),
-        cmocka_unit_test(test_program_passes__strings_leave_classifiers),
-        cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
-        cmocka_unit_test(test_program_passes__casts_to_the_same_type_go),
-        cmocka_unit_test(test_program_passes__norms_before_convolutions_are_element_wise),
-        cmocka_unit_test(test_program_passes__attention_where_it_is_one),
-        cmocka_unit_test(test_program_passes__splits_and_resizes_keep_nhwc),
-        cmocka_unit_test(test_program_passes__transposes_of_the_models_own_keep_nhwc),
-        cmocka_unit_test(test_program_passes__convnext_is_four_ops_a_block),
-        cmocka_unit_test(test_program_passes__transposed_convolutions_split),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -239,6 +239,34 @@ TEST(test_program_patterns__quantised_convolutions) {
     program_rows_check(rows, COUNT(rows), NULL);
 }
 
+TEST(test_program_patterns__quantised_sums) {
+#define OF_TWO                                                                       \
+    "input a u8 2,3,5", "input b i8 2,3,5", "value as f32 0.02", "value az u8 117",  \
+        "value bs f32 0.01", "value bz i8 -3", "value ys f32 0.03", "value yz u8 0", \
+        "DequantizeLinear a as az > af", "DequantizeLinear b bs bz > bf"
+    static const program_row rows[] = {
+        {{OF_TWO, "Add af bf > s", "QuantizeLinear s ys yz > y", "output y"}, "rondo.QLinearAdd"},
+        {{OF_TWO, "Add bf af > s", "Relu s > r", "QuantizeLinear r ys yz > y", "output y"},
+         "rondo.QLinearAdd"},
+        {{"input a u16 2,3,5", "value as f32 0.0002", "value az u16 30000", "value ys f32 0.0003",
+          "value yz u16 0", "DequantizeLinear a as az > af", "Add af af > s", "Relu s > r",
+          "QuantizeLinear r ys yz > y", "output y"},
+         "rondo.QLinearAdd"},
+        // not implied; real on one side; the sum is wanted; a scale for each channel
+        {{OF_TWO, "value mid u8 9", "Add af bf > s", "Relu s > r", "QuantizeLinear r ys mid > y",
+          "output y"},
+         "DequantizeLinear DequantizeLinear Add Relu QuantizeLinear"},
+        {{OF_TWO, "input f f32 2,3,5", "Add af f > s", "QuantizeLinear s ys yz > y", "output y"},
+         "DequantizeLinear Add QuantizeLinear"},
+        {{OF_TWO, "Add af bf > s", "QuantizeLinear s ys yz > y", "output y", "output s"},
+         "DequantizeLinear DequantizeLinear Add QuantizeLinear"},
+        {{OF_TWO, "value cs f32 0.01 3", "value cz i8 0 3", "DequantizeLinear axis=1 b cs cz > cf",
+          "Add af cf > s", "QuantizeLinear s ys yz > y", "output y"},
+         "DequantizeLinear DequantizeLinear Add QuantizeLinear"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 TEST(test_program_patterns__quantised_products) {
 #define PRODUCT                                                                              \
     "input x u8 2,5,16", "input z i8 2,16,7", "const w i8 16,7", "value xs f32 0.02",        \
@@ -446,6 +474,90 @@ TEST(test_program_patterns__einsum) {
     program_rows_check(rows, COUNT(rows), &products);
 }
 
+// ---- one token --------------------------------------------------------------------------------
+
+TEST(test_program_patterns__products_of_one_row) {
+#define ROWS(count) \
+    "input x f32 " count ",8", "const w f32 8,12", "const v f32 8,12", "const g f32 8"
+#define NORMAL                                                                                     \
+    "value two f32 2", "value e f32 1", "list last -1,", "Pow x two > P", "ReduceMean P last > M", \
+        "Add M e > E", "Sqrt E > R", "Div x R > Q", "Mul Q g > n"
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true};
+    static const program_row rows[] = {
+        // gated, normalised, with all that ends a product
+        {{ROWS("1"), NORMAL, "MatMul n w > a", "Sigmoid a > s", "Mul a s > t", "MatMul n v > b",
+          "Mul t b > y", "output y"},
+         "~rondo.RowProduct"},
+        {{ROWS("1"), "MatMul x w > a", "MatMul x v > b", "Relu b > r", "Mul a r > y", "output y"},
+         "~rondo.RowProduct"},
+        {{ROWS("1"), "const d f32 12", "input z f32 1,12", NORMAL, "MatMul n w > a", "Add a d > b",
+          "Add b z > c", "Relu c > y", "output y"},
+         "~rondo.RowProduct"},
+        // several products of one normalised row
+        {{ROWS("1"), NORMAL, "MatMul n w > y", "MatMul n v > z", "output y", "output z"},
+         "~rondo.RowProduct rondo.RowProduct"},
+        // several rows; somebody else reads the row, or a product; weights that are computed
+        {{ROWS("2"), NORMAL, "MatMul n w > a", "MatMul n v > b", "Mul a b > y", "output y"},
+         "~RMSNormalization rondo.MatMul rondo.MatMul Mul"},
+        {{ROWS("1"), NORMAL, "MatMul n w > y", "output y", "output n"},
+         "~RMSNormalization rondo.MatMul"},
+        {{ROWS("1"), "MatMul x w > a", "MatMul x v > b", "Mul a b > y", "output y", "output a"},
+         "~rondo.MatMul rondo.MatMul Mul"},
+        {{"input x f32 1,8", "input w f32 8,12", "const g f32 8", NORMAL, "MatMul n w > y",
+          "output y"},
+         "~RMSNormalization rondo.MatMul"},
+        {{"input x f32 1,8", "input u f32 1,8", "const w f32 8,12", "MatMul x w > a",
+          "MatMul u w > b", "Mul a b > y", "output y"},
+         "~rondo.MatMul rondo.MatMul Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
+TEST(test_program_patterns__appended_attention) {
+#define TURNED_HEADS(x)                                                                         \
+    "Slice " x " zero half axis > " x "a", "Slice " x " half end axis > " x "b",                \
+        "Neg " x "b > " x "m", "Concat axis=-1 " x "m " x "a > " x "t", "Mul " x " c > " x "p", \
+        "Mul " x "t s > " x "q", "Add " x "p " x "q > " x "r"
+#define TOKEN(sizes)                                                                            \
+    "input j f32 1,1,32", "list parts " sizes, "list axis -1,", "list zero 0,", "list half 4,", \
+        "list end 8,", "list two 2,", "input c f32 1,1,1,8", "input s f32 1,1,1,8",             \
+        "list qs 1,1,2,8", "list ks 1,1,1,8", "list wide 1,1,2,6,8", "list flat 1,2,6,8",       \
+        "input K f32 1,1,5,8", "input V f32 1,1,5,8"
+#define SPLIT(names)                                                                         \
+    "Split axis=-1 j parts > " names, "Reshape q0 qs > q1", "Transpose perm=0,2,1,3 q1 > q", \
+        "Reshape k0 ks > k1", "Transpose perm=0,2,1,3 k1 > k", "Reshape v0 ks > v1",         \
+        "Transpose perm=0,2,1,3 v1 > v"
+#define SHARED_HEADS                                                                   \
+    "Unsqueeze kk two > ku", "Expand ku wide > kx", "Reshape kx flat > kf",            \
+        "Unsqueeze vv two > vu", "Expand vu wide > vx", "Reshape vx flat > vf",        \
+        "Transpose perm=0,1,3,2 kf > ky", "MatMul qr ky > p", "Softmax axis=-1 p > w", \
+        "MatMul w vf > o", "Transpose perm=0,2,1,3 o > y", "output y", "output kk", "output vv"
+    static const rondo__pass_options gpu = {.fuse_matmul = true,
+                                            .fuse_attention = true,
+                                            .fuse_elementwise = true,
+                                            .append_attention = true};
+    static const program_row rows[] = {
+        {{TOKEN("16,8,8"), SPLIT("q0 k0 v0"), TURNED_HEADS("q"), TURNED_HEADS("k"),
+          "Concat axis=2 K kr > kk", "Concat axis=2 V v > vv", SHARED_HEADS},
+         "~rondo.AppendAttention Reshape"},
+        // the parts in another order, a row in front of the past, keys that are not turned
+        {{TOKEN("8,8,16"), SPLIT("k0 v0 q0"), TURNED_HEADS("q"), TURNED_HEADS("k"),
+          "Concat axis=2 K kr > kk", "Concat axis=2 V v > vv", SHARED_HEADS},
+         "~Split Reshape Reshape Reshape Reshape rondo.Rotate Reshape rondo.Rotate Concat Reshape "
+         "Concat rondo.Attention Reshape"},
+        {{TOKEN("16,8,8"), SPLIT("q0 k0 v0"), TURNED_HEADS("q"), TURNED_HEADS("k"),
+          "Concat axis=2 kr K > kk", "Concat axis=2 v V > vv", SHARED_HEADS},
+         "~Split Reshape Reshape Reshape Reshape rondo.Rotate Reshape rondo.Rotate Concat Reshape "
+         "Concat rondo.Attention Reshape"},
+        {{TOKEN("16,8,8"), SPLIT("q0 k0 v0"), TURNED_HEADS("q"), "Concat axis=2 K k > kk",
+          "Concat axis=2 V v > vv", SHARED_HEADS},
+         "~Split Reshape Reshape Reshape Reshape rondo.Rotate Reshape Concat Reshape Concat "
+         "rondo.Attention Reshape"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_patterns__masked_softmax),
@@ -455,11 +567,14 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__rms_norm),
         cmocka_unit_test(test_program_patterns__quantised_convolutions),
         cmocka_unit_test(test_program_patterns__quantised_products),
+        cmocka_unit_test(test_program_patterns__quantised_sums),
         cmocka_unit_test(test_program_patterns__quantised_moves),
         cmocka_unit_test(test_program_patterns__products_of_few_bits),
         cmocka_unit_test(test_program_patterns__rotary),
         cmocka_unit_test(test_program_patterns__gates),
         cmocka_unit_test(test_program_patterns__einsum),
+        cmocka_unit_test(test_program_patterns__products_of_one_row),
+        cmocka_unit_test(test_program_patterns__appended_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

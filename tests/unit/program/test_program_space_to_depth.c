@@ -592,15 +592,4 @@ TEST(test_program_space_to_depth__not_finite) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_space_to_depth__forms),
-        cmocka_unit_test(test_program_space_to_depth__neighbours),
-        cmocka_unit_test(test_program_space_to_depth__others),
-        cmocka_unit_test(test_program_space_to_depth__one_launch_more),
-        cmocka_unit_test(test_program_space_to_depth__places),
-        cmocka_unit_test(test_program_space_to_depth__random_windows),
-        cmocka_unit_test(test_program_space_to_depth__not_finite),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

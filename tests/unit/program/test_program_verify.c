@@ -213,17 +213,4 @@ TEST(test_program_verify__checks_captured_counts) {
     rondo_program_destroy(program);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_verify__keeps_a_right_order),
-        cmocka_unit_test(test_program_verify__sorts_a_long_reversed_chain),
-        cmocka_unit_test(test_program_verify__names_a_node_on_a_cycle),
-        cmocka_unit_test(test_program_verify__refuses_two_makers),
-        cmocka_unit_test(test_program_verify__refuses_an_input_made_by_a_node),
-        cmocka_unit_test(test_program_verify__names_what_nobody_makes),
-        cmocka_unit_test(test_program_verify__branches_fit_each_other),
-        cmocka_unit_test(test_program_verify__limits_nesting),
-        cmocka_unit_test(test_program_verify__checks_captured_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

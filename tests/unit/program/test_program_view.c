@@ -244,11 +244,4 @@ TEST(test_program_view__whole_or_not) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_view__shows_what_moves_compute),
-        cmocka_unit_test(test_program_view__factors_only_where_asked),
-        cmocka_unit_test(test_program_view__whole_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

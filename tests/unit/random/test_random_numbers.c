@@ -200,13 +200,4 @@ TEST(test_random_numbers__thresholds_are_exact) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_numbers__words_are_the_known_answers),
-        cmocka_unit_test(test_random_numbers__all_instruction_sets_agree),
-        cmocka_unit_test(test_random_numbers__normals_are_those_of_the_formula),
-        cmocka_unit_test(test_random_numbers__halves_round_as_the_tensors_do),
-        cmocka_unit_test(test_random_numbers__thresholds_are_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -164,13 +164,4 @@ TEST(test_tensor_elements__copies_fail_cleanly) {
     rondo_tensor_deinit(&optional);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensor_elements__strings_are_copied),
-        cmocka_unit_test(test_tensor_elements__strings_may_be_borrowed),
-        cmocka_unit_test(test_tensor_elements__sequences_share_their_items),
-        cmocka_unit_test(test_tensor_elements__nonsense_is_refused),
-        cmocka_unit_test(test_tensor_elements__copies_fail_cleanly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

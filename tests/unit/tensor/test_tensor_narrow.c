@@ -240,14 +240,4 @@ TEST(test_tensor_narrow__packing) {
     assert_false(rondo__dtype_get_packed_bytes(RONDO_DTYPE_C128, SIZE_MAX / 8, &bytes));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensor_narrow__codes_to_floats),
-        cmocka_unit_test(test_tensor_narrow__floats_to_codes),
-        cmocka_unit_test(test_tensor_narrow__nan),
-        cmocka_unit_test(test_tensor_narrow__powers_of_two),
-        cmocka_unit_test(test_tensor_narrow__integers_wrap),
-        cmocka_unit_test(test_tensor_narrow__packing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -149,15 +149,4 @@ TEST(test_tensor_tensor__half_rounds_to_nearest_even) {
     assert_int_equal(rondo_f16_from_float(1e-40f), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensor_tensor__dtype_table),
-        cmocka_unit_test(test_tensor_tensor__counts_and_overflow),
-        cmocka_unit_test(test_tensor_tensor__shape_text),
-        cmocka_unit_test(test_tensor_tensor__bytes_live_as_long_as_the_last_share),
-        cmocka_unit_test(test_tensor_tensor__foreign_bytes_are_given_back_once),
-        cmocka_unit_test(test_tensor_tensor__every_half_survives_the_round_trip),
-        cmocka_unit_test(test_tensor_tensor__half_rounds_to_nearest_even),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

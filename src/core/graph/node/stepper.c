@@ -9,6 +9,11 @@
 #include "graph/graph_capture.h"
 #include "graph/node/put.h"
 
+typedef struct stepper_node {
+    rondo_node handle;
+    bool is_off;  // in the executable
+} stepper_node;
+
 struct rondo_stepper {
     rondo_graph *graph;
     rondo_stream *stream;  // borrowed while a step is open; NULL: none is
@@ -17,7 +22,7 @@ struct rondo_stepper {
     uint32_t eager_count;  // steps that ran eagerly since the last recording was given up
     rondo_stepper_mode mode;
     bool is_spoilt;  // a put of the step failed
-    rondo_node *nodes;
+    stepper_node *nodes;
     size_t node_count;
     size_t node_capacity;
     size_t put_count;
@@ -109,21 +114,85 @@ static rondo_status put_recorded(rondo_stepper *stepper, const rondo_work *work)
     rondo_status status =
         RONDO__ARRAY_RESERVE(stepper->nodes, stepper->node_capacity, stepper->put_count + 1);
     RETURN_IF_ERROR(status);
-    return rondo_stream_add_node(stepper->stream, work, &stepper->nodes[stepper->put_count]);
+    stepper_node *node = &stepper->nodes[stepper->put_count];
+    node->is_off = false;
+    return rondo_stream_add_node(stepper->stream, work, &node->handle);
 }
 
-static rondo_status put_patch(rondo_stepper *stepper, const rondo_work *work) {
+static rondo_status refuse_more(const rondo_stepper *stepper) {
     if (stepper->put_count == stepper->node_count) {
         return RONDO_FAIL_AS("rondo_stepper_put", STATE,
                              "the step puts more than the %zu works that were recorded; steps of "
                              "one stepper put the same kinds of work in the same order",
                              stepper->node_count);
     }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status put_patch(rondo_stepper *stepper, const rondo_work *work) {
+    RETURN_IF_ERROR(refuse_more(stepper));
     // A recorded graph stays as it was.
     if (work->kind == RONDO_NODE_CHILD) {
         return RONDO_STATUS_OK;
     }
-    return rondo_graph_patch_node(stepper->graph, stepper->nodes[stepper->put_count], work);
+    stepper_node *node = &stepper->nodes[stepper->put_count];
+    if (!node->is_off) {
+        return rondo_graph_patch_node(stepper->graph, node->handle, work);
+    }
+    const rondo_patch patch = {node->handle, work, RONDO_TOGGLE_ENABLE};
+    RETURN_IF_ERROR(rondo_graph_patch(stepper->graph, &patch, 1));
+    node->is_off = false;
+    return RONDO_STATUS_OK;
+}
+
+// Switches a node off whose graph is there.
+static rondo_status switch_off(rondo_stepper *stepper, stepper_node *node) {
+    const rondo_patch patch = {node->handle, NULL, RONDO_TOGGLE_DISABLE};
+    return rondo_graph_patch(stepper->graph, &patch, 1);
+}
+
+static rondo_status skip_patch(rondo_stepper *stepper) {
+    RETURN_IF_ERROR(refuse_more(stepper));
+    stepper_node *node = &stepper->nodes[stepper->put_count];
+    if (!node->is_off) {
+        RETURN_IF_ERROR(switch_off(stepper, node));
+        node->is_off = true;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// It is switched off when the recording has ended.
+static rondo_status skip_recorded(rondo_stepper *stepper, const rondo_work *work) {
+    RETURN_IF_ERROR(put_recorded(stepper, work));
+    stepper->nodes[stepper->put_count].is_off = true;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_skip(const rondo_work *given) {
+    static const char call[] = "rondo_stepper_skip";
+    rondo_work work;
+    RETURN_IF_ERROR(rondo__put_check(given, call, &work));
+    return work.kind == RONDO_NODE_KERNEL || work.kind == RONDO_NODE_COPY ||
+                   work.kind == RONDO_NODE_FILL
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, UNSUPPORTED,
+                               "%s cannot be switched off; kernels, copies and fills can",
+                               work.kind == RONDO_NODE_HOST ? "host functions" : "graphs");
+}
+
+rondo_status rondo_stepper_skip(rondo_stepper *stepper, const rondo_work *work) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    if (stepper->stream == NULL) {
+        return RONDO_FAIL(STATE, "no step was begun; call rondo_stepper_begin first");
+    }
+    rondo_status status = check_skip(work);
+    if (status == RONDO_STATUS_OK && stepper->mode != RONDO_STEPPER_EAGER) {
+        status = stepper->mode == RONDO_STEPPER_RECORDS ? skip_recorded(stepper, work)
+                                                        : skip_patch(stepper);
+    }
+    ++stepper->put_count;
+    stepper->is_spoilt = stepper->is_spoilt || status != RONDO_STATUS_OK;
+    return status;
 }
 
 rondo_status rondo_stepper_put(rondo_stepper *stepper, const rondo_work *work) {
@@ -168,6 +237,11 @@ static rondo_status end_patched(rondo_stepper *stepper) {
 static rondo_status end_recorded(rondo_stepper *stepper) {
     RETURN_IF_ERROR(rondo_graph_capture_end(stepper->graph));
     stepper->node_count = stepper->put_count;
+    for (size_t i = 0; i < stepper->node_count; ++i) {
+        if (stepper->nodes[i].is_off) {
+            RETURN_IF_ERROR(switch_off(stepper, &stepper->nodes[i]));
+        }
+    }
     return rondo_graph_replay(stepper->graph, stepper->stream);
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "executor/devices/op_device.h"
 #include "executor/state/precision.h"
+#include "executor/state/prepared.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 
@@ -53,14 +54,11 @@ static rondo_status make_source(const rondo__unit *unit, rondo_program **out_sou
     return status;
 }
 
-static rondo_status make_base_program(void *user_data, rondo_program **out_program,
-                                      rondo__half_cache **out_halves) {
-    const rondo__unit *unit = user_data;
+static rondo_status make_base_program(const rondo__unit *unit, rondo_program **out_base) {
     const size_t fold_bytes = unit->executor->options.no_folding ? 0
                               : unit->is_lean                    ? RONDO__LEAN_FOLD_BYTES
                                                                  : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
-    rondo__half_cache *halves = NULL;
     rondo_program *source;
     RETURN_IF_ERROR(make_source(unit, &source));
     rondo_status status = rondo__program_specialise(source, NULL, fold_bytes, &base, NULL);
@@ -77,6 +75,64 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     if (status == RONDO_STATUS_OK && joins_products(unit)) {
         status = rondo__program_join_products(base);
     }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(base);
+        return status;
+    }
+    *out_base = base;
+    return RONDO_STATUS_OK;
+}
+
+// All options that decide the base, as text, to which what depends on this machine is added if it
+// counts; NULL when memory is exhausted.
+static char *write_base_key(const rondo_executor *executor, bool is_for_here) {
+    const rondo_executor_options *options = &executor->options;
+    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
+    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
+    const char *device =
+        rondo__op_device_has_marks(&executor->main) ? rondo_device_get_name(executor->device) : "";
+    char *key =
+        rondo__strformat("%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+                         (int)executor->main.is_training, (int)options->no_folding,
+                         (int)options->dtype, (int)joins_products(&executor->main), keep, use,
+                         device, executor->main.source->place_revision,
+                         is_for_here ? rondo__budget_get_limit(executor->resources.budget) : 0);
+    for (size_t i = 0; key != NULL && i < executor->caller.pattern_count; ++i) {
+        const char *pattern =
+            executor->caller.patterns[i] != NULL ? executor->caller.patterns[i] : "";
+        char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
+        rondo__free(key);
+        key = longer;
+    }
+    return key;
+}
+
+char *rondo__unit_write_base_key(const rondo__unit *unit) {
+    return write_base_key(unit->executor, false);
+}
+
+// From a plan file, or made; *out_base stays NULL where there is none in the file.
+static rondo_status find_base(const rondo__unit *unit, rondo_program **out_base) {
+    *out_base = NULL;
+    if (unit->source->saved == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    char *key = rondo__unit_write_base_key(unit);
+    const rondo_status status =
+        key != NULL ? rondo__prepared_find_base(unit, key, out_base) : RONDO_STATUS_NO_MEMORY;
+    rondo__free(key);
+    return status;
+}
+
+static rondo_status get_base(void *user_data, rondo_program **out_program,
+                             rondo__half_cache **out_halves) {
+    const rondo__unit *unit = user_data;
+    rondo_program *base = NULL;
+    rondo__half_cache *halves = NULL;
+    rondo_status status = find_base(unit, &base);
+    if (status == RONDO_STATUS_OK && base == NULL) {
+        status = make_base_program(unit, &base);
+    }
     if (status == RONDO_STATUS_OK && unit->executor->options.dtype != RONDO_DTYPE_F32) {
         status = rondo__half_cache_create(base, unit->executor->options.dtype, &halves);
     }
@@ -89,41 +145,19 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     return RONDO_STATUS_OK;
 }
 
-// All options that decide the base, as text; NULL when memory is exhausted.
-static char *write_base_key(const rondo_executor *executor) {
-    const rondo_executor_options *options = &executor->options;
-    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
-    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
-    const char *device =
-        rondo__op_device_has_marks(&executor->main) ? rondo_device_get_name(executor->device) : "";
-    char *key = rondo__strformat(
-        "%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-        (int)executor->main.is_training, (int)options->no_folding, (int)options->dtype,
-        (int)joins_products(&executor->main), keep, use, device,
-        executor->main.source->place_revision, rondo__budget_get_limit(executor->resources.budget));
-    for (size_t i = 0; key != NULL && i < executor->caller.pattern_count; ++i) {
-        const char *pattern =
-            executor->caller.patterns[i] != NULL ? executor->caller.patterns[i] : "";
-        char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
-        rondo__free(key);
-        key = longer;
-    }
-    return key;
-}
-
 // Executors that the caller made share it. A variant and a body have a base of their own, and so
 // has an executor that folded while memory was short.
 rondo_status rondo__unit_make_base(rondo__unit *unit) {
     const bool is_shared = unit == &unit->executor->main && !unit->is_lean;
-    char *key = is_shared ? write_base_key(unit->executor) : NULL;
+    char *key = is_shared ? write_base_key(unit->executor, true) : NULL;
     if (is_shared && key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__base *fresh = NULL;
     const uint64_t start_ns = rondo__clock_now_ns();
-    const rondo_status status = rondo__shared_acquire_base(
-        unit->source, key, key != NULL ? strlen(key) : 0, unit->executor->resources.budget,
-        make_base_program, unit, &fresh);
+    const rondo_status status =
+        rondo__shared_acquire_base(unit->source, key, key != NULL ? strlen(key) : 0,
+                                   unit->executor->resources.budget, get_base, unit, &fresh);
     rondo__free(key);
     if (status != RONDO_STATUS_OK) {
         return status;

@@ -13,4 +13,8 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__unit_make_base(rondo__unit *unit);
 
+// All options that decide the base of the executor's own program, as text, by which a plan file has
+// it; NULL when memory is exhausted. The caller frees it.
+char *rondo__unit_write_base_key(const rondo__unit *unit);
+
 #endif  // RONDO_EXECUTOR_COMPILE_BASE_FORM_H

@@ -17,6 +17,7 @@
 #include "executor/devices/transfers.h"
 #include "executor/state/capture_verdict.h"
 #include "executor/state/precision.h"
+#include "program/backward/backward.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 
@@ -208,6 +209,9 @@ typedef struct phase {
     rondo_status (*run)(rondo__planning *p);
 } phase;
 
+// The first phase behind those that only rewrite the program.
+enum { READY_PHASE = 2 };
+
 // Each finds what those before it have made in the plan and in the lists.
 static const phase phases[] = {
     {"gather what is worth planning", gather_worth},
@@ -243,19 +247,24 @@ static void free_lists(const rondo__planning *p) {
     rondo__free(p->class_of);
 }
 
-rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan) {
+// Takes program and halves.
+static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__half_report *halves,
+                           size_t first_phase, rondo__plan **out_plan) {
     static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
     *out_plan = NULL;
     rondo__plan *plan = rondo__calloc(1, sizeof *plan);
     if (plan == NULL) {
         rondo_program_destroy(program);
+        rondo__half_report_deinit(halves);
         return RONDO_STATUS_NO_MEMORY;
     }
     plan->program = program;
+    plan->halves = *halves;
     rondo__weight_list_init(&unit->executor->resources.weights, &plan->weights);
     rondo__planning planning = {.unit = unit, .plan = plan, .planner = &planner};
     rondo_status status = RONDO_STATUS_OK;
-    for (size_t i = 0; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK; ++i) {
+    for (size_t i = first_phase; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK;
+         ++i) {
         status = phases[i].run(&planning);
         if (status != RONDO_STATUS_OK) {
             RONDO_LOG_DEBUG_F("no plan: it failed to %s", phases[i].name);
@@ -270,6 +279,31 @@ rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program, rondo
         rondo__error_save(&saved);
         rondo__plan_destroy(unit, plan);
         rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan) {
+    rondo__half_report halves = {0};
+    return create(unit, program, &halves, 0, out_plan);
+}
+
+rondo_status rondo__plan_create_ready(rondo__unit *unit, rondo_program *program,
+                                      rondo__half_report *halves, rondo__plan **out_plan) {
+    return create(unit, program, halves, READY_PHASE, out_plan);
+}
+
+rondo_status rondo__plan_rewrite(rondo__unit *unit, rondo_program *program,
+                                 rondo__half_report *out_halves) {
+    rondo__plan plan = {.program = program};
+    rondo__planning planning = {.unit = unit, .plan = &plan};
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < READY_PHASE && status == RONDO_STATUS_OK; ++i) {
+        status = phases[i].run(&planning);
+    }
+    *out_halves = plan.halves;
+    if (status != RONDO_STATUS_OK) {
+        rondo__half_report_deinit(out_halves);
     }
     return status;
 }

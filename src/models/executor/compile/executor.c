@@ -16,9 +16,11 @@
 #include "executor/compile/unit.h"
 #include "executor/devices/op_device.h"
 #include "executor/state/limits.h"
+#include "executor/state/prepared.h"
 #include "executor/state/run_arena.h"
 #include "executor/state/states.h"
 #include "executor/state/verbosity.h"
+#include "graph/watchdog.h"
 #include "tensor/elements.h"
 
 enum {
@@ -218,6 +220,8 @@ static rondo_status make_parts(rondo_executor *executor) {
     RETURN_IF_ERROR(
         rondo__tuning_choices_create(executor->options.tuning_file, &executor->resources.choices));
     executor->options.tuning_file = NULL;  // the caller's, read
+    RETURN_IF_ERROR(rondo__prepared_give_choices(executor));
+    RETURN_IF_ERROR(rondo__prepared_give_kernels(executor));
     RETURN_IF_ERROR(make_weights(executor));
     rondo__budget *before = rondo__budget_enter(executor->resources.budget);
     rondo_status status = make_watch(executor);
@@ -308,6 +312,15 @@ static rondo_status check_run_arena(const rondo_run_arena *arena, const rondo_de
                                rondo_device_get_name(arena->device), rondo_device_get_name(device));
 }
 
+static rondo_status check_watchdog(rondo_watchdog *watchdog, const rondo_device *device) {
+    rondo_device *own = watchdog != NULL ? rondo__watchdog_get_device(watchdog) : NULL;
+    return own == NULL || own == device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                               "options.watchdog is of %s, the executor is to run on %s",
+                               rondo_device_get_name(own), rondo_device_get_name(device));
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -325,7 +338,9 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                           rondo_device_get_name(device));
     }
     RETURN_IF_ERROR(check_stream(merged.stream, device));
+    RETURN_IF_ERROR(rondo__prepared_check(program, device));
     RETURN_IF_ERROR(check_communicator(&merged, device));
     RETURN_IF_ERROR(check_run_arena(merged.run_arena, device));
+    RETURN_IF_ERROR(check_watchdog(merged.watchdog, device));
     return create(program, device, &merged, out_executor);
 }

@@ -20,6 +20,7 @@
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
 #include "executor/devices/transfers.h"
+#include "executor/state/prepared.h"
 #include "executor/state/states.h"
 #include "program/edit.h"
 #include "program/passes/passes.h"
@@ -64,7 +65,7 @@ static rondo_status read_value(const rondo__unit *unit, size_t input, const rond
 }
 
 // The largest value of a bounded input that is within its bounds.
-static int64_t find_most(const rondo__unit *unit, const rondo_tensor *feeds, size_t input) {
+int64_t rondo__unit_find_most(const rondo__unit *unit, const rondo_tensor *feeds, size_t input) {
     int64_t most = INT64_MAX;
     for (size_t i = 0; i < unit->base->input_count; ++i) {
         const rondo__value_bound *bound = &unit->keys.bounds[i];
@@ -87,7 +88,7 @@ static bool is_within(const rondo__unit *unit, const rondo_tensor *feeds, size_t
         memcpy(&number, value, sizeof number);
     }
     return rondo_shape_get_count(&feeds[input].shape) == 1 && number > 0 &&
-           number <= find_most(unit, feeds, input);
+           number <= rondo__unit_find_most(unit, feeds, input);
 }
 
 // Whether the value of an input is part of a plan's key, and whether that it is within its bounds
@@ -246,7 +247,7 @@ static rondo_status copy_keys(const rondo__unit *unit, const rondo_tensor *feeds
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         bool has_value = false, is_inside = false;
         status = find_key(unit, feeds, i, &has_value, &is_inside);
-        unit->keys.most[i] = is_inside ? find_most(unit, feeds, i) : 0;
+        unit->keys.most[i] = is_inside ? rondo__unit_find_most(unit, feeds, i) : 0;
         if (status == RONDO_STATUS_OK && has_value) {
             status = copy_key(unit, i, &feeds[i], &keys[i]);
         } else {
@@ -288,7 +289,7 @@ static bool takes_decisions(const rondo__unit *unit) {
            !options->no_folding && unit->keys.decision_count <= RONDO__DECISIONS_MAX;
 }
 
-static bool leaves_branches_to_host(const rondo__plan *plan) {
+bool rondo__plan_leaves_branches(const rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
@@ -358,15 +359,18 @@ static rondo_status compile(rondo__unit *unit, const rondo_tensor *keys, rondo_p
 // Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
 // older half of them, then all), and then what was folded ahead, which may be more than a run
 // needs.
+//
+// halves     of a program from a plan file, which the passes have been over; NULL: it is none.
 static rondo_status create_plan(rondo__unit *unit, const rondo_tensor *keys, rondo_program *program,
-                                rondo__plan **out_plan) {
+                                rondo__half_report *halves, rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)unit->executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
     rondo__workers *former_workers = rondo__workers_choose(unit->executor->options.workers);
     rondo__crew_enter();
     const rondo__lru_stats *plans = &unit->plans.stats;
-    rondo_status status = compile(unit, keys, program, out_plan);
+    rondo_status status = halves != NULL ? rondo__plan_create_ready(unit, program, halves, out_plan)
+                                         : compile(unit, keys, program, out_plan);
     for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
          keep = 0) {
         evict_plans(unit, plans->entry_count - keep);
@@ -486,16 +490,50 @@ static rondo_status compile_with(rondo__unit *unit, const rondo_tensor *feeds, b
         status = rondo__program_find_deciding(program, decides);
     }
     if (status == RONDO_STATUS_OK) {
-        status = create_plan(unit, keys, program, out_plan);
+        status = create_plan(unit, keys, program, NULL, out_plan);
     } else {
         rondo_program_destroy(program);
     }
     rondo__tensors_free(keys, count);
-    if (status == RONDO_STATUS_OK && is_asked && leaves_branches_to_host(*out_plan)) {
+    if (status == RONDO_STATUS_OK && is_asked && rondo__plan_leaves_branches(*out_plan)) {
         for (size_t i = 0; i < count; ++i) {
             decides[i] = decides[i] && feeds[i].device == NULL;
         }
         *out_has_new = add_deciding(unit, decides);
+    }
+    return status;
+}
+
+// Makes the plan of what a plan file has for these feeds; *out_plan stays NULL where that is
+// nothing.
+static rondo_status make_ready(rondo__unit *unit, const rondo_tensor *feeds,
+                               rondo__plan **out_plan) {
+    size_t key_bytes = 0;
+    rondo_program *program = NULL;
+    rondo__half_report halves = {0};
+    rondo_tensor *keys = NULL;
+    if (unit->source->saved == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(write_key(unit, feeds, &key_bytes));
+    char *base_key = rondo__unit_write_base_key(unit);
+    if (base_key == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status =
+        rondo__prepared_find_plan(unit, base_key, unit->keys.key, key_bytes, &program, &halves);
+    rondo__free(base_key);
+    if (status != RONDO_STATUS_OK || program == NULL) {
+        return status;
+    }
+    RONDO_LOG_DEBUG_F("a plan's program comes from the plan file");
+    status = copy_keys(unit, feeds, &keys);
+    if (status == RONDO_STATUS_OK) {
+        status = create_plan(unit, keys, program, &halves, out_plan);
+        rondo__tensors_free(keys, unit->base->input_count);
+    } else {
+        rondo_program_destroy(program);
+        rondo__half_report_deinit(&halves);
     }
     return status;
 }
@@ -529,7 +567,10 @@ static rondo_status make_new_plan(rondo__unit *unit, const rondo_tensor *feeds,
         evict_plans(unit, 1);
     }
     const int64_t taken = rondo__memory_get_thread_bytes();
-    rondo_status status = compile_for(unit, feeds, &plan);
+    rondo_status status = make_ready(unit, feeds, &plan);
+    if (status == RONDO_STATUS_OK && plan == NULL) {
+        status = compile_for(unit, feeds, &plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = check_outputs(unit, plan);
     }

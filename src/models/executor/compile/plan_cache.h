@@ -37,4 +37,21 @@ RONDO_MUST_USE rondo_status rondo__unit_look_up_plan(rondo__unit *unit, const ro
 RONDO_MUST_USE rondo_status rondo__unit_infer_outputs(rondo__unit *unit, const rondo_tensor *feeds,
                                                       rondo__tensor_info *out_infos);
 
+// The largest value of a bounded input that is within its bounds.
+int64_t rondo__unit_find_most(const rondo__unit *unit, const rondo_tensor *feeds, size_t input);
+
+// Whether the host decides an If of the plan.
+bool rondo__plan_leaves_branches(const rondo__plan *plan);
+
+// An input as the key of a plan has it: what it was fed, or is to be fed.
+typedef struct rondo__key_input {
+    rondo_tensor tensor;  // dtype and shape; with data, borrowed from the key, where those decide
+    bool is_within;       // its value is within its bounds
+} rondo__key_input;
+
+// Reads the key of a plan for `input_count` inputs. False: it is none that means the same in
+// another process, as where an input lies counts, or it stands for shapes of every kind.
+bool rondo__plan_key_read(const void *key, size_t key_bytes, rondo__key_input *out_inputs,
+                          size_t input_count);
+
 #endif  // RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H

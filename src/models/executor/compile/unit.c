@@ -10,6 +10,7 @@
 #include "executor/compile/base_form.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/plan_cache.h"
+#include "executor/state/prepared.h"
 
 enum { DEPTH_MAX = 16 };  // bodies within bodies
 
@@ -47,7 +48,14 @@ static rondo_status make_lists(rondo__unit *unit) {
     for (size_t i = 0; i < count; ++i) {
         keys->bounds[i].of = -1;
     }
-    return RONDO_STATUS_OK;
+    if (unit->source->saved == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    char *key = rondo__unit_write_base_key(unit);
+    const rondo_status status =
+        key != NULL ? rondo__prepared_give_keys(unit, key) : RONDO_STATUS_NO_MEMORY;
+    rondo__free(key);
+    return status;
 }
 
 static rondo_status make_stream(rondo__unit *unit, rondo_stream *given) {

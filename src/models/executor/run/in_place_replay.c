@@ -130,7 +130,8 @@ static rondo_status learn_counted(rondo__unit *unit, rondo__plan *plan) {
 // Whether the plan is one graph whose work is the same in each run.
 static bool is_possible(const rondo__unit *unit, const rondo__plan *plan) {
     return unit->depth == 0 && unit->executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
-           unit->executor->options.communicator == NULL && plan->step_count == 1 &&
+           unit->executor->options.communicator == NULL &&
+           unit->executor->options.watchdog == NULL && plan->step_count == 1 &&
            plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(unit->executor) &&
            (plan->run.in_place == NULL || !plan->run.in_place->is_refused);

@@ -26,6 +26,7 @@
 #include "executor/state/limits.h"
 #include "executor/state/op_span.h"
 #include "graph/graph_object.h"
+#include "rondo/inspect.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
 
@@ -130,7 +131,19 @@ static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, si
     return rondo_label_push(stream, label);
 }
 
-static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const rondo__step *step) {
+// The watchdog of the executor, where it is of this stream's device; NULL: none.
+static rondo_watchdog *get_watchdog(const rondo__unit *unit, const rondo_stream *stream) {
+    return stream->device == unit->executor->device ? unit->executor->options.watchdog : NULL;
+}
+
+// A replay that stalls is told of with the op that it has come to.
+static rondo_status mark_op(const rondo__unit *unit, rondo_graph *graph, rondo_stream *stream) {
+    rondo_watchdog *watchdog = get_watchdog(unit, stream);
+    return watchdog != NULL ? rondo_watchdog_mark(watchdog, graph, stream) : RONDO_STATUS_OK;
+}
+
+static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const rondo__step *step,
+                                 rondo_graph *graph) {
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
@@ -140,6 +153,9 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
         rondo_status status = rondo__probe_refuse_frozen(plan, i);
         if (status == RONDO_STATUS_OK) {
             status = open_label(stream, plan, i);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = mark_op(unit, graph, stream);
         }
         if (status == RONDO_STATUS_OK) {
             status = launch_ready(unit, plan, step, i, &count);
@@ -188,7 +204,8 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
-    options.keep = rondo__self_check_is_expected(unit->executor) ||
+    options.keep = unit->executor->options.keep_templates ||
+                           rondo__self_check_is_expected(unit->executor) ||
                            rondo__verbose_wants_nodes(unit->executor) ||
                            rondo__probe_may_freeze(unit, plan, step)
                        ? RONDO_KEEP_TEMPLATE
@@ -205,7 +222,7 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
-    status = record_items(unit, plan, step);
+    status = record_items(unit, plan, step, graph);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -392,6 +409,10 @@ static void note_crossings(rondo_executor *executor, const rondo__plan *plan, ro
 static rondo_status replay_step(rondo__unit *unit, const rondo__plan *plan,
                                 const rondo__step *step) {
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
+    rondo_watchdog *watchdog = get_watchdog(unit, stream);
+    if (watchdog != NULL) {
+        return rondo_watchdog_replay(watchdog, step->run.graph, stream);
+    }
     if (!plan->run.is_fed || !step->run.may_run_here) {
         return rondo_graph_replay(step->run.graph, stream);
     }

@@ -604,6 +604,19 @@ RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo__unit *unit,
 RONDO_MUST_USE rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program,
                                                rondo__plan **out_plan);
 
+// The same from a program that rondo__plan_rewrite has been over, and what that said; takes both.
+RONDO_MUST_USE rondo_status rondo__plan_create_ready(rondo__unit *unit, rondo_program *program,
+                                                     rondo__half_report *halves,
+                                                     rondo__plan **out_plan);
+
+// What rondo__plan_create does first: the passes over a program for fixed shapes.
+//
+// Errors:    BAD_DATA, NO_MEMORY, INTERNAL.
+// Ownership: free *out_halves with rondo__half_report_deinit.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_rewrite(rondo__unit *unit, rondo_program *program,
+                                                rondo__half_report *out_halves);
+
 // The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
 static inline rondo__plan *rondo__unit_next_plan(const rondo__unit *unit, const rondo__plan *plan) {
     const rondo__lru_entry *entry =

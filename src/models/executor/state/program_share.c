@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/state/prepared.h"
 
 // A store and how many executors use it.
 typedef struct device_store {
@@ -52,14 +53,18 @@ static rondo_status get_shared(rondo_program *program, shared **out_shared) {
 
 // ---- weights ----------------------------------------------------------------------------------
 
-static rondo_status add_store(shared *s, rondo_device *device, rondo_memory_kind kind,
-                              device_store **out_store) {
+static rondo_status add_store(const rondo_program *program, shared *s, rondo_device *device,
+                              rondo_memory_kind kind, device_store **out_store) {
     device_store *fresh = rondo__calloc(1, sizeof *fresh);
     if (fresh == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    const rondo_status status = rondo__weight_store_create(device, kind, &fresh->store);
+    rondo_status status = rondo__weight_store_create(device, kind, &fresh->store);
+    if (status == RONDO_STATUS_OK && kind == RONDO_MEMORY_DEVICE) {
+        status = rondo__prepared_give_forms(program, device, fresh->store);
+    }
     if (status != RONDO_STATUS_OK) {
+        rondo__weight_store_destroy(fresh->store);
         rondo__free(fresh);
         return status;
     }
@@ -85,7 +90,7 @@ rondo_status rondo__shared_acquire_store(rondo_program *program, rondo_device *d
         known = known->next;
     }
     if (known == NULL) {
-        status = add_store(s, device, kind, &known);
+        status = add_store(program, s, device, kind, &known);
     }
     if (status == RONDO_STATUS_OK) {
         known->use_count += 1;

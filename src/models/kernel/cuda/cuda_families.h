@@ -70,6 +70,7 @@
     X(lp_normalization)          \
     X(hardmax)                   \
     X(loss)                      \
+    X(loss_gradient)             \
     X(dft)                       \
     X(stft)                      \
     X(cosine_window)             \
@@ -83,6 +84,8 @@
     X(dropout)                   \
     X(conv_transpose)            \
     X(conv_weights)              \
+    X(insert_zeros)              \
+    X(pool_gradient)             \
     X(attention)                 \
     X(attention_form)            \
     X(rotary)                    \
@@ -97,6 +100,7 @@
     X(matmul_integer)            \
     X(qlinear_matmul)            \
     X(conv_integer)              \
+    X(qlinear_add)               \
     X(qlinear_conv)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \

@@ -1,5 +1,7 @@
 // kernel/cuda/kernel_cuda.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
 #include "base/error.h"
 #include "device/device.h"
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
@@ -172,6 +174,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     // losses and optimisers
     ROW(OP, NegativeLogLikelihoodLoss, loss),
     ROW(OP, SoftmaxCrossEntropyLoss, loss),
+    ROW(FUSED, LossGradient, loss_gradient),
     ROW(TRAINING, Adagrad, optimize),
     ROW(TRAINING, Adam, optimize),
     ROW(TRAINING, Momentum, optimize),
@@ -186,6 +189,8 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
     ROW(FUSED, ConvWeights, conv_weights),
+    ROW(FUSED, InsertZeros, insert_zeros),
+    ROW(FUSED, PoolGradient, pool_gradient),
     ROW(OP, DeformConv, deform_conv),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),
@@ -229,6 +234,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, QuantizeLinear, quantize),
     ROW(FUSED, ConvInteger, conv_integer),
     ROW(FUSED, MatMulInteger, matmul_integer),
+    ROW(FUSED, QLinearAdd, qlinear_add),
     ROW(FUSED, QLinearConv, qlinear_conv),
     ROW(OP, AveragePool, pool),
     ROW(OP, GlobalAveragePool, pool),
@@ -301,10 +307,19 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     return rondo__cuda_finish_kernel(kernel, out_kernel);
 }
 
+static void get_level(rondo_device *device, char *text, size_t text_bytes) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    const bool is_known = rondo__device_get_facts(device, &info) == RONDO_STATUS_OK;
+    (void)snprintf(text, text_bytes, "sm_%d%d%s", is_known ? (int)info.arch_major : 0,
+                   is_known ? (int)info.arch_minor : 0, rondo__cuda_has_tma(device) ? ", tma" : "");
+}
+
 static bool has_clusters(rondo_device *device) {
     rondo_device_info info = {.struct_size = sizeof info};
     return rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major >= 9;
 }
 
-const rondo__kernel_room rondo__kernel_room_cuda = {
-    .prepare = prepare, .adds_shortcuts = rondo__cuda_has_tma, .appends_attention = has_clusters};
+const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
+                                                    .adds_shortcuts = rondo__cuda_has_tma,
+                                                    .appends_attention = has_clusters,
+                                                    .get_level = get_level};

@@ -75,6 +75,8 @@ rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *r
                                                   rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_quantized_sum(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
                                       rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,

@@ -1,10 +1,14 @@
 // kernel/host/host_prepare.c — which family makes the kernel of an op.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
 #include "base/thread_count.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/rows/host_half.h"
+#include "kernel/host/simd/byte_simd.h"
+#include "kernel/host/simd/simd.h"
 
 typedef rondo_status (*prepare_function)(const rondo__kernel_request *request,
                                          rondo__kernel **out_kernel);
@@ -113,6 +117,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, QuantizeLinear, quantize),
     ROW(OP, DequantizeLinear, quantize),
     ROW(OP, DynamicQuantizeLinear, quantize),
+    ROW(FUSED, QLinearAdd, quantized_sum),
     ROW(OP, BitCast, view),
     ROW(OP, Cast, cast),
     ROW(OP, CastLike, cast),
@@ -211,4 +216,10 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     return prepare_best(request, out_kernel);
 }
 
-const rondo__kernel_room rondo__kernel_room_host = {.prepare = prepare};
+static void get_level(rondo_device *device, char *text, size_t text_bytes) {
+    (void)device;
+    (void)snprintf(text, text_bytes, "%s, bytes %s", rondo__simd_get()->name,
+                   rondo__byte_simd_get()->name);
+}
+
+const rondo__kernel_room rondo__kernel_room_host = {.prepare = prepare, .get_level = get_level};

@@ -3,6 +3,7 @@
 #include "kernel/weights/weight_store.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/block.h"
@@ -48,6 +49,8 @@ struct rondo__weight_store {
     size_t entry_count;
     size_t bucket_count;  // a power of two
     entry **buckets;
+    size_t ready_count;  // of `ready`, which does not change; ascending by constant
+    rondo__ready_form *ready;
 };
 
 rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind kind,
@@ -76,8 +79,24 @@ void rondo__weight_store_destroy(rondo__weight_store *store) {
         rondo__weight_upload_end(&store->upload, store->device);
         (void)pthread_mutex_destroy(&store->lock);
         rondo__free(store->buckets);
+        rondo__free(store->ready);
         rondo__free(store);
     }
+}
+
+static int compare_ready(const void *a, const void *b) {
+    const uintptr_t x = (uintptr_t)((const rondo__ready_form *)a)->constant;
+    const uintptr_t y = (uintptr_t)((const rondo__ready_form *)b)->constant;
+    return x < y ? -1 : x > y ? 1 : 0;
+}
+
+void rondo__weight_store_set_ready(rondo__weight_store *store, rondo__ready_form *forms,
+                                   size_t count) {
+    if (count > 0) {
+        qsort(forms, count, sizeof *forms, compare_ready);
+    }
+    store->ready = forms;
+    store->ready_count = count;
 }
 
 void rondo__weight_list_init(rondo__weight_account *account, rondo__weight_list *out_list) {
@@ -134,6 +153,28 @@ static rondo_status reserve_bucket(rondo__weight_store *store) {
     }
     rondo__free(former);
     return RONDO_STATUS_OK;
+}
+
+// The form as a plan file has it; NULL: it has none.
+static const rondo__ready_form *find_ready(const rondo__weight_store *store,
+                                           const rondo__weight_want *want) {
+    const rondo__ready_form key = {.constant = want->constant->data};
+    const rondo__ready_form *first =
+        store->ready_count > 0
+            ? bsearch(&key, store->ready, store->ready_count, sizeof key, compare_ready)
+            : NULL;
+    const rondo__ready_form *end = store->ready + store->ready_count;
+    while (first != NULL && first > store->ready && first[-1].constant == key.constant) {
+        --first;
+    }
+    for (; first != NULL && first < end && first->constant == key.constant; ++first) {
+        if (first->dtype == want->constant->dtype && first->byte_count == want->bytes &&
+            first->form_bytes == want->form_bytes &&
+            memcmp(first->form, want->form, want->form_bytes) == 0) {
+            return first;
+        }
+    }
+    return NULL;
 }
 
 // ---- making -----------------------------------------------------------------------------------
@@ -248,12 +289,37 @@ static rondo_status make_on_gpu(const rondo__weight_account *account,
 
 static void free_entry(rondo__weight_store *store, entry *e) {
     if (store->is_host) {
-        rondo__slab_give_back(&store->slabs, e->slab);
+        if (e->slab != NULL) {  // otherwise it lies in a plan file
+            rondo__slab_give_back(&store->slabs, e->slab);
+        }
     } else {
         rondo_memory_free(store->device, e->address);
     }
     rondo_tensor_deinit(&e->constant);
     rondo__free(e);
+}
+
+// Bytes that are ready are a constant by themselves, which is used where it lies or copied.
+static rondo_status make_form(rondo__weight_account *account, const rondo__weight_want *want,
+                              entry *e) {
+    rondo__weight_store *store = account->store;
+    const rondo__ready_form *ready = want->form_bytes > 0 ? find_ready(store, want) : NULL;
+    rondo_tensor constant = *want->constant;
+    rondo__weight_want copy = *want;
+    if (ready != NULL && store->is_host) {
+        e->address = (void *)(uintptr_t)ready->bytes;
+        return RONDO_STATUS_OK;
+    }
+    if (ready != NULL) {
+        constant.data = (void *)(uintptr_t)ready->bytes;
+        copy.constant = &constant;
+        copy.fill = NULL;
+        copy.fill_rows = NULL;
+        want = &copy;
+    }
+    return store->is_host                       ? make_in_slab(store, want, e)
+           : store->kind == RONDO_MEMORY_PINNED ? make_pinned(account, want, &e->address)
+                                                : make_on_gpu(account, want, &e->address);
 }
 
 static rondo_status make_entry(rondo__weight_account *account, const rondo__weight_want *want,
@@ -271,10 +337,7 @@ static rondo_status make_entry(rondo__weight_account *account, const rondo__weig
     if (want->form_bytes > 0) {
         memcpy(e->form, want->form, want->form_bytes);
     }
-    rondo_status status = store->is_host ? make_in_slab(store, want, e)
-                          : store->kind == RONDO_MEMORY_PINNED
-                              ? make_pinned(account, want, &e->address)
-                              : make_on_gpu(account, want, &e->address);
+    rondo_status status = make_form(account, want, e);
     if (status != RONDO_STATUS_OK) {
         rondo__free(e);
         return status;
@@ -431,4 +494,61 @@ uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list) {
     }
     (void)pthread_mutex_unlock(&store->lock);
     return bytes;
+}
+
+// ---- showing ----------------------------------------------------------------------------------
+
+static rondo_status show(const rondo__weight_store *store, const entry *e, rondo_stream *stream,
+                         rondo__form_visit visit, void *user_data) {
+    rondo__ready_form form = {.dtype = e->constant.dtype,
+                              .constant = e->constant.data,
+                              .constant_bytes = rondo_tensor_get_bytes(&e->constant),
+                              .form = e->form,
+                              .form_bytes = e->form_bytes,
+                              .bytes = e->address,
+                              .byte_count = e->bytes};
+    void *copy = NULL;
+    rondo_status status = RONDO_STATUS_OK;
+    if (!store->is_host) {
+        copy = rondo__block_allocate(e->bytes, WEIGHT_ALIGNMENT);
+        if (copy == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        form.bytes = copy;
+        status = rondo_stream_copy(stream, copy, e->address, e->bytes, RONDO_COPY_DEVICE_TO_HOST);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_stream_synchronize(stream);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = visit(user_data, &form);
+    }
+    rondo__block_free(copy);
+    return status;
+}
+
+static bool is_held_by(const entry *e, const rondo__weight_account *account) {
+    const rondo__weight *w = e->holders;
+    while (w != NULL && w->account != account) {
+        w = w->next;
+    }
+    return w != NULL;
+}
+
+rondo_status rondo__weight_account_visit(const rondo__weight_account *account,
+                                         rondo__form_visit visit, void *user_data) {
+    rondo__weight_store *store = account->store;
+    rondo_status status = RONDO_STATUS_OK;
+    (void)pthread_mutex_lock(&store->lock);
+    for (size_t b = 0; b < store->bucket_count; ++b) {
+        const entry *e = store->buckets[b];
+        for (; e != NULL && status == RONDO_STATUS_OK; e = e->next) {
+            if (e->owner == RONDO__OWNER_PACKED && e->form_bytes > 0 && e->bytes > 0 &&
+                is_held_by(e, account)) {
+                status = show(store, e, account->stream, visit, user_data);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return status;
 }

@@ -37,6 +37,23 @@ RONDO_MUST_USE rondo_status rondo__weight_store_create(rondo_device *device, ron
                                                        rondo__weight_store **out_store);
 void rondo__weight_store_destroy(rondo__weight_store *store);  // NULL is fine
 
+// A form that is ready: read from a plan file, which stays in memory as long as the constant.
+typedef struct rondo__ready_form {
+    rondo_dtype dtype;     // of the constant
+    const void *constant;  // its bytes
+    size_t constant_bytes;
+    const void *form;
+    size_t form_bytes;
+    const void *bytes;  // aligned to 64
+    size_t byte_count;
+} rondo__ready_form;
+
+// Forms that the store takes instead of making them; before anyone asks for one.
+//
+// forms      any order, of which it is the store's from now on; rondo__free frees it.
+void rondo__weight_store_set_ready(rondo__weight_store *store, rondo__ready_form *forms,
+                                   size_t count);
+
 // Fill it in: the struct is the caller's, and outlives the lists made from it.
 typedef struct rondo__weight_account {
     rondo__weight_store *store;
@@ -45,6 +62,15 @@ typedef struct rondo__weight_account {
     uint64_t bytes;         // what all lists hold; guarded by the store's lock
     uint64_t list_count;    // so far
 } rondo__weight_account;
+
+// Shows each form that an account holds, but for plain copies. Those of a GPU are copied to host
+// memory for the visit.
+//
+// Errors:    NO_MEMORY, DRIVER, LOST, and what `visit` returns.
+// Threads:   as rondo__weight_list_add; no other caller of the store goes on meanwhile.
+typedef rondo_status (*rondo__form_visit)(void *user_data, const rondo__ready_form *form);
+RONDO_MUST_USE rondo_status rondo__weight_account_visit(const rondo__weight_account *account,
+                                                        rondo__form_visit visit, void *user_data);
 
 typedef struct rondo__weight_list {
     rondo__weight_account *account;

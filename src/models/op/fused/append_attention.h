@@ -1,14 +1,14 @@
 // op/fused/append_attention.h — rondo.AppendAttention in numbers: one token's attention over a
 // cache that grows by it.
 //
-//   inputs      row       [batch, ..., (heads + 2 kv_heads) * width]: q, k and v of the token, beside
-//                         each other; of q and k not yet rotated
+//   inputs      row       [batch, ..., (heads + 2 kv_heads) * width]: q, k and v of the token,
+//                         beside each other; q and k are not yet rotated
 //               past_k    [batch, kv_heads, past, width]
 //               past_v    likewise
 //               cosines   `width` numbers, which all heads share; see rondo.Rotate
 //               sines
-//   outputs     y         of attribute shape, [batch, heads, width] in order: softmax(scale * q k^T) v,
-//                         where heads / kv_heads neighbouring heads share keys
+//   outputs     y         of attribute shape, [batch, heads, width] in order:
+//                         softmax(scale * q k^T) v, where neighbouring heads share keys
 //               present_k [batch, kv_heads, past + 1, width]: past_k and the rotated k
 //               present_v likewise, v as it is
 //   attributes  heads, scale, shape

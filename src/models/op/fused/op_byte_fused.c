@@ -1,5 +1,5 @@
 // op/fused/op_byte_fused.c — products of 8-bit integers with what scales their sums:
-// rondo.MatMulInteger and rondo.ConvInteger (op/fused/fused.h).
+// rondo.MatMulInteger and rondo.ConvInteger; and rondo.QLinearAdd (op/fused/fused.h).
 //
 // The references calculate the sums as those of MatMulInteger and ConvInteger do, and go on in f32
 // as the Cast, Mul and Add of the model would: bit for bit, since a last bit can become a step of
@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/broadcast.h"
 #include "op/fused/fused.h"
 #include "op/op.h"
 #include "op/reference.h"
@@ -156,6 +157,73 @@ static rondo_status compute_scaled(rondo__compute *compute) {
     return status;
 }
 
+// ---- rondo.QLinearAdd --------------------------------------------------------------------------
+
+enum { SUM_INPUTS = 8, SUM_B = 3, SUM_Y_SCALE = 6, SUM_Y_ZERO };
+
+static bool is_in_steps(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U16 ||
+           dtype == RONDO_DTYPE_I16;
+}
+
+static rondo_status infer_sum(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    for (size_t i = 0; i < SUM_INPUTS; ++i) {
+        const bool is_scale = i == 1 || i == SUM_B + 1 || i == SUM_Y_SCALE;
+        if (is_scale ? inputs[i].dtype != RONDO_DTYPE_F32 : !is_in_steps(inputs[i].dtype)) {
+            return rondo__op_fail_dtype(infer->op, i, inputs[i].dtype);
+        }
+        if (i % SUM_B != 0 && rondo_shape_get_count(&inputs[i].shape) != 1) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu must be one value", i);
+        }
+    }
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, SUM_B, SUM_B + 2));
+    rondo_shape shape = inputs[0].shape;
+    RETURN_IF_ERROR(rondo__broadcast_join(infer->op, &inputs[SUM_B].shape, &shape));
+    return rondo__infer_set_output(infer, 0, inputs[SUM_Y_ZERO].dtype, &shape);
+}
+
+static double *widen_summand(rondo__scratch *scratch, const rondo__compute *compute, size_t first) {
+    double *x = rondo__scratch_widen(scratch, compute->inputs[first]);
+    const double *scale = rondo__scratch_widen(scratch, compute->inputs[first + 1]);
+    const double *zero = rondo__scratch_widen(scratch, compute->inputs[first + 2]);
+    const int64_t count = rondo_shape_get_count(&compute->inputs[first]->shape);
+    for (int64_t i = 0; scratch->status == RONDO_STATUS_OK && i < count; ++i) {
+        x[i] = (double)(float)((x[i] - *zero) * *scale);
+    }
+    return x;
+}
+
+static rondo_status compute_sum(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inferred[0].shape;
+    const rondo_dtype dtype = compute->inferred[0].dtype;
+    const rondo_shape *const operands[2] = {&compute->inputs[0]->shape,
+                                            &compute->inputs[SUM_B]->shape};
+    rondo__scratch scratch = {0};
+    const double *a = widen_summand(&scratch, compute, 0);
+    const double *b = widen_summand(&scratch, compute, SUM_B);
+    const double *scale = rondo__scratch_widen(&scratch, compute->inputs[SUM_Y_SCALE]);
+    const double *zero = rondo__scratch_widen(&scratch, compute->inputs[SUM_Y_ZERO]);
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(shape));
+    if (scratch.status == RONDO_STATUS_OK) {
+        rondo__broadcast walk;
+        double *to = y;
+        rondo__broadcast_init(&walk, shape, operands, 2);
+        for (int64_t row = 0; row < walk.row_count; ++row) {
+            for (int64_t i = 0; i < walk.row_length; ++i) {
+                const float sum = (float)(a[walk.offset[0] + i * walk.row_stride[0]] +
+                                          b[walk.offset[1] + i * walk.row_stride[1]]);
+                const float quotient = (float)((double)sum / *scale);
+                *to++ = rondo__saturate((double)rintf(quotient) + *zero, dtype);
+            }
+            rondo__broadcast_advance(&walk);
+        }
+        scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 #define SCALED(op_name, ...)                                                  \
     RONDO_OP_ROW(FUSED, op_name, 1, RONDO_OP_OPSET_MAX, 2, INPUT_COUNT, 1, 1, \
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,  \
@@ -164,5 +232,9 @@ static rondo_status compute_scaled(rondo__compute *compute) {
 const rondo__op_def rondo__op_table_byte_fused[] = {
     SCALED(MatMulInteger, .weights = 1, .half = {HALF_COUNTING, HALF_WIDE, HALF_QUANTISED}),
     SCALED(ConvInteger, .weights = 1, .half = {HALF_COUNTING, HALF_WIDE, HALF_QUANTISED}),
+    RONDO_OP_ROW(FUSED, QLinearAdd, 1, RONDO_OP_OPSET_MAX, SUM_INPUTS, SUM_INPUTS, 1, 1,
+                 .flags = RONDO__OP_INTERNAL | RONDO__OP_ELEMENTWISE, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_sum, .compute = compute_sum,
+                 .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
     {.name = NULL},
 };

@@ -94,8 +94,7 @@ static rondo_status init_weights(const rondo__op *op, const rondo_shape *dy, con
     if (x->rank < 3 || dy->rank != x->rank || dy->extent[0] != x->extent[0]) {
         return RONDO_OP_FAIL(op, BAD_DATA, "dy and x are no images of one batch");
     }
-    RETURN_IF_ERROR(
-        rondo__window_init(op, x->rank - 2, x->extent + first, NULL, out_window));
+    RETURN_IF_ERROR(rondo__window_init(op, x->rank - 2, x->extent + first, NULL, out_window));
     *out_weights =
         (rondo_shape){.rank = x->rank, .extent = {dy->extent[channel], x->extent[channel]}};
     for (int32_t d = 0; d < x->rank - 2; ++d) {
@@ -132,8 +131,8 @@ static double sum_tap(const rondo__window *w, const double *dy, const double *x,
         int64_t rest = p, at = 0, step = 1;
         bool is_inside = true;
         for (int32_t d = rank - 1; d >= 0; --d) {
-            const int64_t in = rest % w->output[d] * w->stride[d] + taps[d] * w->dilation[d] -
-                               w->pad_begin[d];
+            const int64_t in =
+                rest % w->output[d] * w->stride[d] + taps[d] * w->dilation[d] - w->pad_begin[d];
             rest /= w->output[d];
             is_inside = is_inside && in >= 0 && in < w->input[d];
             at += in * step;
@@ -182,6 +181,46 @@ static rondo_status compute_conv_weights(rondo__compute *compute) {
     }
     if (scratch.status == RONDO_STATUS_OK) {
         scratch.status = rondo__narrow(compute, 0, dw);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// rondo.InsertZeros: images with zeros between their pixels, each of which is the first of a block
+// of `strides`.
+
+static rondo_status infer_insert_zeros(rondo__infer *infer) {
+    rondo_shape y = infer->inputs[0].shape;
+    const int32_t first = is_channels_last(infer->op) ? 1 : 2;
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(infer->op, "strides", &count);
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (y.rank != 4 || count != 2 || strides[0] < 1 || strides[1] < 1) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "x is no image, or strides are not two");
+    }
+    y.extent[first] *= strides[0];
+    y.extent[first + 1] *= strides[1];
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &y);
+}
+
+static rondo_status compute_insert_zeros(rondo__compute *compute) {
+    const int64_t *x_extent = compute->inputs[0]->shape.extent;
+    const bool is_last = is_channels_last(compute->op);
+    size_t count = 0;
+    const int64_t *strides = rondo__op_get_ints(compute->op, "strides", &count);
+    const int64_t inner = is_last ? x_extent[3] : 1;
+    const int64_t height = x_extent[is_last ? 1 : 2], wide = x_extent[is_last ? 2 : 3];
+    const int64_t all = rondo_shape_get_count(&compute->inputs[0]->shape);
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *y = rondo__scratch_create(&scratch, all * strides[0] * strides[1]);
+    for (int64_t i = 0; i < all && scratch.status == RONDO_STATUS_OK; ++i) {
+        const int64_t column = i / inner % wide, row = i / inner / wide % height;
+        const int64_t outer = i / inner / wide / height;
+        y[((outer * height + row) * strides[0] * wide + column) * strides[1] * inner + i % inner] =
+            x[i];
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -521,9 +560,11 @@ const rondo__op_def rondo__op_table_convolution[] = {
                  .half = {HALF_STAYS, HALF_PLAIN, HALF_QUANTISED}),
     RONDO_OP_ENTRY(DeformConv, 19, 28, 3, 5, 1, 1, deform_attributes, infer_deform_conv,
                    compute_deform_conv, .weights = 1, .half.kind = HALF_PRODUCT),
-    RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1,
-                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
-                 .infer = infer_conv_weights, .compute = compute_conv_weights,
-                 .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, ConvWeights, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_conv_weights,
+                 .compute = compute_conv_weights, .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, InsertZeros, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_insert_zeros,
+                 .compute = compute_insert_zeros, .half.kind = HALF_PRODUCT),
     {.name = NULL},
 };

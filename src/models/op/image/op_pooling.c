@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "op/image/convolution.h"
 #include "op/image/pooling.h"
 #include "op/op.h"
 #include "op/reference.h"
@@ -46,6 +47,66 @@ static rondo_status compute_max_pool(rondo__compute *compute) {
         const bool column_major = rondo__op_get_int(compute->op, "storage_order", 0) != 0;
         rondo__pool_run_max(&pool, wide, lowest, y, indices, column_major);
         scratch.status = rondo__narrow(compute, 0, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+// rondo.PoolGradient(dy, x) with the attributes of a MaxPool, and channels_last: each pixel's sum of
+// dy of the windows whose maximum it is.
+
+static rondo_status init_pool_gradient(const rondo__op *op, const rondo_shape *dy,
+                                       const rondo_shape *x, rondo__pool *out_pool) {
+    const bool is_last = rondo__op_get_int(op, "channels_last", 0) != 0;
+    RETURN_IF_ERROR(rondo__pool_init(op, x, is_last, out_pool));
+    return rondo_shape_is_equal(&out_pool->output, dy)
+               ? RONDO_STATUS_OK
+               : RONDO_OP_FAIL(op, BAD_DATA, "dy has not the shape of the result");
+}
+
+static rondo_status infer_pool_gradient(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    rondo__pool pool;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 1, 1));
+    RETURN_IF_ERROR(init_pool_gradient(infer->op, &inputs[0].shape, &inputs[1].shape, &pool));
+    return rondo__infer_set_output(infer, 0, inputs[1].dtype, &inputs[1].shape);
+}
+
+static rondo_status compute_pool_gradient(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[1]->shape;
+    rondo__pool pool;
+    RETURN_IF_ERROR(init_pool_gradient(compute->op, &compute->inputs[0]->shape, shape, &pool));
+    const bool is_last = rondo__op_get_int(compute->op, "channels_last", 0) != 0;
+    const int64_t all = rondo_shape_get_count(shape);
+    const int64_t changes = rondo_shape_get_count(&pool.output);
+    rondo__scratch scratch = {0};
+    double *lists[5] = {rondo__scratch_widen(&scratch, compute->inputs[0]),
+                        rondo__scratch_widen(&scratch, compute->inputs[1])};
+    for (size_t i = 2; i < 5; ++i) {  // y, places, dx
+        lists[i] = rondo__scratch_create(&scratch, i == 4 ? all : changes);
+    }
+    double *planes[2] = {lists[0], lists[1]}, *last = lists[4];
+    for (size_t i = 0; i < 2 && is_last; ++i) {
+        planes[i] = rondo__scratch_create(&scratch, i == 0 ? changes : all);
+        if (scratch.status == RONDO_STATUS_OK) {
+            rondo__transpose_planes(lists[i], pool.batch,
+                                    i == 0 ? pool.output_span : pool.input_span, pool.channels,
+                                    planes[i]);
+        }
+    }
+    if (is_last) {
+        last = rondo__scratch_create(&scratch, all);
+    }
+    if (scratch.status == RONDO_STATUS_OK) {
+        int64_t *places = (int64_t *)(void *)lists[3];
+        rondo__pool_run_max(&pool, planes[1], -(double)INFINITY, lists[2], places, false);
+        for (int64_t i = 0; i < changes; ++i) {
+            lists[4][places[i]] += planes[0][i];
+        }
+        if (is_last) {
+            rondo__transpose_planes(lists[4], pool.batch, pool.channels, pool.input_span, last);
+        }
+        scratch.status = rondo__narrow(compute, 0, last);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -301,6 +362,10 @@ static const char *const unpool_attributes[] = {"kernel_shape", "pads", "strides
 
 const rondo__op_def rondo__op_table_pooling[] = {
     RONDO_OP_ENTRY(MaxPool, 1, 28, 1, 1, 1, 2, max_attributes, infer_max_pool, compute_max_pool),
+    RONDO_OP_ROW(FUSED, PoolGradient, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_pool_gradient, .compute = compute_pool_gradient,
+                 .half.kind = HALF_PRODUCT),
     RONDO_OP_ENTRY(AveragePool, 1, 6, 1, 1, 1, 1, average_1_attributes, infer_pool,
                    compute_average_pool),
     RONDO_OP_ENTRY(AveragePool, 7, 28, 1, 1, 1, 1, average_attributes, infer_pool,

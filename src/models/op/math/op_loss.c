@@ -133,6 +133,51 @@ static rondo_status compute_cross_entropy(rondo__compute *compute) {
     return compute_loss(compute, true);
 }
 
+// ---- the way back -------------------------------------------------------------------------------
+//
+// rondo.LossGradient(scores, labels, share): how SoftmaxCrossEntropyLoss changes with its scores,
+// (softmax - is label) * share. Labels and share are [N, 1, d...]; a share of 0 leaves a row out.
+// Attribute `to`: the type of the result, in the place of that of the scores.
+
+static rondo_status infer_loss_gradient(rondo__infer *infer) {
+    const rondo__tensor_info *inputs = infer->inputs;
+    const rondo_shape *x = &inputs[0].shape;
+    const int64_t to = rondo__op_get_int(infer->op, "to", 0);
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, 2));
+    if (inputs[1].dtype != RONDO_DTYPE_I32 && inputs[1].dtype != RONDO_DTYPE_I64) {
+        return rondo__op_fail_dtype(infer->op, 1, inputs[1].dtype);
+    }
+    rondo_shape column = *x;
+    column.extent[1] = 1;
+    if (x->rank < 2 || !rondo_shape_is_equal(&inputs[1].shape, &column) ||
+        !rondo_shape_is_equal(&inputs[2].shape, &column)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "labels or shares do not fit the scores");
+    }
+    return rondo__infer_set_output(infer, 0, to != 0 ? rondo__dtype_from_onnx(to) : inputs[0].dtype,
+                                   x);
+}
+
+static rondo_status compute_loss_gradient(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[0]->shape;
+    const int64_t classes = shape->extent[1];
+    const int64_t span = rondo__shape_multiply(shape, 2, shape->rank);
+    rondo__scratch scratch = {0};
+    double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *share = rondo__scratch_widen(&scratch, compute->inputs[2]);
+    if (scratch.status == RONDO_STATUS_OK) {
+        take_log_softmax(x, shape->extent[0], classes, span);
+        for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
+            const int64_t line = i / span / classes * span + i % span;
+            const bool is_label =
+                rondo__tensor_get_int(compute->inputs[1], line) == i / span % classes;
+            x[i] = share[line] == 0.0 ? 0.0 : (exp(x[i]) - (is_label ? 1.0 : 0.0)) * share[line];
+        }
+        scratch.status = rondo__narrow(compute, 0, x);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 static const char *const loss_attributes[] = {"ignore_index", "reduction", NULL};
 
 const rondo__op_def rondo__op_table_loss[] = {
@@ -142,5 +187,9 @@ const rondo__op_def rondo__op_table_loss[] = {
     RONDO_OP_ENTRY(SoftmaxCrossEntropyLoss, 12, 28, 2, 3, 1, 2, loss_attributes, infer_loss,
                    compute_cross_entropy, .half = {HALF_STAYS, HALF_PLAIN, HALF_TRAINED},
                    .is_fallible = true),
+    RONDO_OP_ROW(FUSED, LossGradient, 1, RONDO_OP_OPSET_MAX, 3, 3, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_loss_gradient, .compute = compute_loss_gradient,
+                 .wide_inputs = RONDO__INPUT_0 | RONDO__INPUT_2, .half.kind = HALF_PRODUCT),
     {.name = NULL},
 };

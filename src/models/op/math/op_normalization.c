@@ -51,7 +51,8 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 
 static bool is_training(const rondo__op *op, size_t output_count) {
     return op->def->id == RONDO__FUSED_BatchNormalization ? true
-           : op->opset >= 14                              ? rondo__op_trains(op) : output_count > 1;
+           : op->opset >= 14                              ? rondo__op_trains(op)
+                                                          : output_count > 1;
 }
 
 static rondo_status check_batch_6(const rondo__op *op) {
@@ -181,21 +182,21 @@ static rondo_status infer_norm_gradient(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     const rondo_shape *x = &inputs[1].shape;
     const bool is_batch = rondo__infer_has_input(infer, 3);
-    const int64_t channels = is_batch ? get_planes(infer->op, x).channels
-                                      : rondo_shape_get_count(&inputs[2].shape);
+    const int64_t channels =
+        is_batch ? get_planes(infer->op, x).channels : rondo_shape_get_count(&inputs[2].shape);
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 1, 1));
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
     if (!rondo_shape_is_equal(&inputs[0].shape, x) || channels < 1 ||
-        rondo_shape_get_count(x) % channels != 0 ||
-        is_batch != rondo__infer_has_input(infer, 4) ||
+        rondo_shape_get_count(x) % channels != 0 || is_batch != rondo__infer_has_input(infer, 4) ||
         rondo_shape_get_count(&inputs[2].shape) != channels) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "dy, x and the scale do not fit");
     }
     for (size_t i = 3; i < 5 && is_batch; i++) {
         RETURN_IF_ERROR(check_vector(infer, i, channels));
     }
-    if (rondo__infer_has_input(infer, 5) && (!is_batch || !rondo_shape_is_equal(&inputs[5].shape, x) ||
-                                             inputs[5].dtype != inputs[1].dtype)) {
+    if (rondo__infer_has_input(infer, 5) &&
+        (!is_batch || !rondo_shape_is_equal(&inputs[5].shape, x) ||
+         inputs[5].dtype != inputs[1].dtype)) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "x and what it became do not fit");
     }
     RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, inputs[1].dtype, x));

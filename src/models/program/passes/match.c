@@ -172,6 +172,12 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
         return true;
     }
     const rondo__op_id id = node->op.def->id;
+    if (id == RONDO__OP_Cast) {  // between f16 and f32, where callers look at types
+        *out_op = RONDO__SCALAR_Affine;
+        *out_alpha = 1.0f;
+        *out_beta = -0.0f;  // which leaves the sign of a zero as it is
+        return true;
+    }
     const int scalar = rondo__scalar_op_of(id);
     if (scalar < 0 || node->output_count != 1) {
         return false;

@@ -38,11 +38,13 @@ static bool is_byte(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8;
 }
 
-// An image of reals; where convolutions of bytes count, of bytes or sums of them, too.
+// An image of reals, or of what stands for them in 16 bits; where convolutions of bytes count, of
+// bytes or sums of them, too.
 static bool is_image(const layout *l, int32_t value, rondo_shape *out_shape) {
     const rondo__value *v = &l->program->values[value];
     const rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16 ||
+                         dtype == RONDO_DTYPE_U16 || dtype == RONDO_DTYPE_I16;
     const bool is_counted =
         (l->wants & RONDO__LAYOUT_BYTES) != 0 && (is_byte(dtype) || dtype == RONDO_DTYPE_I32);
     return (is_real || is_counted) && rondo__value_get_shape(v, out_shape) &&
@@ -281,15 +283,18 @@ static bool is_following_batch(const layout *l, const rondo__node *node) {
     rondo_shape shape;
     const bool is_back = rondo__node_is(node, RONDO__FUSED_NormGradient) && node->input_count > 4 &&
                          node->inputs[3] >= 0;
-    const size_t x = is_back ? 1 : 0;
-    return (is_back || rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
+    const bool is_pool = rondo__node_is(node, RONDO__FUSED_PoolGradient);
+    const size_t x = is_back || is_pool ? 1 : 0;
+    return (is_back || is_pool || rondo__node_is(node, RONDO__FUSED_InsertZeros) ||
+            rondo__node_is(node, RONDO__FUSED_BatchNormalization)) &&
            has_twin(l, node->inputs[x]) && is_image(l, node->inputs[x], &shape) &&
            node->outputs[0] >= 0;
 }
 
 static rondo_status visit_batch(layout *l, size_t n) {
     static const size_t images[] = {0, 1, 5};
-    const bool is_back = rondo__node_is(&l->program->nodes[n], RONDO__FUSED_NormGradient);
+    const bool is_back = rondo__node_is(&l->program->nodes[n], RONDO__FUSED_NormGradient) ||
+                         rondo__node_is(&l->program->nodes[n], RONDO__FUSED_PoolGradient);
     for (size_t i = 0; i < (is_back ? 3u : 1u); ++i) {
         const size_t at = images[i];
         if (at < l->program->nodes[n].input_count && l->program->nodes[n].inputs[at] >= 0) {

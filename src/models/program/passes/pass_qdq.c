@@ -6,8 +6,9 @@
 //   b i32 ──── DequantizeLinear ──┘
 //
 // becomes QLinearConv, and a MatMul likewise QLinearMatMul: their sums are exact, where those of
-// the real op are rounded, so that a result may differ by the last step. Scales and zero points
-// are constants; the bias counts in steps of the product. An activation goes where the bytes'
+// the real op are rounded, so that a result may differ by the last step. An Add becomes
+// rondo.QLinearAdd, of numbers of 16 bits, too, with the same result. Scales and zero points are
+// constants; the bias counts in steps of the product. An activation goes where the bytes'
 // range implies it. Ops that only move or choose elements take bytes as they are where both sides
 // have one scale.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/support.h"
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
@@ -29,6 +31,11 @@ static bool is_byte(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_U8 || dtype == RONDO_DTYPE_I8;
 }
 
+// Numbers that an Add takes: of 16 bits, too.
+static bool is_summand(rondo_dtype dtype) {
+    return is_byte(dtype) || dtype == RONDO_DTYPE_U16 || dtype == RONDO_DTYPE_I16;
+}
+
 static const rondo_tensor *get_constant(const rondo_program *program, int32_t value) {
     const rondo_tensor *tensor = value >= 0 ? &program->values[value].constant : NULL;
     return tensor != NULL && tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
@@ -39,7 +46,8 @@ static int64_t count_elements(const rondo_program *program, int32_t value) {
     return tensor != NULL ? rondo_shape_get_count(&tensor->shape) : -1;
 }
 
-// Reads a QuantizeLinear or DequantizeLinear of `type` (RONDO_DTYPE_U8: of either kind of byte).
+// Reads a QuantizeLinear or DequantizeLinear of `type` (RONDO_DTYPE_U8: of either kind of byte,
+// RONDO_DTYPE_U16: of what an Add takes).
 static bool read_step(const rondo_program *program, const rondo__node *node, rondo_dtype type,
                       quantised *out) {
     if (node->input_count < 2 || rondo__op_get_int(&node->op, "block_size", 0) != 0) {
@@ -50,7 +58,9 @@ static bool read_step(const rondo_program *program, const rondo__node *node, ron
     const rondo_tensor *scales = get_constant(program, node->inputs[1]);
     *out = (quantised){node->inputs[0], node->inputs[1], zero};
     return scales != NULL && scales->dtype == RONDO_DTYPE_F32 && zeros != NULL &&
-           (type == RONDO_DTYPE_U8 ? is_byte(zeros->dtype) : zeros->dtype == type) &&
+           (type == RONDO_DTYPE_U8    ? is_byte(zeros->dtype)
+            : type == RONDO_DTYPE_U16 ? is_summand(zeros->dtype)
+                                      : zeros->dtype == type) &&
            rondo_shape_get_count(&zeros->shape) == rondo_shape_get_count(&scales->shape);
 }
 
@@ -60,11 +70,16 @@ static const rondo__node *get_maker(const rondo_program *program, int32_t value,
     return node != NULL && rondo__node_is(node, op) ? node : NULL;
 }
 
-// Bytes with one scale that a real value is made of.
-static bool read_operand(const rondo_program *program, int32_t value, quantised *out) {
+// Numbers of `type`, with one scale, that a real value is made of.
+static bool read_numbers(const rondo_program *program, int32_t value, rondo_dtype type,
+                         quantised *out) {
     const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
-    return node != NULL && read_step(program, node, RONDO_DTYPE_U8, out) &&
+    return node != NULL && read_step(program, node, type, out) &&
            count_elements(program, out->scale) == 1;
+}
+
+static bool read_operand(const rondo_program *program, int32_t value, quantised *out) {
+    return read_numbers(program, value, RONDO_DTYPE_U8, out);
 }
 
 // Constant bytes with one scale, or one for each of the `count` positions along `axis`.
@@ -117,8 +132,9 @@ static int32_t read_bias(const rondo_program *program, int32_t value, const quan
 
 static int32_t get_zero(const rondo_program *program, const quantised *q) {
     const rondo_tensor *zero = get_constant(program, q->zero);
-    return zero->dtype == RONDO_DTYPE_U8 ? *(const uint8_t *)zero->data
-                                         : *(const int8_t *)zero->data;
+    int32_t value = 0;
+    rondo__convert_elements(zero->dtype, zero->data, RONDO_DTYPE_I32, &value, 1);
+    return value;
 }
 
 // Whether the activation changes nothing that the bytes can say.
@@ -128,11 +144,13 @@ static bool is_implied(const rondo_program *program, const rondo__node *node, co
     if (!rondo__match_activation(program, node, &activation, &low, &high)) {
         return false;
     }
-    const bool is_signed = get_constant(program, y->zero)->dtype == RONDO_DTYPE_I8;
+    const rondo_dtype dtype = get_constant(program, y->zero)->dtype;
+    const int32_t steps = 1 << 8 * rondo_dtype_get_bytes(dtype);
+    const bool is_signed = dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I16;
     const float scale = *(const float *)get_constant(program, y->scale)->data;
-    const int32_t zero = get_zero(program, y);
-    const float least = (float)((is_signed ? -128 : 0) - zero) * scale;
-    const float most = (float)((is_signed ? 127 : 255) - zero) * scale;
+    const int32_t first = (is_signed ? -steps / 2 : 0) - get_zero(program, y);
+    const float least = (float)first * scale;
+    const float most = (float)(first + steps - 1) * scale;
     const float slack = 0.25f * scale;  // rounded away
     return activation == RONDO__ACTIVATION_RELU   ? least >= 0.0f
            : activation == RONDO__ACTIVATION_CLIP ? least >= low - slack && most <= high + slack
@@ -147,8 +165,8 @@ static int32_t get_user(const rondo__rewriting *r, int32_t value) {
 
 // The QuantizeLinear behind a node, perhaps behind an activation that it implies; both are marked.
 // False, and nothing is marked, where there is none.
-static bool take_result(rondo__rewriting *r, const rondo__node *node, quantised *out,
-                        int32_t *out_result) {
+static bool take_result(rondo__rewriting *r, const rondo__node *node, rondo_dtype type,
+                        quantised *out, int32_t *out_result) {
     const rondo_program *program = r->program;
     int32_t between = -1;
     int32_t user = get_user(r, node->outputs[0]);
@@ -159,7 +177,7 @@ static bool take_result(rondo__rewriting *r, const rondo__node *node, quantised 
                    : -1;
     }
     if (user < 0 || !rondo__node_is(&program->nodes[user], RONDO__OP_QuantizeLinear) ||
-        !read_step(program, &program->nodes[user], RONDO_DTYPE_U8, out) ||
+        !read_step(program, &program->nodes[user], type, out) ||
         count_elements(program, out->scale) != 1 ||
         (between >= 0 && !is_implied(program, &program->nodes[between], out))) {
         return false;
@@ -175,22 +193,19 @@ static bool take_result(rondo__rewriting *r, const rondo__node *node, quantised 
 // ---- products ---------------------------------------------------------------------------------
 
 // The node keeps its name, attributes and version. Takes nothing on failure.
-static rondo_status become_linear(rondo__rewriting *r, size_t n, const char *name,
+static rondo_status become_linear(rondo__rewriting *r, size_t n, rondo__op_id op,
                                   const int32_t *inputs, size_t count, int32_t result) {
     rondo__node *node = &r->program->nodes[n];
-    const rondo__op_def *def = rondo__op_lookup("", name, node->op.opset);
     int32_t *list = rondo__calloc(count, sizeof *list);
-    if (list == NULL || def == NULL) {
-        rondo__free(list);
-        return def == NULL ? RONDO_FAIL(INTERNAL, "%s has no such version", name)
-                           : RONDO_STATUS_NO_MEMORY;
+    if (list == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
     memcpy(list, inputs, count * sizeof *list);
     rondo__free(node->inputs);
     node->inputs = list;
     node->input_count = count;
     node->explicit_count = count;
-    node->op.def = def;
+    node->op.def = rondo__op_get_def(op);
     node->outputs[0] = result;
     r->program->values[result].producer = (int32_t)n;
     return RONDO_STATUS_OK;
@@ -209,12 +224,12 @@ static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
     if (has_bias) {
         bias = read_bias(program, node->inputs[2], &x, &w);
     }
-    if ((has_bias && bias < 0) || !take_result(r, node, &y, &result)) {
+    if ((has_bias && bias < 0) || !take_result(r, node, RONDO_DTYPE_U8, &y, &result)) {
         return RONDO_STATUS_OK;
     }
     const int32_t inputs[9] = {x.bytes, x.scale, x.zero, w.bytes, w.scale,
                                w.zero,  y.scale, y.zero, bias};
-    return become_linear(r, n, "QLinearConv", inputs, has_bias ? 9 : 8, result);
+    return become_linear(r, n, RONDO__OP_QLinearConv, inputs, has_bias ? 9 : 8, result);
 }
 
 static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
@@ -225,11 +240,25 @@ static rondo_status rewrite_product(rondo__rewriting *r, size_t n) {
     if (!read_operand(program, node->inputs[0], &a) ||
         !(read_weights(program, node->inputs[1], -1, &b) ||
           read_operand(program, node->inputs[1], &b)) ||
-        !take_result(r, node, &y, &result)) {
+        !take_result(r, node, RONDO_DTYPE_U8, &y, &result)) {
         return RONDO_STATUS_OK;
     }
     const int32_t inputs[8] = {a.bytes, a.scale, a.zero, b.bytes, b.scale, b.zero, y.scale, y.zero};
-    return become_linear(r, n, "QLinearMatMul", inputs, 8, result);
+    return become_linear(r, n, RONDO__OP_QLinearMatMul, inputs, 8, result);
+}
+
+static rondo_status rewrite_sum(rondo__rewriting *r, size_t n) {
+    const rondo_program *program = r->program;
+    const rondo__node *node = &program->nodes[n];
+    quantised a, b, y;
+    int32_t result;
+    if (!read_numbers(program, node->inputs[0], RONDO_DTYPE_U16, &a) ||
+        !read_numbers(program, node->inputs[1], RONDO_DTYPE_U16, &b) ||
+        !take_result(r, node, RONDO_DTYPE_U16, &y, &result)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t inputs[8] = {a.bytes, a.scale, a.zero, b.bytes, b.scale, b.zero, y.scale, y.zero};
+    return become_linear(r, n, RONDO__FUSED_QLinearAdd, inputs, 8, result);
 }
 
 // ---- moves ------------------------------------------------------------------------------------
@@ -304,6 +333,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     }
     return rondo__node_is(node, RONDO__OP_Conv)     ? rewrite_convolution(r, n)
            : rondo__node_is(node, RONDO__OP_MatMul) ? rewrite_product(r, n)
+           : rondo__node_is(node, RONDO__OP_Add)    ? rewrite_sum(r, n)
                                                     : RONDO_STATUS_OK;
 }
 

@@ -5,8 +5,9 @@
 //            y = rondo.Conv(x, w, z)
 //   after    y = rondo.Conv(x, w, x2, w2)     one sum over the channels of both
 //
-// z is as large as y: it is neither written nor read any more, nor rounded. For convolutions of f16
-// with channels last, on devices with a kernel for both (kernel/cuda/convolution/cuda_conv_tma.c).
+// Or the other way around, where it is the second that reads all pixels in rows. z is as large as
+// y: it is neither written nor read any more, nor rounded. For convolutions of f16 with channels
+// last, on devices with a kernel for both (kernel/cuda/convolution/cuda_conv_tma.c).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -22,7 +23,7 @@ enum {
     INPUT_RESIDUAL = 3,
     INPUTS = 6,
     CHANNEL_MULTIPLE = 8,          // of rows that the tensor memory accelerator reads
-    WINDOW_CHANNEL_MULTIPLE = 64,  // where a window has more taps than one
+    WINDOW_CHANNEL_MULTIPLE = 64,  // where a window has more taps than one, or a stride
     TAPS_MOST = 7,
     STRIDE_MOST = 2,
 };
@@ -83,6 +84,20 @@ static bool is_shortcut(const rondo_program *program, const rondo__node *node) {
            strcmp(rondo__op_get_string(&node->op, "activation", "none"), "none") == 0;
 }
 
+// Whether the kernel takes it as the first of two: each of its steps reads channels of whole rows.
+static bool leads(const rondo_program *program, const rondo__node *node) {
+    const int64_t *e = program->values[node->inputs[INPUT_W]].constant.shape.extent;
+    const bool is_row = e[2] == 1 && e[3] == 1 && are_all(&node->op, "strides", 1, 1, 1) &&
+                        are_all(&node->op, "pads", 0, 0, 0);
+    return is_row || e[1] % WINDOW_CHANNEL_MULTIPLE == 0;
+}
+
+// Whether it could be the second.
+static bool is_bare_point(const rondo_program *program, const rondo__node *node) {
+    const int64_t *e = program->values[node->inputs[INPUT_W]].constant.shape.extent;
+    return e[2] == 1 && e[3] == 1 && are_all(&node->op, "pads", 0, 0, 0);
+}
+
 // The sum of both biases, each of which may be missing.
 static rondo_status add_biases(rondo_program *program, int32_t first, int32_t second,
                                int32_t *out_sum) {
@@ -104,24 +119,31 @@ static rondo_status add_biases(rondo_program *program, int32_t first, int32_t se
     return status;
 }
 
-static rondo_status join(rondo_program *program, size_t n, size_t other) {
+// Gives node `n` the work of both; `first` is one of them, `second` the other.
+static rondo_status join(rondo_program *program, size_t n, size_t first, size_t second) {
     int32_t bias = RONDO__VALUE_NONE;
-    size_t stride_count = 0;
-    RETURN_IF_ERROR(add_biases(program, get_input(&program->nodes[n], INPUT_BIAS),
-                               get_input(&program->nodes[other], INPUT_BIAS), &bias));
+    size_t first_count = 0, second_count = 0;
+    RETURN_IF_ERROR(add_biases(program, get_input(&program->nodes[first], INPUT_BIAS),
+                               get_input(&program->nodes[second], INPUT_BIAS), &bias));
     rondo__node *node = &program->nodes[n];
-    const rondo__node *shortcut = &program->nodes[other];
-    const int64_t *strides = rondo__op_get_ints(&shortcut->op, "strides", &stride_count);
-    if (stride_count > 0) {
-        RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "second_strides", strides, stride_count));
+    const int64_t *strides =
+        rondo__op_get_ints(&program->nodes[second].op, "strides", &second_count);
+    const int64_t *own = rondo__op_get_ints(&program->nodes[first].op, "strides", &first_count);
+    int64_t of_first[2] = {1, 1};
+    if (first_count == 2) {
+        memcpy(of_first, own, sizeof of_first);
     }
+    if (second_count > 0) {
+        RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "second_strides", strides, second_count));
+    }
+    RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "strides", of_first, 2));
     int32_t *inputs = rondo__calloc(INPUTS, sizeof *inputs);
     if (inputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    const int32_t from[INPUTS] = {
-        node->inputs[0],   node->inputs[INPUT_W], bias,
-        RONDO__VALUE_NONE, shortcut->inputs[0],   shortcut->inputs[INPUT_W]};
+    const rondo__node *a = &program->nodes[first], *b = &program->nodes[second];
+    const int32_t from[INPUTS] = {a->inputs[0],      a->inputs[INPUT_W], bias,
+                                  RONDO__VALUE_NONE, b->inputs[0],       b->inputs[INPUT_W]};
     memcpy(inputs, from, sizeof from);
     rondo__free(node->inputs);
     node->inputs = inputs;
@@ -141,8 +163,12 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     if (other < 0 || r->remove[other] || !is_shortcut(program, &program->nodes[other])) {
         return RONDO_STATUS_OK;
     }
+    const bool is_first = leads(program, node);
+    if (!is_first && !(leads(program, &program->nodes[other]) && is_bare_point(program, node))) {
+        return RONDO_STATUS_OK;
+    }
     r->remove[other] = true;
-    return join(program, n, (size_t)other);
+    return is_first ? join(program, n, n, (size_t)other) : join(program, n, (size_t)other, n);
 }
 
 rondo_status rondo__pass_shortcut(rondo_program *program) {

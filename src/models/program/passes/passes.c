@@ -3,6 +3,7 @@
 #include "program/passes/passes.h"
 
 #include "base/error.h"
+#include "program/backward/backward.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
 
@@ -23,6 +24,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_einsum(program));
     }
+    RETURN_IF_ERROR(rondo__pass_narrow_loss(program));
     RETURN_IF_ERROR(rondo__pass_moves(program));
     RETURN_IF_ERROR(rondo__pass_rms_norm(program));
     RETURN_IF_ERROR(rondo__pass_rotary(program));
@@ -132,16 +134,6 @@ rondo_status rondo__program_name_norms(rondo_program *program) {
     rondo_status status = rondo__pass_identity(program);  // of Casts; by now all types are known
     if (status == RONDO_STATUS_OK) {
         status = rondo__pass_rms_norm(program);
-    }
-    rondo__program_show_placed(program);
-    return status;
-}
-
-rondo_status rondo__program_name_gradients(rondo_program *program) {
-    rondo__program_hide_placed(program);
-    rondo_status status = rondo__pass_norm_gradient(program);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__pass_conv_weights(program);
     }
     rondo__program_show_placed(program);
     return status;

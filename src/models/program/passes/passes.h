@@ -1,7 +1,8 @@
 // program/passes/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
 //
-// Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
-// The pass to f16, which needs more than the program, is declared in program/half/half_pass.h.
+// Each pass is one file, pass_<name>.c here or in program/attention, and one function. All leave
+// the program verified. The pass to f16, which needs more than the program, is declared in
+// program/half/half_pass.h.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_PASSES_H
 #define RONDO_PROGRAM_PASSES_PASSES_H
@@ -69,12 +70,6 @@ RONDO_MUST_USE rondo_status rondo__program_name_norms(rondo_program *program);
 RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
                                                     const rondo__pass_options *options);
 
-// The passes that name what gradients write; before half precision is decided.
-//
-// Errors:    NO_MEMORY.
-// Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__program_name_gradients(rondo_program *program);
-
 // Puts ops that wait for shapes which depend on data into bodies of rondo.Rest, to be planned when
 // they are known. The program is specialised.
 //
@@ -140,8 +135,6 @@ rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
-rondo_status rondo__pass_conv_weights(rondo_program *program);
-rondo_status rondo__pass_norm_gradient(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
 rondo_status rondo__pass_row_product(rondo_program *program);

@@ -13,7 +13,8 @@
 #include "base/text.h"
 
 // Everything that decides the machine code, in one string: the parts are separated by zero bytes,
-// which none of them can contain.
+// which none of them can contain. In one process the compiler's version decides nothing, and is 0:
+// it is not asked for where the machine code is there.
 static rondo_status make_key(const char *source, const char *const *options, size_t option_count,
                              int32_t arch, int32_t compiler_version, rondo__hash128 *out_key) {
     rondo__text text = {0};
@@ -47,26 +48,28 @@ static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
     return is_found;
 }
 
-// Adds a module unless another thread was quicker; then *module becomes that thread's, and ours is
-// unloaded.
-static rondo_status keep_module(rondo__cuda_device *device, rondo__hash128 key,
-                                rondo__cu_module *module) {
+// Adds a module unless another thread was quicker; then its module becomes that thread's, and ours
+// is unloaded. Takes the image.
+static rondo_status keep_module(rondo__cuda_device *device, rondo__cuda_module *made) {
     rondo__cu_module earlier = NULL;
-    if (find_module(device, key, &earlier)) {
-        rondo__cuda_log_failure(device, device->api->cuModuleUnload(*module), "cuModuleUnload");
-        *module = earlier;
+    if (find_module(device, made->key, &earlier)) {
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(made->module),
+                                "cuModuleUnload");
+        rondo__cuda_image_deinit(&made->image);
+        made->module = earlier;
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&device->lock);
     rondo_status status =
         RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
     if (status == RONDO_STATUS_OK) {
-        device->modules[device->module_count++] =
-            (rondo__cuda_module){.key = key, .module = *module};
+        device->modules[device->module_count++] = *made;
     }
     pthread_mutex_unlock(&device->lock);
     if (status != RONDO_STATUS_OK) {
-        rondo__cuda_log_failure(device, device->api->cuModuleUnload(*module), "cuModuleUnload");
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(made->module),
+                                "cuModuleUnload");
+        rondo__cuda_image_deinit(&made->image);
     }
     return status;
 }
@@ -80,46 +83,65 @@ static rondo_status load_image(rondo__cuda_device *device, const rondo__cuda_ima
     return RONDO_STATUS_OK;
 }
 
+// The disk cache keeps the image, or the module where there is no cache: rondo_executor_save wants
+// it.
+static void keep_image(rondo__cuda_module *made, rondo__cuda_image *image) {
+    char folder[4096];
+    if (!rondo__kernel_cache_get_folder(folder, sizeof folder)) {
+        made->image = *image;
+        *image = (rondo__cuda_image){0};
+    }
+    rondo__cuda_image_deinit(image);
+}
+
 static rondo_status compile_and_load(rondo__cuda_device *device, const char *source,
                                      const char *const *options, size_t option_count,
-                                     const char *kernel_name, rondo__hash128 key,
-                                     rondo__cu_module *out_module) {
+                                     const char *kernel_name, rondo__cuda_module *made) {
     rondo__cuda_image image = {0};
     uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__cuda_compile(source, options, option_count, device->arch, &image));
     RONDO_LOG_INFO_F("%s: compiled the text of %s in %.0f ms", device->head.name, kernel_name,
                      (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
-    rondo_status status = load_image(device, &image, out_module);
-    if (status == RONDO_STATUS_OK) {
-        rondo__kernel_cache_store(key, &image);
+    rondo_status status = load_image(device, &image, &made->module);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_image_deinit(&image);
+        return status;
     }
-    rondo__cuda_image_deinit(&image);
-    return status;
+    rondo__kernel_cache_store(made->file_key, &image);
+    keep_image(made, &image);
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status get_module(rondo__cuda_device *device, const char *source,
                                const char *const *options, size_t option_count,
                                const char *kernel_name, rondo__cu_module *out_module) {
     int32_t compiler_version = 0;
-    rondo__hash128 key;
-    RETURN_IF_ERROR(rondo__cuda_get_compiler_version(&compiler_version));
-    RETURN_IF_ERROR(make_key(source, options, option_count, device->arch, compiler_version, &key));
-    if (find_module(device, key, out_module)) {
+    rondo__cuda_module made = {.module = NULL};
+    RETURN_IF_ERROR(make_key(source, options, option_count, device->arch, 0, &made.key));
+    if (find_module(device, made.key, out_module)) {
         return RONDO_STATUS_OK;
     }
+    RETURN_IF_ERROR(rondo__cuda_get_compiler_version(&compiler_version));
+    RETURN_IF_ERROR(
+        make_key(source, options, option_count, device->arch, compiler_version, &made.file_key));
     rondo__cuda_image image = {0};
     bool is_loaded = false;
-    if (rondo__compile_ahead_take(device->ahead, key, &image) ||
-        rondo__kernel_cache_load(key, &image)) {
+    if (rondo__compile_ahead_take(device->ahead, made.file_key, &image) ||
+        rondo__kernel_cache_load(made.file_key, &image)) {
         // Sound bytes that the driver refuses all the same (made by hand, say) are compiled again.
-        is_loaded = load_image(device, &image, out_module) == RONDO_STATUS_OK;
+        is_loaded = load_image(device, &image, &made.module) == RONDO_STATUS_OK;
+        if (is_loaded) {
+            keep_image(&made, &image);
+        }
         rondo__cuda_image_deinit(&image);
     }
     if (!is_loaded) {
         RETURN_IF_ERROR(
-            compile_and_load(device, source, options, option_count, kernel_name, key, out_module));
+            compile_and_load(device, source, options, option_count, kernel_name, &made));
     }
-    return keep_module(device, key, out_module);
+    const rondo_status status = keep_module(device, &made);
+    *out_module = made.module;
+    return status;
 }
 
 // Lets the kernel ask for as much dynamic shared memory as a block of this GPU may have. It costs
@@ -192,10 +214,11 @@ void rondo__cuda_want_function(rondo_device *device_, const char *source,
     int32_t version = 0;
     rondo_error saved;
     rondo__error_save(&saved);
-    if (rondo__cuda_get_compiler_version(&version) == RONDO_STATUS_OK &&
+    if (make_key(source, options, option_count, device->arch, 0, &want.key) == RONDO_STATUS_OK &&
+        !find_module(device, want.key, &module) &&
+        rondo__cuda_get_compiler_version(&version) == RONDO_STATUS_OK &&
         make_key(source, options, option_count, device->arch, version, &want.key) ==
-            RONDO_STATUS_OK &&
-        !find_module(device, want.key, &module)) {
+            RONDO_STATUS_OK) {
         rondo__compile_ahead_want(device->ahead, &want);
     }
     rondo__error_restore(&saved);
@@ -203,25 +226,25 @@ void rondo__cuda_want_function(rondo_device *device_, const char *source,
 
 rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
                                   const char *kernel_name, rondo__cu_function *out_function) {
-    rondo__hash128 key = rondo__hash128_bytes(text, strlen(text));
+    rondo__cuda_module made = {.key = rondo__hash128_bytes(text, strlen(text))};
     *out_function = NULL;
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_module module = NULL;
     rondo__cu_function function = NULL;
-    if (!find_module(device, key, &module)) {
-        rondo__cu_result code = device->api->cuModuleLoadData(&module, text);
+    if (!find_module(device, made.key, &made.module)) {
+        rondo__cu_result code = device->api->cuModuleLoadData(&made.module, text);
         if (code != RONDO__CU_SUCCESS) {
             status = RONDO__CUDA_FAIL(device, code, "cuModuleLoadData",
                                       "the driver cannot compile kernel %s", kernel_name);
             goto leave;
         }
-        status = keep_module(device, key, &module);
+        status = keep_module(device, &made);
     }
     if (status == RONDO_STATUS_OK) {
-        rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+        rondo__cu_result code =
+            device->api->cuModuleGetFunction(&function, made.module, kernel_name);
         if (code != RONDO__CU_SUCCESS) {
             status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
                                       kernel_name);
@@ -237,10 +260,79 @@ leave:
     return status;
 }
 
+// ---- machine code for other processes ---------------------------------------------------------
+
+// A copy of entry `index`, without its image; false behind the last.
+static bool get_entry(rondo__cuda_device *device, size_t index, rondo__cuda_module *out_entry) {
+    pthread_mutex_lock(&device->lock);
+    const bool is_there = index < device->module_count;
+    if (is_there) {
+        *out_entry = device->modules[index];  // which stays: modules go with the device
+    }
+    pthread_mutex_unlock(&device->lock);
+    return is_there;
+}
+
+rondo_status rondo__cuda_visit_kernels(rondo_device *device_, rondo__kernel_code_visit visit,
+                                       void *user_data) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__cuda_module entry;
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; status == RONDO_STATUS_OK && get_entry(device, i, &entry); ++i) {
+        rondo__cuda_image image = {0};
+        const bool has_file_key = entry.file_key.low != 0 || entry.file_key.high != 0;
+        if (entry.image.bytes == NULL && has_file_key &&
+            !rondo__kernel_cache_load(entry.file_key, &image)) {
+            RONDO_LOG_INFO_F("%s: the machine code of a kernel is no longer in the cache",
+                             device->head.name);
+        }
+        const rondo__cuda_image *from = entry.image.bytes != NULL ? &entry.image : &image;
+        if (from->bytes != NULL) {
+            const rondo__kernel_code code = {entry.key, from->bytes, from->byte_count};
+            status = visit(user_data, &code);
+        }
+        rondo__cuda_image_deinit(&image);
+    }
+    return status;
+}
+
+// An image of a plan file is kept: the disk cache need not have it.
+static rondo_status load_offered(rondo__cuda_device *device, const rondo__kernel_code *code) {
+    rondo__cuda_module made = {.key = code->key};
+    made.image.bytes = rondo__malloc(code->byte_count);
+    if (made.image.bytes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(made.image.bytes, code->bytes, code->byte_count);
+    made.image.byte_count = code->byte_count;
+    const rondo_status status = load_image(device, &made.image, &made.module);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_image_deinit(&made.image);
+        return status;
+    }
+    return keep_module(device, &made);
+}
+
+rondo_status rondo__cuda_offer_kernel(rondo_device *device_, const rondo__kernel_code *code) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__cu_module there = NULL;
+    bool was_pushed = false;
+    if (find_module(device, code->key, &there)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    const int mode = rondo__cuda_relax(device);
+    const rondo_status status = load_offered(device, code);
+    rondo__cuda_restore(device, mode);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
 void rondo__cuda_unload_modules(rondo__cuda_device *device) {
     for (size_t i = 0; i < device->module_count; i++) {
         rondo__cuda_log_failure(device, device->api->cuModuleUnload(device->modules[i].module),
                                 "cuModuleUnload");
+        rondo__cuda_image_deinit(&device->modules[i].image);
     }
     device->module_count = 0;
 }

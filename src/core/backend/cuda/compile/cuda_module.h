@@ -13,6 +13,9 @@ rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,
                                       const char *kernel_name, void **out_function);
 void rondo__cuda_want_function(rondo_device *device, const char *source, const char *const *options,
                                size_t option_count, const char *kernel_name);
+rondo_status rondo__cuda_visit_kernels(rondo_device *device, rondo__kernel_code_visit visit,
+                                       void *user_data);
+rondo_status rondo__cuda_offer_kernel(rondo_device *device, const rondo__kernel_code *code);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);
 
 #endif  // RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H

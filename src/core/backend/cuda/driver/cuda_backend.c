@@ -336,5 +336,7 @@ const rondo__backend rondo__backend_cuda = {
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
     .get_function = rondo__cuda_get_function,
+    .visit_kernels = rondo__cuda_visit_kernels,
+    .offer_kernel = rondo__cuda_offer_kernel,
     .want_function = rondo__cuda_want_function,
 };

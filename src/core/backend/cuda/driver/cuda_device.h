@@ -23,7 +23,9 @@
 // A loaded module and the text it came from, by content.
 typedef struct rondo__cuda_module {
     rondo__hash128 key;
+    rondo__hash128 file_key;  // with the compiler's version: of the disk cache; zero: none
     rondo__cu_module module;
+    rondo__cuda_image image;  // where there is no disk cache; empty otherwise
 } rondo__cuda_module;
 
 // A host function waiting for its turn on a stream, with its copy of the arguments behind it.

@@ -96,6 +96,8 @@ void rondo__cuda_prepare_top_k(rondo__cuda_kernel *kernel) {
 
 // ---- scatter ----------------------------------------------------------------------------------
 
+enum { FEW_UPDATES = 16 };  // one launch in the place of four
+
 typedef struct scatter {
     int64_t updates, inner;
     int64_t axis;  // -1: tuples of indices
@@ -178,6 +180,13 @@ bool rondo__cuda_add_reduction(rondo__cuda_kernel *kernel) {
     rondo__define_int(&defines, "WHOLE", rondo__dtype_is_integer(y->dtype) ? 1 : 0);
     s.keys = reserve(kernel, s.updates, sizeof(uint64_t));
     s.order = s.keys;
+    if (s.updates <= FEW_UPDATES) {
+        push_scatter(
+            rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_few",
+                                   rondo__cuda_blocks(s.updates * s.inner), RONDO__CUDA_BLOCK),
+            kernel, &s, s.updates * s.inner);
+        return true;
+    }
     push_scatter(rondo__cuda_add_launch(kernel, rondo__cu_scatter, &defines, "scatter_keys",
                                         rondo__cuda_blocks(s.updates), RONDO__CUDA_BLOCK),
                  kernel, &s, s.updates);

@@ -60,13 +60,29 @@ static bool is_tma(const tensor_tile *tile) {
     return tile->warps_m == 0;
 }
 
+static int64_t get_group_channels(const rondo__cuda_convolution *convolution) {
+    return convolution->window.channels_in / convolution->groups;
+}
+
+static int64_t get_group_filters(const rondo__cuda_convolution *convolution) {
+    return convolution->window.channels_out / convolution->groups;
+}
+
+// Of all groups: a tile has filters of one.
+static int64_t count_filter_tiles(const rondo__cuda_convolution *convolution,
+                                  const tensor_tile *tile) {
+    return convolution->groups * divide_up(get_group_filters(convolution), tile->n);
+}
+
 static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
                   rondo_device_info *out_info) {
     const rondo__window *window = &convolution->window;
     const int64_t most = INT64_C(1) << 31;
     if (convolution->dtype != RONDO_DTYPE_F16 || !window->channels_last ||
-        convolution->groups != 1 || window->channels_in % 8 != 0 || window->in[0] != 1 ||
-        window->kernel[0] != 1 || window->before[0] != 0 || window->stride[0] != 1) {
+        get_group_channels(convolution) % 8 != 0 ||
+        (convolution->groups > 1 && get_group_filters(convolution) % 8 != 0) ||
+        window->in[0] != 1 || window->kernel[0] != 1 || window->before[0] != 0 ||
+        window->stride[0] != 1) {
         return false;
     }
     if (convolution->pixels >= most || window->batch * window->in[1] * window->in[2] >= most) {
@@ -77,9 +93,10 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
 }
 
 // Taps in a step along K, where that is always the same whole number, and more than one.
-static int64_t count_step_taps(const rondo__window *window) {
-    const int64_t channels = window->channels_in;
-    return !rondo__cuda_is_point(window) && channels < TILE_K && TILE_K % channels == 0
+static int64_t count_step_taps(const rondo__cuda_convolution *convolution) {
+    const int64_t channels = get_group_channels(convolution);
+    return !rondo__cuda_is_point(&convolution->window) && channels < TILE_K &&
+                   TILE_K % channels == 0
                ? TILE_K / channels
                : 0;
 }
@@ -108,8 +125,7 @@ static int64_t get_shared_bytes(const rondo__cuda_convolution *convolution, cons
 }
 
 static int64_t count_tiles(const rondo__cuda_convolution *convolution, const tensor_tile *tile) {
-    return divide_up(convolution->pixels, tile->m) *
-           divide_up(convolution->window.channels_out, tile->n);
+    return divide_up(convolution->pixels, tile->m) * count_filter_tiles(convolution, tile);
 }
 
 // A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
@@ -173,7 +189,7 @@ static int compare_costs(const void *a, const void *b) {
 static bool is_odd(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
                    int64_t units) {
     return (tile->m > 32 && tile->m >= 2 * convolution->pixels) ||
-           (tile->n > 32 && tile->n >= 2 * convolution->window.channels_out) ||
+           (tile->n > 32 && tile->n >= 2 * get_group_filters(convolution)) ||
            (tile->m * tile->n < 64 * 64 && count_tiles(convolution, tile) > 6 * units);
 }
 
@@ -220,12 +236,12 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
         return 0;
     }
     const int64_t units = info.compute_units > 0 ? info.compute_units : 1;
-    const bool has_tma = rondo__cuda_suits_tma(kernel, convolution);
+    const bool has_tma = convolution->groups == 1 && rondo__cuda_suits_tma(kernel, convolution);
     for (int takes_odd = 0; takes_odd < 2 && count == 0; takes_odd++) {
         for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
             const tensor_tile *tile = &tensor_tiles[t];
             const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
-                                  divide_up(convolution->window.channels_out, tile->n) <= GRID_MAX;
+                                  count_filter_tiles(convolution, tile) <= GRID_MAX;
             if (has_grid && (is_tma(tile) ? has_tma : !convolution->has_second) &&
                 (takes_odd != 0 || !is_odd(convolution, tile, units))) {
                 count = add_plans(&info, convolution, tile, count, plans);
@@ -294,20 +310,24 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "POINT", rondo__cuda_is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_type(&defines, "Y", convolution->y_dtype);
-    rondo__define_int(&defines, "STEP_TAPS", count_step_taps(window));
+    rondo__define_int(&defines, "STEP_TAPS", count_step_taps(convolution));
+    rondo__define_int(&defines, "GROUPED", convolution->groups > 1);
     rondo__define_ending(&defines, &ending);
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
                                (uint32_t)get_thread_count(tile));
     if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)divide_up(window->channels_out, tile->n);
+        step->launch.grid[1] = (uint32_t)count_filter_tiles(convolution, tile);
         step->launch.grid[2] = (uint32_t)divide_up(convolution->pixels, tile->m);
         step->launch.shared_bytes = (uint32_t)get_shared_bytes(convolution, tile, split);
     }
     rondo__step_address(step, convolution->x);
     rondo__step_address(step, convolution->w);
     rondo__step_ending(step, &ending);
-    rondo__step_int(step, window->channels_in);
+    if (convolution->groups > 1) {
+        rondo__step_int(step, get_group_filters(convolution));
+    }
+    rondo__step_int(step, get_group_channels(convolution));
     rondo__step_int(step, window->in[1]);
     rondo__step_int(step, window->in[2]);
     rondo__step_int(step, window->out[1]);

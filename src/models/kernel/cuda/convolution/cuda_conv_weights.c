@@ -62,9 +62,9 @@ static bool read_plan(rondo__cuda_kernel *kernel, plan *p) {
     }
     p->filters = dy->extent[p->is_last ? 3 : 1];
     p->channels = x->extent[p->is_last ? 3 : 1];
-    if (!rondo__cuda_check(kernel,
-                           rondo__window_init(kernel->request->op, 2, x->extent + (p->is_last ? 1 : 2),
-                                              NULL, &p->window))) {
+    if (!rondo__cuda_check(
+            kernel, rondo__window_init(kernel->request->op, 2, x->extent + (p->is_last ? 1 : 2),
+                                       NULL, &p->window))) {
         return false;
     }
     p->columns = p->channels * p->window.kernel[0] * p->window.kernel[1];
@@ -83,15 +83,15 @@ static void define_plan(rondo__defines *defines, const plan *p) {
     const struct {
         const char *name;
         int64_t value;
-    } list[] = {{"FILTERS", p->filters},      {"CHANNELS", p->channels},
-                {"HEIGHT", w->input[0]},      {"WIDE", w->input[1]},
-                {"OUT_HEIGHT", w->output[0]}, {"OUT_WIDE", w->output[1]},
-                {"TAPS_Y", w->kernel[0]},     {"TAPS_X", w->kernel[1]},
-                {"STRIDE_Y", w->stride[0]},   {"STRIDE_X", w->stride[1]},
-                {"GAP_Y", w->dilation[0]},    {"GAP_X", w->dilation[1]},
+    } list[] = {{"FILTERS", p->filters},       {"CHANNELS", p->channels},
+                {"HEIGHT", w->input[0]},       {"WIDE", w->input[1]},
+                {"OUT_HEIGHT", w->output[0]},  {"OUT_WIDE", w->output[1]},
+                {"TAPS_Y", w->kernel[0]},      {"TAPS_X", w->kernel[1]},
+                {"STRIDE_Y", w->stride[0]},    {"STRIDE_X", w->stride[1]},
+                {"GAP_Y", w->dilation[0]},     {"GAP_X", w->dilation[1]},
                 {"BEFORE_Y", w->pad_begin[0]}, {"BEFORE_X", w->pad_begin[1]},
-                {"TILE_M", p->tile_m},        {"TILE_N", p->tile_n},
-                {"LAST", p->is_last},         {"PACKED", p->channels % 8 == 0}};
+                {"TILE_M", p->tile_m},         {"TILE_N", p->tile_n},
+                {"LAST", p->is_last},          {"PACKED", p->channels % 8 == 0}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         rondo__define_int(defines, list[i].name, list[i].value);
     }

@@ -303,17 +303,16 @@ __device__ __forceinline__ void put(G *values, i64 at, float value) {
         values[at] = convert<G>(value);
     }
 }
-// A warp for each channel.
+// 32 channels a block, whose 8 warps share the parts: what neighbours read lies together.
 extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
     take_turn();
-    const int lane = threadIdx.x & 31;
-    const i64 c = (i64)blockIdx.x * 8 + (threadIdx.x >> 5);
-    if (c >= CHANNELS) {
-        return;
-    }
+    __shared__ float held[8][32][4];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const i64 c = (i64)blockIdx.x * 32 + lane;
     moments all;
     float one = 0.0f, two = 0.0f;
-    for (i64 part = lane; part < a.part_count; part += 32) {
+#pragma unroll 4
+    for (i64 part = warp; part < a.part_count && c < CHANNELS; part += 8) {
         const float *from = a.parts + (part * CHANNELS + c) * 3;
         if (FORWARD) {
             moments o;
@@ -327,16 +326,27 @@ extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
             two += from[1];
         }
     }
-    if (FORWARD) {
-        for (int step = 16; step > 0; step >>= 1) {
-            all.join(all.shuffle(step));
-        }
-    } else {
-        one = warp_sum(one);
-        two = warp_sum(two);
-    }
-    if (lane != 0) {
+    held[warp][lane][0] = FORWARD ? all.count : one;
+    held[warp][lane][1] = FORWARD ? all.center : two;
+    held[warp][lane][2] = all.rest;
+    held[warp][lane][3] = all.square;
+    __syncthreads();
+    if (warp != 0 || c >= CHANNELS) {
         return;
+    }
+    for (int other = 1; other < 8; other++) {
+        const float *from = held[other][lane];
+        if (FORWARD) {
+            moments o;
+            o.count = from[0];
+            o.center = from[1];
+            o.rest = from[2];
+            o.square = from[3];
+            all.join(o);
+        } else {
+            one += from[0];
+            two += from[1];
+        }
     }
     const float count = (float)a.outer * (float)INNER;
     if (FORWARD) {
@@ -371,7 +381,7 @@ extern "C" __global__ void __launch_bounds__(256) apply(const norm_arguments a) 
     for (int k = 0; k < OWN; k++) {
         of[k] = a.joined[w.channel + k < CHANNELS ? w.channel + k : 0];
     }
-#pragma unroll 2
+#pragma unroll 4
     for (i64 i = w.at; i < w.end; i += walk::step()) {
         const i64 at = w.place(i);
         const pack<T, WIDTH> x = *(const pack<T, WIDTH> *)(a.x + at);

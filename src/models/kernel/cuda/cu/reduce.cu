@@ -176,6 +176,35 @@ extern "C" __global__ void __launch_bounds__(256) reduce_rows(const reduce_argum
     }
 }
 
+// 32 neighbouring outputs a block, whose 16 rows of threads share the elements of each.
+extern "C" __global__ void __launch_bounds__(512) reduce_strips(const reduce_arguments a) {
+    take_turn();
+    __shared__ A values[16][33];
+    const int column = threadIdx.x & 31, row = threadIdx.x >> 5;
+    for (i64 n0 = (i64)blockIdx.x * 32; n0 < a.outputs; n0 += (i64)gridDim.x * 32) {
+        const i64 n = n0 + column;
+        const bool is_there = n < a.outputs && row < a.length;
+        const T *x = a.x + (is_there ? kept_offset(a, n) : 0);
+        A value = first_value();
+        if (is_there) {
+            value = take(load(x + reduced_offset(a, row)), (A)0);
+#pragma unroll 4
+            for (i64 k = row + 16; k < a.length; k += 16) {
+                value = combine(value, take(load(x + reduced_offset(a, k)), (A)0));
+            }
+        }
+        values[row][column] = value;
+        __syncthreads();
+        if (row == 0 && n < a.outputs) {
+            for (i64 k = 1; k < 16 && k < a.length; k++) {
+                value = combine(value, values[k][column]);
+            }
+            a.y[n] = finish(value, a.length, (A)0);
+        }
+        __syncthreads();
+    }
+}
+
 // ArgMax and ArgMin: one warp for each line of `length` elements that are `inner` apart.
 struct arg_arguments {
     i64 lines;

@@ -1,4 +1,4 @@
-// rows.cu - lines along an axis, each seen as a whole: LpNormalization, Hardmax and the losses. A warp
+// rows.cu - lines along an axis, each seen as a whole: LpNormalization and Hardmax. A warp
 // takes a line whose elements lie side by side, a thread one whose elements are `inner` apart, so that
 // neighbours read neighbours either way.
 // SPDX-License-Identifier: Apache-2.0
@@ -8,15 +8,8 @@
 #define RONDO_T float
 #endif
 typedef RONDO_T T;
-#ifndef RONDO_I
-#define RONDO_I i64
-#endif
-typedef RONDO_I I;
 #ifndef LANES
 #define LANES 32  // of a line: 32 or 1
-#endif
-#ifndef SOFTMAX
-#define SOFTMAX 0  // of the losses: the scores are no logarithms yet
 #endif
 
 __device__ __forceinline__ double line_sum(double x) {
@@ -26,14 +19,6 @@ __device__ __forceinline__ double line_sum(double x) {
     }
     return x;
 }
-__device__ __forceinline__ double line_max(double x) {
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step >>= 1) {
-        x = fmax(x, __shfl_xor_sync(0xffffffffu, x, step));
-    }
-    return x;
-}
-
 struct row_arguments {
     i64 lines;
     const T *x;
@@ -94,93 +79,5 @@ extern "C" __global__ void __launch_bounds__(256) hardmax(const row_arguments a)
         for (i64 i = lane; i < a.length; i += LANES) {
             a.y[first + i * a.inner] = convert<T>(i == at ? 1.0f : 0.0f);
         }
-    }
-}
-
-// ---- losses -----------------------------------------------------------------------------------
-
-struct loss_arguments {
-    i64 lines;        // [batch, inner]
-    const T *x;       // [batch, length, inner]
-    const I *labels;  // [batch, inner]
-    const T *weight;  // [length], may be NULL
-    T *losses;        // [batch, inner]; NULL: their sum is wanted
-    T *logarithms;    // x's shape, may be NULL
-    double *parts;    // [lines, 2]: loss and weight of each line
-    i64 length, inner;
-    i64 has_ignored, ignored;
-    T *total;         // of loss_total
-    i64 takes_mean;
-    faults told;
-};
-
-extern "C" __global__ void __launch_bounds__(256) loss_lines(const loss_arguments a) {
-    take_turn();
-    FOR_EACH_LINE(a, line, lane) {
-        const i64 first = line / a.inner * a.length * a.inner + line % a.inner;
-        // Added up, a large maximum would swallow the logarithm.
-        double most = 0.0, logarithm = 0.0;
-        if (SOFTMAX) {
-            double sum = 0.0;
-            most = -(double)infinity();
-            for (i64 i = lane; i < a.length; i += LANES) {
-                most = fmax(most, convert<double>(a.x[first + i * a.inner]));
-            }
-            most = line_max(most);
-            for (i64 i = lane; i < a.length; i += LANES) {
-                sum += exp(convert<double>(a.x[first + i * a.inner]) - most);
-            }
-            logarithm = log(line_sum(sum));
-        }
-        if (a.logarithms != 0) {
-            for (i64 i = lane; i < a.length; i += LANES) {
-                const i64 at = first + i * a.inner;
-                a.logarithms[at] = convert<T>(convert<double>(a.x[at]) - most - logarithm);
-            }
-        }
-        if (lane == 0) {
-            i64 label = (i64)a.labels[line];
-            const bool counts = a.has_ignored == 0 || label != a.ignored;
-            if (label < 0 || label >= a.length) {
-                if (counts) {
-                    a.told.tell();
-                }
-                label = label < 0 ? 0 : a.length - 1;
-            }
-            const double factor =
-                !counts ? 0.0 : (a.weight != 0 ? convert<double>(a.weight[label]) : 1.0);
-            const double value = convert<double>(a.x[first + label * a.inner]) - most - logarithm;
-            const double loss = counts ? -factor * value : 0.0;
-            if (a.losses != 0) {
-                a.losses[line] = convert<T>(loss);
-            } else {
-                a.parts[2 * line] = loss;
-                a.parts[2 * line + 1] = factor;
-            }
-        }
-    }
-}
-
-// One block: the same sum in each run.
-extern "C" __global__ void __launch_bounds__(256) loss_total(const loss_arguments a) {
-    take_turn();
-    __shared__ double sums[2][256];
-    double loss = 0.0, weight = 0.0;
-    for (i64 i = threadIdx.x; i < a.lines; i += 256) {
-        loss += a.parts[2 * i];
-        weight += a.parts[2 * i + 1];
-    }
-    sums[0][threadIdx.x] = loss;
-    sums[1][threadIdx.x] = weight;
-    __syncthreads();
-    for (int half = 128; half > 0; half >>= 1) {
-        if ((int)threadIdx.x < half) {
-            sums[0][threadIdx.x] += sums[0][threadIdx.x + half];
-            sums[1][threadIdx.x] += sums[1][threadIdx.x + half];
-        }
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) {
-        *a.total = convert<T>(a.takes_mean ? sums[0][0] / sums[1][0] : sums[0][0]);
     }
 }

@@ -4,7 +4,15 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
-enum { PARTS_MAX = 256, BLOCKS_WANTED = 528, BLOCKS_APPLIED = 2112, WARPS = 8, PACK_BYTES = 16 };
+enum {
+    PARTS_MAX = 256,
+    BLOCKS_WANTED = 528,
+    BLOCKS_APPLIED = 1056,
+    PACKS_SUMMED = 8,   // of a thread, before there are more parts
+    PACKS_APPLIED = 2,  // likewise
+    JOINED = 32,        // channels of a block
+    PACK_BYTES = 16,
+};
 
 // x as [outer, channels, inner].
 typedef struct extents {
@@ -40,13 +48,13 @@ static int64_t count_tiles(const extents *e) {
     return e->inner == 1 ? (packs + RONDO__CUDA_BLOCK - 1) / RONDO__CUDA_BLOCK : e->channels;
 }
 
-static int64_t choose_parts(const extents *e, int64_t wanted, int64_t most) {
+static int64_t choose_parts(const extents *e, int64_t wanted, int64_t each, int64_t most) {
     const int64_t packs = e->channels / e->width;
-    const int64_t at_once =
-        e->inner == 1 ? (packs < RONDO__CUDA_BLOCK ? RONDO__CUDA_BLOCK / packs : 1)
-                      : RONDO__CUDA_BLOCK;
+    const int64_t at_once = e->inner == 1
+                                ? (packs < RONDO__CUDA_BLOCK ? RONDO__CUDA_BLOCK / packs : 1)
+                                : RONDO__CUDA_BLOCK;
     const int64_t all = e->inner == 1 ? e->outer : e->outer * (e->inner / e->width);
-    const int64_t useful = (all + at_once - 1) / at_once;
+    const int64_t useful = all / (at_once * each);
     const int64_t parts = (wanted + count_tiles(e) - 1) / count_tiles(e);
     const int64_t fewer = parts < useful ? parts : useful;
     return fewer < 1 ? 1 : fewer < most ? fewer : most;
@@ -101,7 +109,7 @@ static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, co
                          arguments *a) {
     const bool wants_sums = a->is_forward || !a->is_layer || rondo__cuda_wants_output(kernel, 1) ||
                             rondo__cuda_wants_output(kernel, 2);
-    const int64_t parts = choose_parts(e, BLOCKS_WANTED, PARTS_MAX);
+    const int64_t parts = choose_parts(e, BLOCKS_WANTED, PACKS_SUMMED, PARTS_MAX);
     const size_t channel_bytes = (size_t)e->channels * sizeof(float);
     const size_t joined = rondo__cuda_reserve_workspace(kernel, 4 * channel_bytes);
     a->parts = rondo__address_workspace(
@@ -120,10 +128,10 @@ static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, co
     }
     if (wants_sums) {
         add(kernel, defines, "sums", count_tiles(e), parts, e, a);
-        add(kernel, defines, "join", (e->channels + WARPS - 1) / WARPS, 1, e, a);
+        add(kernel, defines, "join", (e->channels + JOINED - 1) / JOINED, 1, e, a);
     }
     if (!a->is_layer && rondo__cuda_wants_output(kernel, 0)) {
-        a->part_count = choose_parts(e, BLOCKS_APPLIED, UINT16_MAX);
+        a->part_count = choose_parts(e, BLOCKS_APPLIED, PACKS_APPLIED, UINT16_MAX);
         add(kernel, defines, "apply", count_tiles(e), a->part_count, e, a);
     }
 }

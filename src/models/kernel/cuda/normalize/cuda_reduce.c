@@ -66,6 +66,8 @@ static const char *get_accumulator(rondo_dtype dtype, rondo__op_id op) {
     return is_wide ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
 }
 
+enum { STRIP = 32, STRIP_ROWS = 16, STRIP_OUTPUTS_MAX = 1 << 17 };
+
 // The reduction of that name over the axes that are marked.
 static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const bool *is_reduced) {
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -107,8 +109,15 @@ static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const boo
     // otherwise.
     const bool is_row = reduced.stride[reduced.rank - 1] == 1 && reduced.rank >= 1;
     const bool by_block = (is_row && length >= 32) || (length >= 64 && outputs < 4096);
+    // Neighbouring outputs that are neighbours in x, too few for a thread each.
+    const bool by_strip = !is_row && length >= STRIP_ROWS && outputs >= STRIP &&
+                          outputs < STRIP_OUTPUTS_MAX && kept.stride[kept.rank - 1] == 1 &&
+                          id != RONDO__OP_ReduceLogSumExp;
     rondo__step *step = NULL;
-    if (by_block) {
+    if (by_strip) {
+        step = rondo__cuda_add_launch(kernel, rondo__cu_reduce, &defines, "reduce_strips",
+                                      (outputs + STRIP - 1) / STRIP, STRIP * STRIP_ROWS);
+    } else if (by_block) {
         uint32_t threads = 32;
         while (threads < 256 && threads < length) {
             threads *= 2;

@@ -1,7 +1,5 @@
-// kernel/cuda/normalize/cuda_rows.c — LpNormalization, Hardmax and the losses; see rows.cu.
+// kernel/cuda/normalize/cuda_rows.c — LpNormalization and Hardmax; see rows.cu.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
@@ -56,57 +54,4 @@ void rondo__cuda_prepare_hardmax(rondo__cuda_kernel *kernel) {
     const bool flattens = kernel->request->op->opset < 13;
     const line_set set = find_lines(kernel, flattens ? 1 : -1, flattens);
     add_rows(kernel, "hardmax", &set, 0);
-}
-
-static void push_loss(rondo__step *step, const rondo__cuda_kernel *kernel, const line_set *set,
-                      const char *reduction, rondo__address parts) {
-    const rondo__op *op = kernel->request->op;
-    const bool is_each = strcmp(reduction, "none") == 0;
-    rondo__step_input(step, 0);
-    rondo__step_input(step, 1);
-    if (rondo__cuda_has_input(kernel, 2)) {
-        rondo__step_input(step, 2);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    if (is_each && rondo__cuda_wants_output(kernel, 0)) {
-        rondo__step_output(step, 0);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    if (rondo__cuda_wants_output(kernel, 1)) {
-        rondo__step_output(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    rondo__step_address(step, parts);
-    rondo__step_int(step, set->length);
-    rondo__step_int(step, set->inner);
-    rondo__step_int(step, rondo__op_find(op, "ignore_index") != NULL);
-    rondo__step_int(step, rondo__op_get_int(op, "ignore_index", 0));
-    rondo__step_output(step, 0);
-    rondo__step_int(step, strcmp(reduction, "mean") == 0);
-    rondo__step_faults(step, kernel, RONDO__FAULT_LABEL);
-}
-
-void rondo__cuda_prepare_loss(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
-    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
-    const char *reduction = rondo__op_get_string(op, "reduction", "mean");
-    rondo__defines defines = {0};
-    line_set set = {.length = x->shape.extent[1],
-                    .inner = rondo__cuda_product(&x->shape, 2, x->shape.rank)};
-    set.lines = x->shape.extent[0] * set.inner;
-    const rondo__address parts = rondo__address_workspace(
-        rondo__cuda_reserve_workspace(kernel, (size_t)set.lines * 2 * sizeof(double)));
-    rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_type(&defines, "I", rondo__cuda_input(kernel, 1)->dtype);
-    rondo__define_int(&defines, "SOFTMAX", op->def->id == RONDO__OP_SoftmaxCrossEntropyLoss);
-    push_loss(add_lines(kernel, &defines, "loss_lines", &set), kernel, &set, reduction, parts);
-    if (strcmp(reduction, "none") != 0 && rondo__cuda_wants_output(kernel, 0)) {
-        rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_rows, &defines, "loss_total",
-                                                   1, RONDO__CUDA_BLOCK);
-        rondo__step_int(step, set.lines);
-        push_loss(step, kernel, &set, reduction, parts);
-    }
 }

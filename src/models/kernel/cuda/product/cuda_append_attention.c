@@ -11,8 +11,16 @@ enum {
     GROUP_COLUMNS_MOST = 512,  // of the queries that share keys: what a block's memory holds
     GROUP_MOST = 8,
     PART_KEYS_LEAST = 32,
+    WARPS = RONDO__CUDA_BLOCK / 32,
     PARTS_MOST = 8,  // blocks of a cluster that every chip with clusters takes
 };
+
+// block_memory of append_attention.cu.
+static int64_t get_shared_bytes(const rondo__append_attention *a, int64_t width, int64_t parts) {
+    const int64_t group = a->heads / a->kv_heads, queries = group * a->width;
+    const int64_t piece_bytes = 2 * a->width * VECTOR_BYTES / width;
+    return piece_bytes + 4 * (queries + (queries + 2 * group) * (parts + WARPS));
+}
 
 void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *row = rondo__cuda_input(kernel, 0);
@@ -48,6 +56,7 @@ void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a.kv_heads;
         step->launch.grid[2] = (uint32_t)a.batch;
+        step->launch.shared_bytes = (uint32_t)get_shared_bytes(&a, width, parts);
     }
     for (size_t i = 0; i < 5; i++) {
         rondo__step_input(step, i);

@@ -13,7 +13,12 @@ enum {
     TILE = 64,
     LOW_TILE = 16,
     TENSOR_THREADS = 128,
-    TENSOR_STEP = 8,  // what k must be a multiple of: a row of f16 in pieces of 16 bytes
+    TENSOR_PITCH = 72,  // halves of a row of a tile
+    TENSOR_DEPTH = 64,  // of a tile
+    SPLIT_MOST = 8,     // blocks of a cluster that every chip with clusters takes
+    SPLIT_STEPS_LEAST = 4,
+    BLOCKS_BESIDE = 4,  // on a multiprocessor, that hide each other's waits
+    TENSOR_STEP = 8,    // what k must be a multiple of: a row of f16 in pieces of 16 bytes
 };
 
 static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -78,10 +83,27 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__bits_product *p)
     push(step, kernel, p);
 }
 
+// Blocks that share a tile, so that the tiles fill the chip.
+static int64_t find_split(const rondo__cuda_kernel *kernel, const rondo__bits_product *p,
+                          int64_t tiles) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    const int64_t steps = (p->k + TENSOR_DEPTH - 1) / TENSOR_DEPTH;
+    int64_t split = 1;
+    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK || info.arch_major < 9) {
+        return 1;
+    }
+    while (split < SPLIT_MOST && 2 * split * tiles <= BLOCKS_BESIDE * (int64_t)info.compute_units &&
+           steps >= 2 * split * SPLIT_STEPS_LEAST) {
+        split *= 2;
+    }
+    return split;
+}
+
 static void add_tiles(rondo__cuda_kernel *kernel, const rondo__bits_product *p, bool is_tensor) {
     rondo__defines defines = {0};
     const int64_t tile = is_tensor && p->m <= LOW_TILE ? LOW_TILE : TILE;
-    const int64_t row_tiles = (p->m + tile - 1) / tile;
+    const int64_t row_tiles = (p->m + tile - 1) / tile, columns = (p->n + TILE - 1) / TILE;
+    const int64_t split = is_tensor ? find_split(kernel, p, row_tiles * columns) : 1;
     if (row_tiles > 65535) {
         rondo__cuda_refuse(kernel, "more rows than a grid holds");
         return;
@@ -89,13 +111,17 @@ static void add_tiles(rondo__cuda_kernel *kernel, const rondo__bits_product *p, 
     define(kernel, p, &defines);
     if (is_tensor) {
         rondo__define_int(&defines, "TILE_M", tile);
+        rondo__define_int(&defines, "SPLIT", split);
     }
-    rondo__step *step = rondo__cuda_add_launch(
-        kernel, is_tensor ? rondo__cu_bits_tensor : rondo__cu_bits_product, &defines,
-        is_tensor ? "bits_tensor" : "bits_plain", (p->n + TILE - 1) / TILE,
-        is_tensor ? TENSOR_THREADS : RONDO__CUDA_BLOCK);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, is_tensor ? rondo__cu_bits_tensor : rondo__cu_bits_product,
+                               &defines, is_tensor ? "bits_tensor" : "bits_plain", columns * split,
+                               is_tensor ? TENSOR_THREADS : RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)row_tiles;
+        step->launch.shared_bytes =
+            is_tensor ? (uint32_t)((tile + TILE) * TENSOR_PITCH * 2 * (int64_t)sizeof(uint16_t))
+                      : 0;
     }
     push(step, kernel, p);
 }

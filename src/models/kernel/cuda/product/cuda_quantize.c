@@ -159,6 +159,20 @@ void rondo__cuda_prepare_dequantize(rondo__cuda_kernel *kernel) {
     add_quantization(kernel, false);
 }
 
+void rondo__cuda_prepare_qlinear_add(rondo__cuda_kernel *kernel) {
+    rondo__pointwise pointwise = {0};
+    rondo__pointwise_take_output(&pointwise, kernel, 0);
+    for (size_t i = 0; i < kernel->request->input_count; ++i) {
+        rondo__pointwise_take_input(&pointwise, kernel, i);
+    }
+    rondo__text_append(
+        &pointwise.body,
+        "            const float sum = __fadd_rn(dequantize(x0, x1, x2),\n"
+        "                                        dequantize(x3, x4, x5));\n"
+        "            y = quantize<decltype(y)>(division<float>::run(sum, x6), x7);\n");
+    rondo__cuda_add_pointwise(kernel, &pointwise);
+}
+
 // ---- DynamicQuantizeLinear --------------------------------------------------------------------
 
 enum {

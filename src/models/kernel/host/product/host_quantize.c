@@ -1,5 +1,5 @@
 // kernel/host/product/host_quantize.c — QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear
-// between f32 and numbers of 16, 8, 4 and 2 bits, and Cast of 32-bit integers to f32: the
+// between f32 and numbers of 16, 8, 4 and 2 bits, and rondo.QLinearAdd of 16 and 8: the
 // reference's results, to the bit.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
@@ -368,6 +368,86 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
     }
     kernel->run_count = count_runs(kernel);
     head->base.workspace_bytes = (size_t)kernel->scale_count * sizeof(int32_t);
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}
+
+// ---- rondo.QLinearAdd --------------------------------------------------------------------------
+
+typedef struct sum_kernel {
+    rondo__host_kernel head;
+    const rondo__byte_simd *simd;
+    int64_t count;
+    rondo_dtype types[3];  // of a, b and y
+} sum_kernel;
+
+typedef struct sum_run {
+    const sum_kernel *kernel;
+    const void *const *inputs;
+    void *y;
+    int32_t zeros[3];
+} sum_run;
+
+static void read_part(const sum_run *job, size_t operand, int64_t first, int64_t count, float *y) {
+    const rondo__byte_simd *simd = job->kernel->simd;
+    const rondo_dtype type = job->kernel->types[operand];
+    const char *x = job->inputs[3 * operand];
+    x += (size_t)first * rondo_dtype_get_bytes(type);
+    (is_wide(type) ? simd->dequantize_words : simd->dequantize)(
+        x, is_signed(type), job->inputs[3 * operand + 1], 0, &job->zeros[operand], count, y);
+}
+
+static void add_chunks(void *data, int64_t first, int64_t end) {
+    enum { PIECE = 1024 };
+    const sum_run *job = data;
+    const rondo__byte_simd *simd = job->kernel->simd;
+    const rondo_dtype type = job->kernel->types[2];
+    const int64_t last = end * CHUNK < job->kernel->count ? end * CHUNK : job->kernel->count;
+    float a[PIECE], b[PIECE];
+    for (int64_t at = first * CHUNK; at < last; at += PIECE) {
+        const int64_t count = last - at < PIECE ? last - at : PIECE;
+        read_part(job, 0, at, count, a);
+        read_part(job, 1, at, count, b);
+        for (int64_t i = 0; i < count; ++i) {
+            a[i] += b[i];
+        }
+        (is_wide(type) ? simd->quantize_words : simd->quantize)(
+            a, job->inputs[6], 0, &job->zeros[2], is_signed(type), count,
+            (char *)job->y + (size_t)at * rondo_dtype_get_bytes(type));
+    }
+}
+
+static rondo_status run_sum(rondo__host_kernel *head, const void *const *inputs,
+                            void *const *outputs, void *workspace) {
+    (void)workspace;
+    const sum_kernel *kernel = (const sum_kernel *)head;
+    sum_run job = {.kernel = kernel, .inputs = inputs, .y = outputs[0]};
+    const void *zeros[3] = {inputs[2], inputs[5], inputs[7]};
+    for (size_t i = 0; i < 3; ++i) {
+        rondo__convert_elements(kernel->types[i], zeros[i], RONDO_DTYPE_I32, &job.zeros[i], 1);
+    }
+    rondo__workers_loop(count_chunks(kernel->count), 1, add_chunks, &job);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_quantized_sum(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel) {
+    const rondo__tensor_info *y = &request->outputs[0];
+    if (!rondo_shape_is_equal(&request->inputs[0].shape, &y->shape) ||
+        !rondo_shape_is_equal(&request->inputs[3].shape, &y->shape)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(sum_kernel), "simd", run_sum, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    sum_kernel *kernel = (sum_kernel *)head;
+    kernel->simd = rondo__byte_simd_get();
+    kernel->count = rondo_shape_get_count(&y->shape);
+    kernel->types[0] = request->inputs[0].dtype;
+    kernel->types[1] = request->inputs[3].dtype;
+    kernel->types[2] = y->dtype;
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }

@@ -19,7 +19,9 @@
 //
 // On Hopper conv_tma.cu takes what it can.
 //
-// Needs: input channels divisible by 8. Images of fewer get there by space_to_depth.cu.
+// Where channels are of groups (GROUPED), a block has filters of one.
+//
+// Needs: input channels, of a group, divisible by 8. Images of fewer get there by space_to_depth.cu.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -75,7 +77,7 @@ struct tensor_arguments {
     const f16 *x;
     const f16 *w;     // [filters, depth]
     ending_arguments end;
-    i64 channels;
+    i64 channels;     // of a group
     i64 height, width, out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
 };
@@ -141,9 +143,23 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
     const int part = SPLIT > 1 ? blockIdx.x : 0;
-    const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
-    const int pixels = (int)p.end.pixels, filters = (int)p.end.filters, depth = (int)p.end.depth;
-    const int channels = (int)p.channels, width = (int)p.width, height = (int)p.height;
+    const int m0 = blockIdx.z * TILE_M, pixels = (int)p.end.pixels, depth = (int)p.end.depth;
+    const int filters = p.end.get_end(), channels = (int)p.channels;
+#if GROUPED
+    // The group's part of everything.
+    const int tiles_n = (filters + TILE_N - 1) / TILE_N, group = blockIdx.y / tiles_n;
+    const int n0 = blockIdx.y % tiles_n * TILE_N, pitch = (int)p.end.filters / filters * channels;
+    const f16 *const of_x = p.x + group * channels, *const of_w = p.w + (i64)group * filters * depth;
+    ending_arguments to_end = p.end;
+    to_end.bias += to_end.bias != 0 ? group * filters : 0;
+    to_end.z += to_end.z != 0 ? group * filters : 0;
+    to_end.y += group * filters;
+#else
+    const int n0 = blockIdx.y * TILE_N, pitch = channels;
+    const f16 *const of_x = p.x, *const of_w = p.w;
+    const ending_arguments &to_end = p.end;
+#endif
+    const int width = (int)p.width, height = (int)p.height;
 
     // This part's steps of the inner extent.
     const int all_steps = (depth + TILE_K - 1) / TILE_K;
@@ -164,7 +180,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             const int n = n0 + row + i * ROW_STEP;
             const bool ok = k_b < depth && n < filters;
             copy_async(to + piece_offset(row + i * ROW_STEP, piece),
-                       p.w + (ok ? (i64)n * depth + k_b : 0), ok);
+                       of_w + (ok ? (i64)n * depth + k_b : 0), ok);
         }
         k_b += TILE_K;
     };
@@ -215,13 +231,13 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             const u32 to = to_a + piece_offset(row + i * ROW_STEP, piece);
             if (POINT) {
                 const bool ok = in_depth && base[i] >= 0;
-                copy_async(to, p.x + (ok ? (i64)base[i] * channels + k : 0), ok);
+                copy_async(to, of_x + (ok ? (i64)base[i] * pitch + k : 0), ok);
             } else {
                 const int y = row_y[i] + tap_y * (int)p.dilation_y;
                 const int x = row_x[i] + tap_x * (int)p.dilation_x;
                 const bool ok = in_depth && base[i] >= 0 && (u32)y < (u32)height &&
                                 (u32)x < (u32)width;
-                copy_async(to, p.x + (ok ? (i64)(base[i] + y * width + x) * channels + channel : 0),
+                copy_async(to, of_x + (ok ? (i64)(base[i] + y * width + x) * pitch + channel : 0),
                            ok);
             }
         }
@@ -286,7 +302,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
     }
     ending end;
-    end.read_arguments(p.end);
+    end.read_arguments(to_end);
     await_predecessors();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
@@ -309,7 +325,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     }
 #endif
     const int first_row = m0 + part * OWN_ROWS;
-    end.begin(p.end, thread, first_row, n0);
+    end.begin(to_end, thread, first_row, n0);
 
     for (int step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
@@ -412,5 +428,5 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 #else
     __syncthreads();
 #endif
-    end.finish(p.end, received, first_row);
+    end.finish(to_end, received, first_row);
 }

@@ -38,6 +38,9 @@ typedef RONDO_Y Y;
 #ifndef MOMENTS
 #define MOMENTS 0  // 1: moments of the rows of y are an output; not with NARROW
 #endif
+#ifndef GROUPED
+#define GROUPED 0  // 1: filters are those of groups, of which a block has one; not with NARROW, NORM or MOMENTS
+#endif
 #define MOMENT_COLUMNS 32  // of a row, which share mean and sum of squares
 
 // Results are finished in packs of neighbouring filters, or one by one where rows are not aligned: then a
@@ -73,6 +76,18 @@ struct ending_arguments {
 #if MOMENTS
     float2 *moments;  // [pixels, filters / MOMENT_COLUMNS]
 #endif
+#if GROUPED
+    i64 group_filters;
+#endif
+
+    // A block's filters end here; from the first of its group on, if there are groups.
+    __device__ __forceinline__ int get_end() const {
+#if GROUPED
+        return (int)group_filters;
+#else
+        return (int)filters;
+#endif
+    }
 };
 
 typedef pack<f16, WIDTH> half_pack;
@@ -195,7 +210,7 @@ struct ending {
         const int filters = (int)p.filters, pixels = (int)p.pixels;
         n = n0 + thread % COLUMNS * WIDTH;
         own_row = thread / COLUMNS;
-        if (n < filters) {
+        if (n < p.get_end()) {
             if (!NORM && p.bias != 0) {
                 bias = *(const half_pack *)(p.bias + n);
             }
@@ -341,7 +356,7 @@ struct ending {
             }
 #endif
             pack<Y, WIDTH> result = pack<Y, WIDTH>();
-            if (is_row && n < filters) {
+            if (is_row && n < p.get_end()) {
                 result = make_result(p, m, row);
                 *(pack<Y, WIDTH> *)(p.y + (i64)m * filters + n) = result;
             }

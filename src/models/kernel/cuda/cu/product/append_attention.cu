@@ -54,6 +54,13 @@ struct share {
     float values[GROUP * HEAD];
 };
 
+struct block_memory {
+    piece fresh[2][LANES];  // the token's key, rotated, and value
+    float queries[GROUP * HEAD];
+    share of_parts[PARTS];  // in the first block of the cluster
+    share of_warps[WARPS];
+};
+
 #if PARTS > 1
 __device__ __forceinline__ void cluster_meet() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
@@ -166,11 +173,8 @@ extern "C" __global__ void
 __cluster_dims__(PARTS, 1, 1)
 #endif
 __launch_bounds__(THREADS) append_attention(const append_arguments a) {
-    __shared__ pack<float, 4> memory_of_warps[(sizeof(share) * WARPS + 15) / 16];
-    __shared__ pack<float, 4> memory_of_parts[(sizeof(share) * PARTS + 15) / 16];
-    __shared__ float queries[GROUP * HEAD];
-    __shared__ piece fresh[2][LANES];
-    share *const of_warps = (share *)memory_of_warps, *const of_parts = (share *)memory_of_parts;
+    extern __shared__ __align__(16) u8 memory[];
+    block_memory &m = *(block_memory *)memory;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, place = lane % LANES;
     const i64 head = blockIdx.y, batch = blockIdx.z, line = batch * a.kv_heads + head;
     const i64 count = a.past + 1, part = (count + PARTS - 1) / PARTS, begin = blockIdx.x * part;
@@ -183,11 +187,11 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
     await_predecessors();
     const T *row = a.row + batch * a.kv_heads * (GROUP + 2) * HEAD;
     for (int i = threadIdx.x; i < GROUP * HEAD; i += THREADS) {
-        queries[i] = rotated(a, row + (head * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
+        m.queries[i] = rotated(a, row + (head * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
     }
     for (int i = threadIdx.x; i < 2 * HEAD; i += THREADS) {
         const T *from = row + (a.kv_heads * (GROUP + i / HEAD) + head) * HEAD;
-        ((T *)fresh[i / HEAD])[i % HEAD] =
+        ((T *)m.fresh[i / HEAD])[i % HEAD] =
             i < HEAD ? convert<T>(rotated(a, from, i)) : from[i - HEAD];
     }
     __syncthreads();
@@ -199,7 +203,7 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
         r.sum[h] = 0.0f;
 #pragma unroll
         for (int i = 0; i < WIDTH; i++) {
-            query[h][i] = queries[h * HEAD + place * WIDTH + i];
+            query[h][i] = m.queries[h * HEAD + place * WIDTH + i];
             r.value[h][i] = 0.0f;
         }
     }
@@ -208,8 +212,8 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const i64 key = first + u * STEP, at = key * HEAD + place * WIDTH;
-            k[u] = key < end_of_past ? *(const piece *)(past_k + at) : fresh[0][place];
-            v[u] = key < end_of_past ? *(const piece *)(past_v + at) : fresh[1][place];
+            k[u] = key < end_of_past ? *(const piece *)(past_k + at) : m.fresh[0][place];
+            v[u] = key < end_of_past ? *(const piece *)(past_v + at) : m.fresh[1][place];
         }
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -225,13 +229,13 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #pragma unroll
     for (int h = 0; h < GROUP; h++) {
         if (lane == 0) {
-            of_warps[warp].marks[h][0] = r.peak[h];
-            of_warps[warp].marks[h][1] = r.sum[h];
+            m.of_warps[warp].marks[h][0] = r.peak[h];
+            m.of_warps[warp].marks[h][1] = r.sum[h];
         }
 #pragma unroll
         for (int i = 0; i < WIDTH; i++) {
             if (lane < LANES) {
-                of_warps[warp].values[h * HEAD + place * WIDTH + i] = r.value[h][i];
+                m.of_warps[warp].values[h * HEAD + place * WIDTH + i] = r.value[h][i];
             }
         }
     }
@@ -241,10 +245,10 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #endif
     for (int i = threadIdx.x * 2; i < GROUP * HEAD; i += 2 * THREADS) {
         float two[2], peak, sum;
-        join(of_warps, WARPS, i, two, peak, sum);
-        send(of_parts[blockIdx.x].values + i, two[0], two[1]);
+        join(m.of_warps, WARPS, i, two, peak, sum);
+        send(m.of_parts[blockIdx.x].values + i, two[0], two[1]);
         if (i % HEAD == 0) {
-            send(of_parts[blockIdx.x].marks[i / HEAD], peak, sum);
+            send(m.of_parts[blockIdx.x].marks[i / HEAD], peak, sum);
         }
     }
 #if PARTS > 1
@@ -254,7 +258,7 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #endif
     for (int i = threadIdx.x * 2; blockIdx.x == 0 && i < GROUP * HEAD; i += 2 * THREADS) {
         float two[2], peak, sum;
-        join(of_parts, PARTS, i, two, peak, sum);
+        join(m.of_parts, PARTS, i, two, peak, sum);
         T *y = a.y + line * GROUP * HEAD + i;
         y[0] = convert<T>(two[0] / sum);
         y[1] = convert<T>(two[1] / sum);

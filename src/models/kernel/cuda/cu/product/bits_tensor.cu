@@ -1,5 +1,7 @@
 // bits_tensor.cu - products of f16 with weights of 2, 4 or 8 bits on tensor cores. A tile of weights becomes
-// f16 in shared memory; the next one is fetched, as it is stored, while this one is multiplied.
+// f16 in shared memory; the next one is fetched, as it is stored, while this one is multiplied. Where tiles
+// are few, SPLIT blocks of a cluster have a part of k each; each of the first finishes a share of the sums,
+// which the others send into its memory. The order of additions is fixed.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_mma.cuh"
@@ -9,6 +11,9 @@ typedef f16 T;
 
 #ifndef TILE_M
 #define TILE_M 64  // rows of a block: 16 or 64
+#endif
+#ifndef SPLIT
+#define SPLIT 1  // blocks of a cluster that share a tile, each with a part of k
 #endif
 
 // 4 warps: of 16 rows each has 16 of 64 columns; of 64 rows two by two have 32 rows and 32 columns.
@@ -23,6 +28,10 @@ enum {
     M_BLOCKS = WARP_M / 16,
     N_PAIRS = WARP_N / 16,
     GROUP_WORDS = 16 * BITS / 32,  // of 16 numbers, which are of one block
+    TILE_HALVES = (TILE_M + TILE_N) * PITCH,
+    SUMS = M_BLOCKS * 2 * N_PAIRS * 4,  // of a thread
+    FINISHERS = SPLIT < SUMS / 2 ? SPLIT : SUMS / 2,
+    SHARE = SUMS / FINISHERS,
 };
 
 // The 32 numbers of a thread: half a row of the tile of weights.
@@ -107,43 +116,90 @@ __device__ __forceinline__ void multiply_tiles(const u16 *a, const u16 *b,
     }
 }
 
-// The grid is (column tiles, row tiles).
-extern "C" __global__ void __launch_bounds__(TENSOR_THREADS) bits_tensor(const bits_arguments p) {
+#if SPLIT > 1
+__device__ __forceinline__ void cluster_meet() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+__device__ __forceinline__ void send(const float *own, u32 rank, float a, float b) {
+    const u32 address = (u32)__cvta_generic_to_shared(own);
+    u32 remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(a), "f"(b) : "memory");
+}
+
+// Makes the share of the sums that this block finishes those of all parts; `received` is
+// [SPLIT][SHARE / 2][TENSOR_THREADS][2].
+__device__ __forceinline__ void join_parts(float *received, int part, float *sums) {
+    cluster_meet();  // all are through with their tiles, which lie there
+#pragma unroll
+    for (int i = 0; i < SUMS; i += 2) {
+        const int at = (part * SHARE + i % SHARE) * TENSOR_THREADS + 2 * threadIdx.x;
+        send(received + at, i / SHARE, sums[i], sums[i + 1]);
+    }
+    cluster_meet();
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+        float sum = 0.0f;
+        if (i / SHARE == part) {
+#pragma unroll
+            for (int s = 0; s < SPLIT; s++) {
+                sum += received[(s * SHARE + i % SHARE / 2 * 2) * TENSOR_THREADS + 2 * threadIdx.x +
+                                i % 2];
+            }
+        }
+        sums[i] = sum;
+    }
+}
+#endif
+
+// The grid is (column tiles times SPLIT, row tiles).
+extern "C" __global__ void
+#if SPLIT > 1
+__cluster_dims__(SPLIT, 1, 1)
+#endif
+__launch_bounds__(TENSOR_THREADS) bits_tensor(const bits_arguments p) {
     take_turn();
-    __shared__ pack<u32, 4> memory_a[2][TILE_M * PITCH / 8], memory_b[2][TILE_N * PITCH / 8];
+    extern __shared__ __align__(16) u8 memory[];
+    u16 *const tiles[2] = {(u16 *)memory, (u16 *)memory + TILE_HALVES};
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int row = warp % WARPS_M * WARP_M, column = warp / WARPS_M * WARP_N;
-    const i64 m0 = (i64)blockIdx.y * TILE_M, n0 = (i64)blockIdx.x * TILE_N;
+    const int part = blockIdx.x % SPLIT;
+    const i64 m0 = (i64)blockIdx.y * TILE_M, n0 = (i64)(blockIdx.x / SPLIT) * TILE_N;
+    const i64 steps = (p.k + TILE_K - 1) / TILE_K;
+    const i64 first = steps * part / SPLIT * TILE_K, end = steps * (part + 1) / SPLIT * TILE_K;
     float sum[M_BLOCKS][2 * N_PAIRS][4] = {};
     held_weights held;
     int stage = 0;
-    copy_rows(p, (u16 *)memory_a[0], m0, 0);
-    fetch_weights(p, n0, 0, held);
-    store_weights((u16 *)memory_b[0], held);
+    copy_rows(p, tiles[0], m0, first);
+    fetch_weights(p, n0, first, held);
+    store_weights(tiles[0] + TILE_M * PITCH, held);
     wait_copies();
     __syncthreads();
-    for (i64 k = TILE_K;; k += TILE_K) {
-        const bool goes_on = k < p.k;
+    for (i64 k = first + TILE_K;; k += TILE_K) {
+        const bool goes_on = k < end;
         if (goes_on) {  // while the tiles at hand are multiplied
-            copy_rows(p, (u16 *)memory_a[stage ^ 1], m0, k);
+            copy_rows(p, tiles[stage ^ 1], m0, k);
             fetch_weights(p, n0, k, held);
         }
-        multiply_tiles((u16 *)memory_a[stage] + row * PITCH,
-                       (u16 *)memory_b[stage] + column * PITCH, sum);
+        multiply_tiles(tiles[stage] + row * PITCH, tiles[stage] + (TILE_M + column) * PITCH, sum);
         if (!goes_on) {
             break;
         }
         stage ^= 1;
-        store_weights((u16 *)memory_b[stage], held);
+        store_weights(tiles[stage] + TILE_M * PITCH, held);
         wait_copies();
         __syncthreads();
     }
+#if SPLIT > 1
+    join_parts((float *)memory, part, &sum[0][0][0]);
+#endif
 #pragma unroll
-    for (int i = 0; i < M_BLOCKS * 2 * N_PAIRS * 4; i++) {
+    for (int i = 0; i < SUMS; i++) {
         const int block = i / (2 * N_PAIRS * 4), j = i / 4 % (2 * N_PAIRS), e = i % 4;
         const i64 m = m0 + row + block * 16 + (lane >> 2) + (e >> 1) * 8;
         const i64 n = n0 + column + j * 8 + (lane & 3) * 2 + (e & 1);
-        if (m < p.m && n < p.n) {
+        if (m < p.m && n < p.n && i / SHARE == part) {
             const float bias = p.bias != 0 ? convert<float>(p.bias[n]) : 0.0f;
             p.y[m * p.n + n] = convert<T>(sum[block][j][e] + bias);
         }

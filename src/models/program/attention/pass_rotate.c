@@ -1,5 +1,5 @@
-// program/passes/pass_rotate.c — names the rotation by position that exporters write out in small
-// ops, rondo.Rotate.
+// program/attention/pass_rotate.c — names the rotation by position that exporters write out in
+// small ops, rondo.Rotate.
 //
 //   x ─┬──────────────────────────────────────────── Mul cosines ──┐
 //      ├─ Slice (second half of the last axis) ── Neg ──┐          Add ── y

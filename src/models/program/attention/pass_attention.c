@@ -1,4 +1,4 @@
-// program/passes/pass_attention.c — two products with a softmax between them become
+// program/attention/pass_attention.c — two products with a softmax between them become
 // rondo.Attention.
 //
 //   scores = rondo.MatMul(q, k)

@@ -1,4 +1,4 @@
-// program/passes/pass_conv_weights.c — how a convolution changes with its weights, as gradients
+// program/backward/pass_conv_weights.c — how a convolution changes with its weights, as gradients
 // write it (gradient/rules_image.c), becomes rondo.ConvWeights:
 //
 //   Transpose(Reshape(ReduceSum(MatMul(Reshape(dy), Transpose(Reshape(seen))))))
@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
+#include "program/backward/backward.h"
+#include "program/backward/match_tree.h"
 #include "program/passes/match.h"
-#include "program/passes/match_tree.h"
-#include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
 enum { AXES = 2, IMAGE_RANK = AXES + 2 };
@@ -21,8 +21,7 @@ typedef struct form {
     int64_t pads[2 * AXES];
 } form;
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value,
-                                    rondo__op_id op) {
+static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
     const int32_t maker = value >= 0 ? program->values[value].producer : -1;
     return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
 }
@@ -46,9 +45,8 @@ static bool read_pad(const rondo_program *program, int32_t padded, form *f) {
     if (rondo__match_ints(program, pad->inputs[1], list) != 2 * IMAGE_RANK ||
         (pad->input_count > 2 && pad->inputs[2] >= 0 &&
          (!rondo__match_scalar(program, pad->inputs[2], &zero) || zero != 0.0f)) ||
-        (pad->input_count > 3 && pad->inputs[3] >= 0) ||
-        rondo__op_find(&pad->op, "mode") != NULL || list[0] != 0 || list[1] != 0 ||
-        list[IMAGE_RANK] != 0 || list[IMAGE_RANK + 1] != 0) {
+        (pad->input_count > 3 && pad->inputs[3] >= 0) || rondo__op_find(&pad->op, "mode") != NULL ||
+        list[0] != 0 || list[1] != 0 || list[IMAGE_RANK] != 0 || list[IMAGE_RANK + 1] != 0) {
         return false;
     }
     for (int d = 0; d < AXES; ++d) {
@@ -128,9 +126,9 @@ static bool read_form(const rondo_program *program, const rondo__node *node, for
     rondo_shape split, flat, images;
     int64_t axes[RONDO_RANK_MAX];
     if (!has_perm(node, last, IMAGE_RANK) ||
-        !rondo__match_tree(
-            program, node->inputs[0],
-            "s=Reshape(ReduceSum(MatMul(r=Reshape(d),t=Transpose(i=Reshape(c))),a))", &tree) ||
+        !rondo__match_tree(program, node->inputs[0],
+                           "s=Reshape(ReduceSum(MatMul(r=Reshape(d),t=Transpose(i=Reshape(c))),a))",
+                           &tree) ||
         !rondo__value_get_shape(&program->values[tree.value['s']], &split) ||
         !rondo__value_get_shape(&program->values[tree.value['r']], &flat) ||
         !rondo__value_get_shape(&program->values[tree.value['c']], &images) ||
@@ -145,8 +143,7 @@ static bool read_form(const rondo_program *program, const rondo__node *node, for
     f->kernel[0] = split.extent[1];
     f->kernel[1] = split.extent[2];
     return split.extent[0] == f->dy_shape.extent[1] && read_taps(program, tree.value['c'], f) &&
-           is_single_image(program, f->x, &f->x_shape) &&
-           f->x_shape.extent[1] == split.extent[3] &&
+           is_single_image(program, f->x, &f->x_shape) && f->x_shape.extent[1] == split.extent[3] &&
            images.extent[1] == split.extent[1] * split.extent[2] * split.extent[3] &&
            images.extent[2] == f->dy_shape.extent[2] && images.extent[3] == f->dy_shape.extent[3];
 }
@@ -171,9 +168,8 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
     }
     cut_pads(&f);
     int32_t *inputs = rondo__calloc(2, sizeof *inputs);
-    rondo_status status = inputs != NULL
-                              ? rondo__op_set_ints(&op, "kernel_shape", f.kernel, AXES)
-                              : RONDO_STATUS_NO_MEMORY;
+    rondo_status status = inputs != NULL ? rondo__op_set_ints(&op, "kernel_shape", f.kernel, AXES)
+                                         : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
         status = rondo__op_set_ints(&op, "strides", f.stride, AXES);
     }

@@ -1,9 +1,9 @@
-// program/passes/pass_append_attention.c — one token's attention with all that prepares it.
+// program/attention/pass_append_attention.c — one token's attention with all that prepares it.
 //
-//   before   q, k, v   = parts of row            after   y, K', V' = rondo.AppendAttention(row, K, V,
-//            K'        = Concat(K, Rotate(k))                          cosines, sines)
-//            V'        = Concat(V, v)
-//            y         = rondo.Attention(Rotate(q), K', V')
+//   before   q, k, v = parts of row              after   y, K', V' = rondo.AppendAttention(
+//            K'      = Concat(K, Rotate(k))                  row, K, V, cosines, sines)
+//            V'      = Concat(V, v)
+//            y       = rondo.Attention(Rotate(q), K', V')
 //
 // where row is a product whose columns are q, k and v beside each other (pass_join.c). K' and V'
 // are outputs of the model, mostly, so that they stay. Without a mask, and as far as a kernel takes

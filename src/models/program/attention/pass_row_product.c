@@ -1,4 +1,4 @@
-// program/passes/pass_row_product.c — what stands around products of one row goes into them.
+// program/attention/pass_row_product.c — what stands around products of one row goes into them.
 //
 //   before   n = RMSNormalization(x)             after   y = rondo.RowProduct(x, W, V)
 //            v = rondo.MatMul(n, V), activated

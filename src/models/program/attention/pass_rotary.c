@@ -1,5 +1,5 @@
-// program/passes/pass_rotary.c — names the pattern of rotary positions, as exporters write it out
-// in small ops, RotaryEmbedding.
+// program/attention/pass_rotary.c — names the pattern of rotary positions, as exporters write it
+// out in small ops, RotaryEmbedding.
 //
 //   x ─┬─────────────────────────── Mul cosines ──┐
 //      ├─ second half ── Neg ─┐                   ├─ Add

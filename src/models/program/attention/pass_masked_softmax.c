@@ -1,4 +1,4 @@
-// program/passes/pass_masked_softmax.c — Softmax, IsNaN and Where, as exporters write attention
+// program/attention/pass_masked_softmax.c — Softmax, IsNaN and Where, as exporters write attention
 // whose mask may leave a row nothing, become rondo.Softmax, which makes such a row zeros.
 //
 //   shares = Softmax(scores)

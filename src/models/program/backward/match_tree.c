@@ -1,6 +1,6 @@
-// program/passes/match_tree.c — see match_tree.h.
+// program/backward/match_tree.c — see match_tree.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "program/passes/match_tree.h"
+#include "program/backward/match_tree.h"
 
 #include <string.h>
 

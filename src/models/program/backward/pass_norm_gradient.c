@@ -1,4 +1,4 @@
-// program/passes/pass_norm_gradient.c — the way back through BatchNormalization and
+// program/backward/pass_norm_gradient.c — the way back through BatchNormalization and
 // LayerNormalization, as gradients write it (gradient/rules_norm.c), becomes rondo.NormGradient.
 //
 //   dx = factor * (c - mean(c) - n * mean(c n)),  n = (x - mean(x)) * inverse
@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
+#include "program/backward/backward.h"
+#include "program/backward/match_tree.h"
 #include "program/passes/match.h"
-#include "program/passes/match_tree.h"
-#include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
 #define NORMAL(mean) "n=Mul(d=Sub(x," mean("x") "),i=Reciprocal(Sqrt(Add(" mean("Mul(d,d)") ",e))))"
@@ -104,10 +104,11 @@ static void set_output(rondo_program *program, size_t n, size_t output, int32_t 
 // Node `n`, whose output is dx, becomes the new op; sums[0 .. 1] are values or NONE.
 static rondo_status become(rondo__rewriting *r, size_t n, const int32_t *inputs, size_t count,
                            float epsilon, const int32_t *sums) {
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(RONDO__FUSED_NormGradient)};
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
+                    .def = rondo__op_get_def(RONDO__FUSED_NormGradient)};
     int32_t *list = rondo__calloc(count, sizeof *list);
-    rondo_status status = list != NULL ? rondo__op_set_float(&op, "epsilon", epsilon)
-                                       : RONDO_STATUS_NO_MEMORY;
+    rondo_status status =
+        list != NULL ? rondo__op_set_float(&op, "epsilon", epsilon) : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
         status = widen_outputs(&r->program->nodes[n], 3);
     }
@@ -136,14 +137,14 @@ static bool fits_batch(const rondo_program *program, const rondo__tree *tree, ro
                        float *out_epsilon) {
     const rondo_shape x = get_shape(program, get(tree, 'x'));
     if (x.rank < 3 || !are_axes(program, get(tree, 'A'), 2, x.rank) ||
-        !are_axes(program, get(tree, 'C'), 2, x.rank) ||
-        !are_axes(program, get(tree, 'B'), 0, 1) || !are_axes(program, get(tree, 'D'), 0, 1)) {
+        !are_axes(program, get(tree, 'C'), 2, x.rank) || !are_axes(program, get(tree, 'B'), 0, 1) ||
+        !are_axes(program, get(tree, 'D'), 0, 1)) {
         return false;
     }
     // Means are of what the sums are of: one number is left of each channel.
     const int32_t mean = get_operand(program, get(tree, 'd'), 1);
-    const int32_t variance = get_operand(program, get_operand(program,
-                                 get_operand(program, get(tree, 'i'), 0), 0), 0);
+    const int32_t variance =
+        get_operand(program, get_operand(program, get_operand(program, get(tree, 'i'), 0), 0), 0);
     const int64_t channels = x.extent[1];
     const float count = (float)(rondo_shape_get_count(&x) / (channels > 0 ? channels : 1));
     *out_x = x;
@@ -152,8 +153,7 @@ static bool fits_batch(const rondo_program *program, const rondo__tree *tree, ro
            has_extents(program, mean, 1, channels) && has_extents(program, variance, 1, channels) &&
            has_extents(program, get(tree, 's'), 0, channels) &&
            get_shape(program, get(tree, 's')).rank == 1 &&
-           is_scalar(program, get(tree, 'c'), count) &&
-           is_scalar(program, get(tree, 'k'), count) &&
+           is_scalar(program, get(tree, 'c'), count) && is_scalar(program, get(tree, 'k'), count) &&
            rondo__match_scalar(program, get(tree, 'e'), out_epsilon);
 }
 
@@ -182,8 +182,8 @@ static rondo_status take_moments(rondo__rewriting *r, size_t n, const rondo_shap
     RETURN_IF_ERROR(widen_outputs(&r->program->nodes[n], 5));
     for (size_t i = 3; i < 5; ++i) {
         int32_t value;
-        RETURN_IF_ERROR(rondo__program_add_shaped(
-            r->program, r->program->nodes[n].op.name, RONDO_DTYPE_F32, &vector, &value));
+        RETURN_IF_ERROR(rondo__program_add_shaped(r->program, r->program->nodes[n].op.name,
+                                                  RONDO_DTYPE_F32, &vector, &value));
         set_output(r->program, n, i, value);
     }
     r->program->nodes[n].op.def = rondo__op_get_def(RONDO__FUSED_BatchNormalization);
@@ -216,8 +216,11 @@ static rondo_status rewrite_batch(rondo__rewriting *r, size_t n, const rondo__tr
     RETURN_IF_ERROR(take_moments(r, (size_t)norm, &x));
     const rondo__node *maker = &r->program->nodes[norm];
     const bool is_relu = takes_relu(r, tree, &x, &relu);
-    const int32_t inputs[6] = {get(is_relu ? &relu : tree, 'g'), get(tree, 'x'), get(tree, 's'),
-                               maker->outputs[3], maker->outputs[4],
+    const int32_t inputs[6] = {get(is_relu ? &relu : tree, 'g'),
+                               get(tree, 'x'),
+                               get(tree, 's'),
+                               maker->outputs[3],
+                               maker->outputs[4],
                                is_relu ? get(&relu, 'y') : RONDO__VALUE_NONE};
     return become(r, n, inputs, is_relu ? 6 : 5, epsilon,
                   (const int32_t[]){get(tree, 'a'), get(tree, 't')});
@@ -277,8 +280,8 @@ static rondo_status rewrite_rows(rondo__rewriting *r, size_t n, const rondo__tre
         !rondo_shape_is_equal(&x, &dy) || !is_single(program, get(tree, 'x')) ||
         !is_single(program, get(tree, 'g')) || !is_single(program, get(tree, 's')) ||
         !are_axes(program, get(tree, 'A'), x.rank - 1, x.rank) ||
-        !are_axes(program, get(tree, 'B'), x.rank - 1, x.rank) ||
-        kept.rank != x.rank || kept.extent[x.rank - 1] != 1 ||
+        !are_axes(program, get(tree, 'B'), x.rank - 1, x.rank) || kept.rank != x.rank ||
+        kept.extent[x.rank - 1] != 1 ||
         rondo_shape_get_count(&kept) * width != rondo_shape_get_count(&x) ||
         !rondo__match_scalar(program, get(tree, 'e'), &epsilon)) {
         return RONDO_STATUS_OK;

@@ -1,4 +1,4 @@
-// program/passes/pass_join.c — products of one value with several weights become one product.
+// program/attention/pass_join.c — products of one value with several weights become one product.
 //
 //   q = x Wq + bq,  k = x Wk + bk,  v = x Wv + bv      q, k, v = Split(x [Wq Wk Wv] + [bq bk bv])
 //

@@ -1,0 +1,17 @@
+// model_file.h — a program from a model's file: ONNX, or a plan file that rondo compile has made.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_CLI_MODEL_FILE_H
+#define RONDO_CLI_MODEL_FILE_H
+
+#include <stdbool.h>
+
+#include "rondo/models.h"
+
+// Whether the file is a plan file, by its first bytes.
+bool cli_is_plan_file(const char *path);
+
+// Loads either. allow_remake is for plan files only, the options for ONNX files.
+rondo_status cli_model_load(const char *path, const rondo_load_options *options, bool allow_remake,
+                            rondo_program **out_program);
+
+#endif  // RONDO_CLI_MODEL_FILE_H

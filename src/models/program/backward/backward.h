@@ -1,0 +1,28 @@
+// program/backward/backward.h — the passes that name what gradients write.
+//
+// The rules of program/gradient emit ops of ONNX, so that steps can be saved and differentiated
+// again. Where a device has one op for what a few of them do together, these passes find it by its
+// pattern (match_tree.h), in a specialised program and before half precision is decided.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_PROGRAM_BACKWARD_BACKWARD_H
+#define RONDO_PROGRAM_BACKWARD_BACKWARD_H
+
+#include "program/program.h"
+
+// All of them.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_name_gradients(rondo_program *program);
+
+rondo_status rondo__pass_norm_gradient(rondo_program *program);
+rondo_status rondo__pass_conv_weights(rondo_program *program);
+rondo_status rondo__pass_loss_gradient(rondo_program *program);
+rondo_status rondo__pass_conv_back(rondo_program *program);
+rondo_status rondo__pass_pool_gradient(rondo_program *program);
+
+// Behind the decisions of half precision: what rondo.LossGradient makes becomes f16 where nobody
+// reads it otherwise.
+rondo_status rondo__pass_narrow_loss(rondo_program *program);
+
+#endif  // RONDO_PROGRAM_BACKWARD_BACKWARD_H

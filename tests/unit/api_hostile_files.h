@@ -1,0 +1,15 @@
+// The rows of test_api_hostile.c for tuning files and plan files.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_API_HOSTILE_FILES_H
+#define RONDO_TESTS_API_HOSTILE_FILES_H
+
+#define FILE_ROWS(X)                                                                          \
+    X(rondo_executor_write_tuning, (P(s.executor), P(take_text), NULL))                       \
+    X(rondo_executor_save, (P(s.executor), P("no/such/folder/none")))                         \
+    X(rondo_program_load_plan, (P("no/such/file"), S(rondo_plan_options), P(&s.out.program))) \
+    X(rondo_program_get_plan_options, (P(s.program), W(rondo_executor_options)))              \
+    X(rondo_executor_load, (P("no/such/file"), P(s.device), S(rondo_executor_options),        \
+                            S(rondo_plan_options), O(&s.out.program), P(&s.out.executor)))    \
+    X(rondo_plan_describe, (P("no/such/file"), E(0), P(take_text), NULL))
+
+#endif  // RONDO_TESTS_API_HOSTILE_FILES_H
