@@ -105,7 +105,7 @@ class Session(Owned):
 
     model       the path of an ONNX file, its bytes, or a rondo.Program
     device      "auto", "host", "cuda:0"; None: what `providers` says
-    dtype       "f32", or "f16" to compute in half precision
+    dtype       "f32", "f16" to compute in half precision, or "bf16" to compute products in it
     graphs      "auto", "on" (a capture that fails is an error), "off"
     stream      where runs are put, also one of torch or cupy; None: one of its own
     dimensions  {"batch": 4}: numbers for symbolic extents

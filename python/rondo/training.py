@@ -166,12 +166,13 @@ class Trainer:
                 Sigmoid at the end of the model it takes what went in there
     target      the array's name; None: the one that is no input
     result      the output that is compared with it; None: the first
-    optimizer   "sgd", "momentum", "adam", "adamw"
+    optimizer   "sgd", "momentum", "adam", "adamw", "adagrad"
     schedule    "constant", "cosine", "linear", over all epochs, down to the share `least_rate`;
                 before it `warm_up` steps
     validation  the share of the samples that is held out, and measured after each epoch
-    dtype       "f16" scales the loss and keeps weights of f32
+    dtype       "f16" scales the loss, "bf16" computes products in it; both keep weights of f32
     train       patterns of the parameters that are trained; lora: train adapters of that rank instead
+    rows        patterns of tables whose rows change alone (rondo.Builder.minimize)
     options     others of rondo.Session
 
     An exception from within (KeyboardInterrupt, too) leaves the trainer after a whole batch: going on,
@@ -186,12 +187,14 @@ class Trainer:
                  clip_norm: float = 0.0, clip_value: float = 0.0, epochs: int = 10, batch: int = 32,
                  accumulate: int = 1, validation: float = 0.1, dtype: Any = "f32",
                  train: Optional[Sequence[str]] = None, lora: int = 0,
-                 recompute: Sequence[str] = (), device: Union[str, Device] = "auto", seed: int = 0,
-                 **options: Any) -> None:
+                 recompute: Sequence[str] = (), rows: Sequence[str] = (),
+                 device: Union[str, Device] = "auto",
+                 seed: int = 0, **options: Any) -> None:
         if loss not in _LOSSES:
             raise InvalidError(f"Trainer: the loss {loss!r} is not among: {', '.join(_LOSSES)}")
-        if optimizer not in ("sgd", "momentum", "adam", "adamw"):
-            raise InvalidError(f"Trainer: {optimizer!r} is not among: sgd, momentum, adam, adamw")
+        if optimizer not in ("sgd", "momentum", "adam", "adamw", "adagrad"):
+            raise InvalidError(f"Trainer: {optimizer!r} is not among: sgd, momentum, adam, adamw, "
+                               "adagrad")
         if min(epochs, batch, accumulate) < 1 or not 0 <= validation < 1:
             raise InvalidError("Trainer: epochs, batch and accumulate are at least 1, validation is a "
                                "share from 0 to below 1")
@@ -214,7 +217,8 @@ class Trainer:
             momentum=momentum if optimizer == "momentum" else 0.0, weight_decay=weight_decay,
             schedule=schedule, schedule_steps=max(1, taken - warm_up), schedule_least=least_rate,
             warmup_steps=warm_up, clip_norm=clip_norm, clip_value=clip_value,
-            scale_loss=self._is_scaled, accumulate=accumulate, train=train, recompute=recompute)
+            scale_loss=self._is_scaled, accumulate=accumulate, train=train, recompute=recompute,
+            rows=rows)
         self._count_runs(builder)
         with builder, builder.finish() as program:
             self.session = Session(program, training=True, seed=seed, **self._options)

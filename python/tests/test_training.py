@@ -226,7 +226,7 @@ class Programs(unittest.TestCase):
                 (lambda: builder.add_input("x", "float32"), "x"),
                 (lambda: builder.add_gradients("x", ["x"], outputs=["a", "b"]), "1 values"),
                 (lambda: builder.minimize("x", learning_rate=-1.0), "learning_rate"),
-                (lambda: builder.minimize("x", "adagrad"), "adagrad")):
+                (lambda: builder.minimize("x", "lion"), "lion")):
             with self.assertRaisesRegex((rondo.RondoError), message):
                 call()
         with self.assertRaisesRegex(TypeError, "no option 'speed'"):
