@@ -6,6 +6,8 @@
 
 #include "program/edit.h"
 
+enum { NAME_MAX_BYTES = 48 };
+
 typedef struct matching {
     const rondo_program *program;
     rondo__tree *tree;
@@ -26,6 +28,18 @@ static bool bind(matching *m, char letter, int32_t value) {
     return true;
 }
 
+// Of a name that there is not, none that a node has.
+static rondo__op_id find_op(const char *text, size_t length) {
+    char name[NAME_MAX_BYTES];
+    if (length >= sizeof name) {
+        return RONDO__OP_ID_COUNT;
+    }
+    memcpy(name, text, length);
+    name[length] = '\0';
+    const rondo__op_def *def = rondo__op_lookup("", name, RONDO_OP_OPSET_MAX);
+    return def != NULL ? def->id : RONDO__OP_ID_COUNT;
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the pattern
 static bool match(matching *m, int32_t value) {
     const size_t length = strcspn(m->at, "(),=");
@@ -41,9 +55,7 @@ static bool match(matching *m, int32_t value) {
     }
     const int32_t maker = value >= 0 ? m->program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &m->program->nodes[maker] : NULL;
-    if (node == NULL || strlen(node->op.def->name) != length ||
-        strncmp(node->op.def->name, m->at, length) != 0 ||
-        (node->op.def->flags & RONDO__OP_INTERNAL) != 0 || node->outputs[0] != value) {
+    if (node == NULL || node->op.def->id != find_op(m->at, length) || node->outputs[0] != value) {
         return false;
     }
     m->at += length;
