@@ -51,8 +51,8 @@ static rondo_status compute_max_pool(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// rondo.PoolGradient(dy, x) with the attributes of a MaxPool, and channels_last: each pixel's sum
-// of dy of the windows whose maximum it is.
+// rondo.PoolGradient(dy, x) with the attributes of a MaxPool, and channels_last: for each pixel the
+// sum of dy of the windows whose maximum it is.
 
 static rondo_status init_pool_gradient(const rondo__op *op, const rondo_shape *dy,
                                        const rondo_shape *x, rondo__pool *out_pool) {

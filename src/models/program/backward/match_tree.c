@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/backward/match_tree.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "program/edit.h"
+
+enum { NAME_MAX_BYTES = 48 };
 
 typedef struct matching {
     const rondo_program *program;
@@ -27,12 +28,16 @@ static bool bind(matching *m, char letter, int32_t value) {
     return true;
 }
 
-// Patterns name ops of ai.onnx.
-static bool is_op(const rondo__node *node, const char *name, size_t length) {
-    char text[64];
-    (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
-    const rondo__op_def *def = rondo__op_lookup("", text, RONDO_OP_OPSET_MAX);
-    return def != NULL && node->op.def->id == def->id;
+// Of a name that there is not, none that a node has.
+static rondo__op_id find_op(const char *text, size_t length) {
+    char name[NAME_MAX_BYTES];
+    if (length >= sizeof name) {
+        return RONDO__OP_ID_COUNT;
+    }
+    memcpy(name, text, length);
+    name[length] = '\0';
+    const rondo__op_def *def = rondo__op_lookup("", name, RONDO_OP_OPSET_MAX);
+    return def != NULL ? def->id : RONDO__OP_ID_COUNT;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the pattern
@@ -50,7 +55,7 @@ static bool match(matching *m, int32_t value) {
     }
     const int32_t maker = value >= 0 ? m->program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &m->program->nodes[maker] : NULL;
-    if (node == NULL || !is_op(node, m->at, length) || node->outputs[0] != value) {
+    if (node == NULL || node->op.def->id != find_op(m->at, length) || node->outputs[0] != value) {
         return false;
     }
     m->at += length;

@@ -48,6 +48,7 @@ typedef RONDO_G G;
 #define COLUMNS (PACKS < 256 ? PACKS : 256)        // of them in a block
 #define ROWS (256 / COLUMNS)                       // that a block has at a time
 #define OWN (INNER == 1 ? WIDTH : 1)               // channels of a thread
+#define LINE (INNER == 1 ? 1 : INNER / WIDTH)      // packs of a channel in an image
 
 struct norm_arguments {
     const T *x;
@@ -154,7 +155,7 @@ struct walk {
             }
             channel = (i64)column * WIDTH;
         } else {
-            const i64 all = a.outer * (INNER / WIDTH);
+            const i64 all = a.outer * LINE;
             const i64 packs = (all + a.part_count - 1) / a.part_count;
             channel = blockIdx.x;
             at = part * packs + threadIdx.x;
@@ -169,8 +170,8 @@ struct walk {
         if (INNER == 1) {
             return i * CHANNELS + channel;
         }
-        const i64 image = i / (INNER / WIDTH);
-        return (image * CHANNELS + channel) * INNER + (i - image * (INNER / WIDTH)) * WIDTH;
+        const i64 image = i / LINE;
+        return (image * CHANNELS + channel) * INNER + (i - image * LINE) * WIDTH;
     }
 };
 
@@ -293,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(256) sums(const norm_arguments a) {
 
 // How many elements of a channel a part has.
 __device__ __forceinline__ float count_part(const norm_arguments &a, i64 part) {
-    const i64 all = INNER == 1 ? a.outer : a.outer * (INNER / WIDTH);
+    const i64 all = INNER == 1 ? a.outer : a.outer * LINE;
     const i64 each = (all + a.part_count - 1) / a.part_count;
     const i64 left = all - part * each;
     return (float)((left < 0 ? 0 : left < each ? left : each) * (INNER == 1 ? 1 : WIDTH));
