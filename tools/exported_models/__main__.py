@@ -4,8 +4,8 @@
 
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
-FAMILY is torch (torch.onnx of torchvision's and transformers' networks), quantise and optimise
-(onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx) or ops (single ones); none named: all of them. Weights are random,
+FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
+quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx) or ops (single ones); none named: all. Weights are random,
 nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
 graph optimisation, and timed in turns with ONNX Runtime as it optimises itself. Where steps of 8 bits
 make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
@@ -196,7 +196,7 @@ def main():
         print(json.dumps(check_model(options, options.one)))
         return 0
     os.makedirs(options.folder, exist_ok=True)
-    names = make_models(options, options.families or ["torch", "quantise", "optimise", "sklearn", "keras", "ops"])
+    names = make_models(options, options.families or ["torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops"])
     print(HEADER, flush=True)
     rows = []
     for name in names:

@@ -64,10 +64,9 @@ static void fill(rondo_tensor *tensor) {
 }
 
 static rondo_dtype read_dtype(const char *name) {
-    static const rondo_dtype dtypes[] = {RONDO_DTYPE_F32, RONDO_DTYPE_U8,  RONDO_DTYPE_I8,
-                                         RONDO_DTYPE_I32, RONDO_DTYPE_I64, RONDO_DTYPE_I4,
-                                         RONDO_DTYPE_U4,  RONDO_DTYPE_I2,  RONDO_DTYPE_F16,
-                                         RONDO_DTYPE_U16};
+    static const rondo_dtype dtypes[] = {
+        RONDO_DTYPE_F32, RONDO_DTYPE_U8, RONDO_DTYPE_I8, RONDO_DTYPE_I32, RONDO_DTYPE_I64,
+        RONDO_DTYPE_I4,  RONDO_DTYPE_U4, RONDO_DTYPE_I2, RONDO_DTYPE_F16, RONDO_DTYPE_U16};
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i) {
         if (strcmp(rondo_dtype_get_name(dtypes[i]), name) == 0) {
             return dtypes[i];
