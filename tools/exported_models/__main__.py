@@ -4,9 +4,9 @@
 
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
-FAMILY is torch (torch.onnx of torchvision's and transformers' networks), quantise and optimise
-(onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx) or ops (single ones); none named: all of them. Weights are random,
-nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
+FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
+quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx) or ops (single
+ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
 graph optimisation, and timed in turns with ONNX Runtime as it optimises itself. Where steps of 8 bits
 make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
 their size, change in ONNX Runtime's own outputs.
@@ -189,14 +189,15 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime and of Rondo (1)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a model (0.5)")
-    parser.add_argument("--bound", action="store_true", help="time runs on memory that stays (I/O binding; device host)")
+    parser.add_argument("--bound", action="store_true", help="time runs on bound memory (host)")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_intermixed_args()
     if options.one:
         print(json.dumps(check_model(options, options.one)))
         return 0
     os.makedirs(options.folder, exist_ok=True)
-    names = make_models(options, options.families or ["torch", "quantise", "optimise", "sklearn", "keras", "ops"])
+    names = make_models(options, options.families or ["torch", "networks", "quantise", "optimise", "sklearn",
+                                                      "keras", "ops"])
     print(HEADER, flush=True)
     rows = []
     for name in names:

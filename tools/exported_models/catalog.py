@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 import onnx
+from networks import export_networks
 from ops import export_ops
 
 CALIBRATIONS = 3
@@ -223,4 +224,4 @@ def export_keras():
 
 
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
-            "keras": export_keras, "ops": export_ops}
+            "keras": export_keras, "networks": export_networks, "ops": export_ops}

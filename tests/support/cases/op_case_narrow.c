@@ -89,6 +89,8 @@ const op_case op_narrow_cases[] = {
     CAST_FROM("f8e5m2fnuz[40]"),
     CAST_FROM("f8e8m0[40]:i90"),
     {"CastLike", 25, "T[40] f8e4m3fn[1]", "", 1},
+    {"CastLike", 25, "T[7,33] bf16[0]", "", 1},
+    {"CastLike", 25, "f64[40] f16[2,0]", "", 1},
     {"BitCast", 26, "i4[33]:n8", "to=21", 1},
     {"BitCast", 26, "f32[33]", "to=6", 1},
     {"BitCast", 26, "f64[9]", "to=14", 1},

@@ -37,7 +37,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Atanh, elementwise),
     ROW(OP, BitwiseNot, elementwise),
     ROW(OP, Cast, elementwise),
-    ROW(OP, CastLike, elementwise),
+    EMPTY(OP, CastLike, elementwise),
     ROW(OP, Ceil, elementwise),
     ROW(OP, Celu, elementwise),
     ROW(OP, Clip, elementwise),

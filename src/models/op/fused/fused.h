@@ -91,8 +91,8 @@
 // rondo.ConvInteger    the same of x, w, x_zero?, w_zero?; factor and bias by filter
 //   attributes       those, those of rondo.Conv, and bias_in_steps (1: the bias over scale *
 //                    factor, rounded down, is added to the sum)
-// rondo.QLinearAdd     inputs a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, of 8 or 16
-//                    bits, the parameters one value each; a and b broadcast
+// rondo.QLinearAdd     inputs a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero; a, b and y
+//                    of 8 or 16 bits, the parameters one value each; a and b broadcast
 //   output           y: what Add makes of both in f32, in steps of y_scale, bit for bit
 // rondo.QLinearConv    as ONNX's, with the attributes of rondo.Conv up to channels_last, and way
 //
