@@ -38,7 +38,7 @@ static struct {
     atomic_bool is_timed;
 } g_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-enum { SAMPLE_EVERY = 64 };
+enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000 };
 
 static _Thread_local uint32_t t_thread;
 static _Thread_local uint32_t t_call_count;
@@ -262,8 +262,12 @@ void rondo__inject_end(rondo__doctor_event *event, int status, const uint64_t *w
     if (t_entered_ns != 0 && ring != NULL) {
         const uint64_t whole = rondo__inject_now_ns() - t_entered_ns;
         const uint64_t known = event->duration_ns + g_record.clock_ns;
-        atomic_fetch_add(&ring->cost_ns, whole > known ? whole - known : 0);
-        atomic_fetch_add(&ring->sample_count, 1);
+        const uint64_t cost = whole > known ? whole - known : 0;
+        // In a longer one the thread did not run, or symbols were looked up for the first time.
+        if (cost < SAMPLE_MAX_NS) {
+            atomic_fetch_add(&ring->cost_ns, cost);
+            atomic_fetch_add(&ring->sample_count, 1);
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 // Opens the window when the number is odd, shuts it when it is even; numbers only grow. Cheap when
-// nothing changes.
+// nothing changes. A window that is open when the program ends is lost: CUPTI is not called then,
+// since programs crashed in it.
 void rondo__inject_follow_times(uint32_t wanted);
 
 #endif  // RONDO_DOCTOR_INJECT_INJECT_TIMES_H

@@ -19,7 +19,6 @@ enum {
 
 // What the doctor asks of the recorder: it counts up, and odd numbers mean that device times shall
 // be taken.
-enum { RONDO__DOCTOR_TIMES_LAST = 1 << 30 };  // no more of them
 
 typedef struct rondo__doctor_ring {
     rondo__doctor_header header;
