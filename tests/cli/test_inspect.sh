@@ -56,12 +56,12 @@ expect_error 1 'window' inspect "$here/models/window.onnx" --device host
 # Bodies of control flow, with types; one word for what is bypassed, in bench too.
 flow=$here/../models/branch_and_loop/model.onnx
 expect_status 0 inspect "$flow" --device host
-expect_text '^device host, 8 ops in 1 segment, 0 bypassed$'
+expect_text '^device host, 6 ops in 1 segment, 0 bypassed$'
 expect_text '^  Loop +control '
-expect_text '^    body: 6 ops in 1 segment, 0 bypassed$'
+expect_text '^    body: 5 ops in 1 segment, 0 bypassed$'
 expect_text '^          then_branch: 3 ops in 1 segment, 0 bypassed$'
 expect_text '^    else_branch: 1 op in 1 segment, 0 bypassed$'
 grep -qE ' none |conventional' "$work/stdout" && fail "a type is \"none\", or something runs conventionally"
 expect_status 0 bench "$flow" --device host --duration 0.02 --warm-up 0
-expect_text '^graph +8 ops in 1 segment, 0 bypassed; [0-9]+ nodes$'
+expect_text '^graph +6 ops in 1 segment, 0 bypassed; [0-9]+ nodes$'
 finish_test

@@ -67,7 +67,8 @@ static rondo_status name_gradients(const rondo_executor *executor, rondo__plan *
     rondo__kernel_traits traits;
     rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
     return traits.fuses_gradients && !executor->options.op_by_op
-               ? rondo__program_name_gradients(plan->program)
+               ? rondo__program_name_gradients(plan->program,
+                                               executor->options.dtype == RONDO_DTYPE_F16)
                : RONDO_STATUS_OK;
 }
 

@@ -4,14 +4,16 @@
 
 #include "program/place_mark.h"
 
-rondo_status rondo__program_name_gradients(rondo_program *program) {
+rondo_status rondo__program_name_gradients(rondo_program *program, bool becomes_half) {
     static rondo_status (*const passes[])(rondo_program *) = {
         rondo__pass_norm_gradient, rondo__pass_conv_weights, rondo__pass_loss_gradient,
         rondo__pass_conv_back, rondo__pass_pool_gradient};
     rondo_status status = RONDO_STATUS_OK;
     rondo__program_hide_placed(program);
     for (size_t i = 0; i < sizeof passes / sizeof *passes && status == RONDO_STATUS_OK; ++i) {
-        status = passes[i](program);
+        if (passes[i] != rondo__pass_conv_weights || becomes_half) {
+            status = passes[i](program);
+        }
     }
     rondo__program_show_placed(program);
     return status;
