@@ -47,7 +47,7 @@ static inline void fill(float *values, int64_t count, float range) {
     (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 
 // "block3.up", say; kept until the program ends.
-static inline const char *name_of(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static inline const char *name_of(const char *format, ...) {
     static char names[1 << 16];
     static size_t used;
     va_list list;

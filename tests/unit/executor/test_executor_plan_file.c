@@ -566,8 +566,7 @@ static void alter(unsigned char *bytes, size_t count) {
         const size_t at = draw(2) == 0 ? draw(count) : draw(count < 1024 ? count : 1024);
         const size_t length = draw(4) == 0 ? 1 + draw(64) : 1;
         for (size_t k = at; k < at + length && k < count; ++k) {
-            bytes[k] =
-                draw(3) == 0 ? (unsigned char)(bytes[k] ^ 1u << draw(8)) : (unsigned char)draw(256);
+            bytes[k] = (unsigned char)(draw(3) == 0 ? bytes[k] ^ 1u << draw(8) : draw(256));
         }
     }
 }
