@@ -14,11 +14,11 @@ LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNC
 .PHONY: all setup configure build demo check check-all lint wheel docs install uninstall clean help
 
 all: ## Build build/rondo and the libraries
-	@tools/setup --check
+	@CMAKE_ARGS="$(CMAKE_ARGS)" tools/setup --check
 	@$(MAKE) --no-print-directory build
 
 setup: ## Install what is missing with apt (RONDO_NO_INSTALL=1 only lists it)
-	@tools/setup
+	@CMAKE_ARGS="$(CMAKE_ARGS)" tools/setup
 
 # A build directory that came along with a copied tree belongs to where it was made.
 FRESH = $(shell test -f $(BUILD)/CMakeCache.txt && \

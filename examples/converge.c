@@ -70,7 +70,9 @@ int main(int argc, char **argv) {
         printf("sqrt(%g) = %g after %u turns\n", (double)target, (double)pinned->x, pinned->turns);
     }
     bool is_right = status == RONDO_STATUS_OK && fabsf(pinned->x - 1414.2136f) < 1e-2f;
-    fputs(status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "", stderr);
+    if (status != RONDO_STATUS_OK) {
+        fprintf(stderr, "%s\n", rondo_error_get_last()->message);
+    }
     rondo_graph_destroy(graph);
     rondo_memory_free(device, pinned);
     rondo_memory_free(device, on_device);

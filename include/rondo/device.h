@@ -257,7 +257,7 @@ enum {
 typedef struct rondo_launch {
     size_t struct_size;     // sizeof(rondo_launch)
     const char *name;       // for dumps and errors; a literal
-    void *function;         // CUfunction; on the host a rondo_host_function
+    void *function;         // CUfunction; on the host (void *)rondo_host_function
     uint32_t grid[3];       // blocks, at least 1; the host ignores both
     uint32_t block[3];      // threads of a block, at least 1
     uint32_t shared_bytes;  // dynamic shared memory

@@ -8,7 +8,7 @@
 //   ...
 //   rondo_graph_capture_end(graph);
 //   for (;;) {
-//       launch.arguments = &next;                     // as long as before
+//       launch.arguments = &next;                     // of as many bytes as before
 //       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL,
 //                          .launch = &launch};
 //       rondo_graph_patch_node(graph, node, &work);
