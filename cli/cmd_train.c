@@ -187,6 +187,25 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
+// FNV-1a of a file's bytes; 0: there is none, or it cannot be read again.
+static uint64_t hash_file(const char *path) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    unsigned char bytes[1 << 14];
+    size_t count;
+    struct stat info;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+    if (file == NULL) {
+        return 0;
+    }
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        for (size_t i = 0; i < count; ++i) {
+            hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+        }
+    }
+    (void)fclose(file);
+    return hash;
+}
+
 // What ranks must have alike, so that they take the same steps.
 static bool meet_ranks(trainer *t) {
     static const char *const losses[] = {"cross_entropy", "mse", "bce"};
@@ -194,20 +213,22 @@ static bool meet_ranks(trainer *t) {
     static const char *const schedules[] = {"constant", "cosine", "linear", "step"};
     static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
     const train_settings *s = t->settings;
-    char common[800];
+    char common[960];
     (void)snprintf(common, sizeof common,
                    "--dtype %s\n--learning-rate %.9g\n--batch %llu\n--seed %llu\n--epochs %llu\n"
                    "--optimizer %s\n--loss %s\n--schedule %s\n--least-rate %.9g\n--warm-up %llu\n"
                    "--momentum %.9g\n--weight-decay %.9g\n--clip-norm %.9g\n--clip-value %.9g\n"
                    "--accumulate %llu\n--validation %.9g\n--lora %llu\n--step-epochs %llu\n"
-                   "--step-factor %.9g\n%lld samples",
+                   "--step-factor %.9g\n%lld samples\nthe model's file, hash %016llx\n"
+                   "the checkpoint to resume, hash %016llx",
                    dtypes[s->dtype], s->rate, (unsigned long long)s->batch,
                    (unsigned long long)s->seed, (unsigned long long)s->epochs,
                    optimizers[s->optimizer], losses[s->loss], schedules[s->schedule], s->least,
                    (unsigned long long)s->warmup, s->momentum, s->decay, s->clip_norm,
                    s->clip_value, (unsigned long long)s->accumulate, s->held,
                    (unsigned long long)s->rank, (unsigned long long)s->step_epochs, s->step_factor,
-                   (long long)t->data.sample_count);
+                   (long long)t->data.sample_count, (unsigned long long)hash_file(t->path),
+                   (unsigned long long)(s->resumes ? hash_file(t->checkpoint) : 0));
     return cli_train_ranks_meet(&t->ranks, t->device, common);
 }
 

@@ -75,8 +75,15 @@ static void add_means(maker *m, const char *value) {
     add(m, "ReduceMean", value, NULL, m->loss, &drop);
 }
 
+// The target, of the result's type and shape: [n] for a result of [n, 1] would be broadcast.
+static void add_wanted(maker *m, const char *result) {
+    add(m, "CastLike", "train.target", result, "train.typed", NULL);
+    add(m, "Shape", result, NULL, "train.extents", NULL);
+    add(m, "Reshape", "train.typed", "train.extents", "train.wanted", NULL);
+}
+
 static void add_mean_square(maker *m, const char *result) {
-    add(m, "CastLike", "train.target", result, "train.wanted", NULL);
+    add_wanted(m, result);
     add(m, "Sub", result, "train.wanted", "train.error", NULL);
     add(m, "Mul", "train.error", "train.error", "train.square", NULL);
     add_means(m, "train.square");
@@ -85,7 +92,7 @@ static void add_mean_square(maker *m, const char *result) {
 // Of logits z: log(1 + e^z) - z * target.
 static void add_binary(maker *m, const rondo_program *model, const char *result) {
     const char *logits = look_behind(model, result, "Sigmoid");
-    add(m, "CastLike", "train.target", logits, "train.wanted", NULL);
+    add_wanted(m, logits);
     add(m, "Softplus", logits, NULL, "train.soft", NULL);
     add(m, "Mul", logits, "train.wanted", "train.product", NULL);
     add(m, "Sub", "train.soft", "train.product", "train.each", NULL);

@@ -158,8 +158,8 @@ typedef struct rondo_minimize_options {
 // loss       a real number.
 // options    NULL: SGD with a rate of 0.01.
 //
-// Parameters that look trained are constants of reals with more than one element on which the loss
-// depends, but not the statistics of BatchNormalization. Those are updated beside, where they are
+// Parameters that look trained are constants of reals on which the loss depends, with more than one
+// element, a product's bias, or named in full; but not the statistics of BatchNormalization. Those are updated beside, where they are
 // parameters. Ops that leave it open work as in training.
 //
 // A table that a single Gather of axis 0 reads changes in the rows that were looked up, and nowhere

@@ -119,6 +119,13 @@ def _look_behind(model: Program, result: str, op: str) -> str:
     return result
 
 
+def _add_wanted(builder: Builder, target: str, result: str) -> None:
+    """The target, of the result's type and shape: [n] for a result of [n, 1] would be broadcast."""
+    builder.add_node("CastLike", target, result, outputs=["train.typed"])
+    builder.add_node("Shape", result, outputs=["train.extents"])
+    builder.add_node("Reshape", "train.typed", "train.extents", outputs=["train.wanted"])
+
+
 def _add_loss(model: Program, loss: str, result: Optional[str], target: Any) -> Builder:
     """A builder of the model with "train.target", "train.loss" and, of labels, "train.hits"."""
     builder = Builder(model)
@@ -134,13 +141,13 @@ def _add_loss(model: Program, loss: str, result: Optional[str], target: Any) -> 
         builder.add_node("Cast", "train.right", outputs=["train.right.f32"], to=1)
         builder.add_node("ReduceSum", "train.right.f32", outputs=["train.hits"], keepdims=0)
     elif loss == "mse":
-        builder.add_node("CastLike", wanted, result, outputs=["train.wanted"])
+        _add_wanted(builder, wanted, result)
         builder.add_node("Sub", result, "train.wanted", outputs=["train.error"])
         builder.add_node("Mul", "train.error", "train.error", outputs=["train.square"])
         builder.add_node("ReduceMean", "train.square", outputs=["train.loss"], keepdims=0)
     else:  # of logits z: log(1 + e^z) - z * target
         logits = _look_behind(model, result, "Sigmoid")
-        builder.add_node("CastLike", wanted, logits, outputs=["train.wanted"])
+        _add_wanted(builder, wanted, logits)
         builder.add_node("Softplus", logits, outputs=["train.soft"])
         builder.add_node("Mul", logits, "train.wanted", outputs=["train.product"])
         builder.add_node("Sub", "train.soft", "train.product", outputs=["train.each"])

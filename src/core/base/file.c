@@ -224,8 +224,33 @@ rondo_status rondo__file_write_atomic(const char *path, const void *bytes, size_
     return rondo__file_write_parts(path, &part, 1);
 }
 
+// The file behind symbolic links, or the path itself where nothing is yet; the caller frees it. What
+// is there and is no regular file (a device, a pipe) must not be replaced.
+static rondo_status find_target(const char *path, char **out_target) {
+    struct stat info;
+    *out_target = NULL;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return RONDO_FAIL(INVALID, "cannot replace %s: it is no regular file", path);
+    }
+    char *resolved = realpath(path, NULL);
+    *out_target = rondo__strdup(resolved != NULL ? resolved : path);
+    free(resolved);
+    return *out_target != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+static rondo_status write_parts(const char *path, const rondo__file_part *parts, size_t part_count);
+
 rondo_status rondo__file_write_parts(const char *path, const rondo__file_part *parts,
                                      size_t part_count) {
+    char *target;
+    RETURN_IF_ERROR(find_target(path, &target));
+    const rondo_status status = write_parts(target, parts, part_count);
+    rondo__free(target);
+    return status;
+}
+
+static rondo_status write_parts(const char *path, const rondo__file_part *parts,
+                                size_t part_count) {
     static atomic_uint counter;
     rondo_status status = RONDO_STATUS_OK;
     char *temporary = NULL;

@@ -29,6 +29,7 @@
 #include "graph/graph_capture.h"
 #include "graph/graph_share.h"
 #include "graph/images.h"
+#include "graph/watchdog.h"
 #include "pool/arena_graph.h"
 #include "rondo/inspect.h"
 
@@ -94,6 +95,9 @@ void rondo_graph_destroy(rondo_graph *graph) {
                 graph->label, (unsigned)graph->capture->origin->number);
         }
         rondo__graph_give_up(graph);
+    }
+    if (graph->is_watched) {
+        rondo__watchdogs_forget(graph);
     }
     rondo__graph_clear(graph);
     rondo_graph_destroy(graph->spare);

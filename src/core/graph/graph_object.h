@@ -34,6 +34,7 @@ struct rondo_graph {
     bool has_given_arena;       // options.arena
     bool snapshots_pageable;
     bool checks_addresses;
+    bool is_watched;  // a watchdog knows it, and hears when it goes
     bool keeps_template;
     bool defers_instantiation;
     char *label;

@@ -39,7 +39,7 @@ enum {
 static const uint64_t default_timeout_ns = UINT64_C(10) * 1000 * 1000 * 1000;
 
 typedef struct watched {
-    const rondo_graph *graph;  // compared, and not looked at: it may be gone
+    const rondo_graph *graph;  // compared, and not looked at; NULL: it is gone
     uint64_t recording;        // of the graph: when it began
     char name[LABEL_BYTES];
     char (*labels)[LABEL_BYTES];  // of the marks
@@ -52,6 +52,7 @@ typedef struct watched {
 } watched;
 
 struct rondo_watchdog {
+    rondo_watchdog *next;  // of all, guarded by all_lock
     rondo_device *device;
     uint64_t timeout_ns;
     rondo_stall_function function;
@@ -68,6 +69,10 @@ struct rondo_watchdog {
 };
 
 enum { REACHED, DONE, WORDS };
+
+// All watchdogs, for a graph that goes. Taken before a watchdog's own lock.
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static rondo_watchdog *all;
 
 static void *find_word(const rondo_watchdog *dog, const watched *w, int which) {
     return dog->words + (size_t)(WORDS * (w - dog->list) + which) * sizeof(uint32_t);
@@ -283,6 +288,10 @@ rondo_status rondo_watchdog_create(rondo_device *device, const rondo_watchdog_op
         rondo__error_restore(&saved);
         return status;
     }
+    pthread_mutex_lock(&all_lock);
+    dog->next = all;
+    all = dog;
+    pthread_mutex_unlock(&all_lock);
     *out_watchdog = dog;
     return RONDO_STATUS_OK;
 }
@@ -291,6 +300,13 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
     if (watchdog == NULL || atomic_load(&watchdog->device->is_forked)) {
         return;
     }
+    pthread_mutex_lock(&all_lock);
+    rondo_watchdog **link = &all;
+    while (*link != watchdog) {
+        link = &(*link)->next;
+    }
+    *link = watchdog->next;
+    pthread_mutex_unlock(&all_lock);
     pthread_mutex_lock(&watchdog->lock);
     watchdog->is_stopping = true;
     (void)pthread_cond_signal(&watchdog->stopped);
@@ -302,6 +318,22 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
 }
 
 // ---- what is watched --------------------------------------------------------------------------
+
+void rondo__watchdogs_forget(const rondo_graph *graph) {
+    pthread_mutex_lock(&all_lock);
+    for (rondo_watchdog *dog = all; dog != NULL; dog = dog->next) {
+        pthread_mutex_lock(&dog->lock);
+        for (size_t i = 0; i < dog->count; ++i) {
+            watched *w = &dog->list[i];
+            if (w->graph == graph) {
+                w->graph = NULL;
+                w->mark_count = 0;
+            }
+        }
+        pthread_mutex_unlock(&dog->lock);
+    }
+    pthread_mutex_unlock(&all_lock);
+}
 
 // A place that another graph had which is not marked, and has nothing under way; NULL: none.
 static watched *find_idle(rondo_watchdog *dog) {
@@ -315,7 +347,7 @@ static watched *find_idle(rondo_watchdog *dog) {
 }
 
 // The graph's entry; one of an earlier recording begins anew.
-static rondo_status find(rondo_watchdog *dog, const rondo_graph *graph, watched **out_watched) {
+static rondo_status find(rondo_watchdog *dog, rondo_graph *graph, watched **out_watched) {
     watched *w = NULL;
     for (size_t i = 0; i < dog->count && w == NULL; ++i) {
         w = dog->list[i].graph == graph ? &dog->list[i] : NULL;
@@ -329,6 +361,7 @@ static rondo_status find(rondo_watchdog *dog, const rondo_graph *graph, watched 
         dog->count += w == &dog->list[dog->count] ? 1 : 0;
         w->ticket = w->seen_done = read_word(dog, w, DONE);
         w->graph = graph;
+        graph->is_watched = true;
         w->recording = 0;
     }
     if (w->recording != graph->begin_ns) {
@@ -352,8 +385,8 @@ static rondo_status check(const rondo_watchdog *dog, const rondo_graph *graph,
                                dog->device->name, graph->device->name, stream->device->name);
 }
 
-static rondo_status add_mark(rondo_watchdog *dog, const rondo_graph *graph,
-                             const rondo_stream *stream, void **out_word, uint32_t *out_number) {
+static rondo_status add_mark(rondo_watchdog *dog, rondo_graph *graph, const rondo_stream *stream,
+                             void **out_word, uint32_t *out_number) {
     watched *w;
     RETURN_IF_ERROR(find(dog, graph, &w));
     rondo_status status = RONDO__ARRAY_RESERVE(w->labels, w->mark_capacity, w->mark_count + 1);
@@ -383,7 +416,7 @@ rondo_status rondo_watchdog_mark(rondo_watchdog *watchdog, rondo_graph *graph,
 }
 
 // The number of the replay to come, and the graph's words.
-static rondo_status begin_replay(rondo_watchdog *dog, const rondo_graph *graph,
+static rondo_status begin_replay(rondo_watchdog *dog, rondo_graph *graph,
                                  const rondo_stream *stream, watched **out_watched) {
     pthread_mutex_lock(&dog->lock);
     const rondo_status status = find(dog, graph, out_watched);

@@ -17,6 +17,7 @@ typedef struct scene {
 
 static scene open_scene(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     scene s = {.context = context,
                .stream = suite_create_stream(context),
                .graph = suite_create_graph(context, true),

@@ -98,13 +98,15 @@ void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size
     }
 }
 
+// A chain takes no depth, however long it is.
 static void mark_ancestors(const fake_graph *graph, size_t node, bool *marks) {
-    if (marks[node]) {
-        return;
-    }
-    marks[node] = true;
-    for (size_t i = 0; i < graph->nodes[node].dependency_count; i++) {
-        mark_ancestors(graph, graph->nodes[node].dependencies[i], marks);
+    while (!marks[node]) {
+        const fake_node *at = &graph->nodes[node];
+        marks[node] = true;
+        for (size_t i = 0; i + 1 < at->dependency_count; i++) {
+            mark_ancestors(graph, at->dependencies[i], marks);
+        }
+        node = at->dependency_count > 0 ? at->dependencies[at->dependency_count - 1] : node;
     }
 }
 

@@ -51,6 +51,14 @@ static void copy_node(rondo__gradient *g, int32_t value) {
         const rondo__node node = g->program->nodes[n];  // the array may move
         g->status = rondo__program_add_copy(g->program, &node, lists, lists + inputs);
     }
+    rondo__gradient_settle(g);
+    for (size_t i = 0; i < outputs && g->status == RONDO_STATUS_OK; ++i) {
+        const int32_t output = g->program->nodes[n].outputs[i];
+        if (output >= 0) {
+            g->values[lists[inputs + i]].original = output;
+            g->values[lists[inputs + i]].depends = g->values[output].depends;
+        }
+    }
     rondo__free(lists);
 }
 

@@ -75,6 +75,11 @@ void rondo__gradient_add(rondo__gradient *g, int32_t value, int32_t change) {
     if (g->status != RONDO_STATUS_OK || change < 0 || value < 0) {
         return;
     }
+    rondo__gradient_settle(g);
+    if (g->status != RONDO_STATUS_OK) {
+        return;
+    }
+    value = g->values[value].original >= 0 ? g->values[value].original : value;
     change = rondo__gradient_cast_like(g, change, value);
     rondo__gradient_settle(g);
     if (g->status != RONDO_STATUS_OK || change < 0) {

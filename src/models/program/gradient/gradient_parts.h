@@ -19,6 +19,7 @@
 typedef struct rondo__gradient_value {
     int32_t gradient;         // the sum so far; NONE where nothing came yet
     int32_t again;            // computed once more on the way back; NONE
+    int32_t original;         // what this is computed again of, whose gradient its own is; NONE
     bool depends;             // on one of xs, and is a real number
     rondo__tensor_info info;  // `constant` points to `folded`, or is NULL
     rondo_tensor *folded;     // a small value that is known; owned

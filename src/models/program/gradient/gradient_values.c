@@ -19,7 +19,9 @@ static rondo_status reserve_values(rondo__gradient *g) {
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(g->values, g->value_capacity, count));
     for (; g->value_count < count; ++g->value_count) {
         rondo__gradient_value *v = &g->values[g->value_count];
-        *v = (rondo__gradient_value){.gradient = RONDO__VALUE_NONE, .again = RONDO__VALUE_NONE};
+        *v = (rondo__gradient_value){.gradient = RONDO__VALUE_NONE,
+                                     .again = RONDO__VALUE_NONE,
+                                     .original = RONDO__VALUE_NONE};
         rondo__program_get_info(g->program, (int32_t)g->value_count, &v->info);
         v->info.constant = NULL;
     }

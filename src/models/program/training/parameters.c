@@ -314,6 +314,45 @@ static void mark(const rondo_program *program, int32_t loss, bool *reached, bool
     }
 }
 
+// Of one element a constant is trained as the bias of a product, or where it is named.
+static bool is_bias(const rondo_program *program, int32_t value) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        const bool is_product = rondo__node_is(node, RONDO__OP_Gemm) ||
+                                rondo__node_is(node, RONDO__OP_Conv) ||
+                                rondo__node_is(node, RONDO__OP_ConvTranspose);
+        if (is_product && node->input_count > 2 && node->inputs[2] == value) {
+            return true;
+        }
+        const bool is_sum = rondo__node_is(node, RONDO__OP_Add);
+        if (is_sum && (node->inputs[0] == value || node->inputs[1] == value)) {
+            const int32_t other = node->inputs[node->inputs[0] == value];
+            const int32_t maker = other >= 0 ? program->values[other].producer : -1;
+            if (maker >= 0 && rondo__node_is(&program->nodes[maker], RONDO__OP_MatMul)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_named(const rondo_minimize_options *o, const char *name) {
+    for (size_t i = 0; i < o->train_count; ++i) {
+        if (strcmp(o->train[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_parameter(const rondo__step *step, int32_t v) {
+    const rondo__value *value = &step->program->values[v];
+    const int64_t count = rondo_shape_get_count(&value->constant.shape);
+    return value->origin < 0 &&
+           (count > 1 ||
+            (count == 1 && (is_bias(step->program, v) || is_named(&step->options, value->name))));
+}
+
 static bool matches(const char *const *patterns, size_t count, const char *name, size_t *used) {
     bool is_match = false;
     for (size_t i = 0; i < count; ++i) {
@@ -350,9 +389,7 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
         const bool is_free = known != NULL && known->update == RONDO__VALUE_NONE &&
                              known->start.kind != RONDO_START_NONE;
         const rondo_dtype dtype = known != NULL ? value->dtype : constant->dtype;
-        const bool is_fit = known != NULL
-                                ? is_free
-                                : value->origin < 0 && rondo_shape_get_count(&constant->shape) > 1;
+        const bool is_fit = known != NULL ? is_free : is_parameter(step, (int32_t)v);
         if (!reached[v] || is_bad[v] || !is_real(dtype) || !is_fit ||
             (o->train_count > 0 && !matches(o->train, o->train_count, value->name, used))) {
             continue;

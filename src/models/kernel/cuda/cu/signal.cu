@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(256) transform(const transform_argu
                 const T *value = x + from * a.inner * a.parts;
                 const double weight = a.window != 0 ? convert<double>(a.window[k]) : 1.0;
                 const double x_re = convert<double>(value[0]) * weight;
-                double x_im = a.parts == 2 ? convert<double>(value[1]) : 0.0;
+                double x_im = a.parts == 2 ? convert<double>(value[1]) * weight : 0.0;
                 x_im = is_upper ? -x_im : x_im;
                 const root now = a.roots[at];
                 re += x_re * now.cosine - x_im * now.sine;

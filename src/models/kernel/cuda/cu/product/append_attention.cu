@@ -218,8 +218,10 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const i64 key = first + u * STEP, at = (line * count + key) * HEAD + place * WIDTH;
-            if (key < end) {
+            if (key < end && a.present_k != 0) {  // 0: nobody reads that cache
                 *(piece *)(a.present_k + at) = k[u];
+            }
+            if (key < end && a.present_v != 0) {
                 *(piece *)(a.present_v + at) = v[u];
             }
             add_key(query, k[u], v[u], key < end, r);
