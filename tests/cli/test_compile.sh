@@ -50,6 +50,15 @@ expect_error 1 'altered' inspect "$work/altered.rondo" --device host
 printf 'RondoPln\002\000\000\000%060d' 0 >"$work/newer.rondo"
 expect_error 1 'version 2' run "$work/newer.rondo" --device host
 
+# What is no file is not replaced; a link stays one.
+mkfifo "$work/pipe"
+expect_error 1 'no regular file' compile "$product" --device host -o "$work/pipe"
+[ -p "$work/pipe" ] || fail "a pipe was replaced"
+: >"$work/behind.rondo"
+ln -s behind.rondo "$work/link.rondo"
+expect_status 0 compile "$product" --device host -o "$work/link.rondo"
+[ -h "$work/link.rondo" ] && [ -s "$work/behind.rondo" ] || fail "a link was replaced"
+
 # On the emulated GPU (docs/testing.md), whose libraries are found beside the tool.
 emulated=$(dirname "$rondo")/tests/emulated
 if [ ! -e "$emulated/libcuda.so.1" ] || ! command -v g++ >/dev/null 2>&1; then

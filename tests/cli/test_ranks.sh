@@ -86,8 +86,21 @@ expect_learned sockets
 [ ! -e "$work/rank1.onnx" ] || fail "rank 1 wrote its model"
 grep -q 'rank 2 of 3, by sockets' "$work/stderr.2" || fail "not by sockets"
 
-# Ranks that do not do the same say so, and end.
+# Ranks of other models say so before they train.
 ranks=2
+own=$model
+start_rank 0 $options
+zero=$!
+model=$work/rank0.onnx
+start_rank 1 $options
+one=$!
+model=$own
+check_count=$((check_count + 1))
+wait $zero && fail "rank 0 trained with another model"
+wait $one && fail "rank 1 trained with another model"
+grep -q "the model's file" "$work/stderr.1" || fail "rank 1: $(cat "$work/stderr.1")"
+
+# Ranks that do not do the same say so, and end.
 start_rank 0 $options
 zero=$!
 start_rank 1 $options --train 'w*'

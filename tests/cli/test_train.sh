@@ -17,6 +17,11 @@ for optimizer in momentum adam adamw adagrad; do
     expect_text 'epoch 60 of 60: loss 0\.[0-9]+, validation 0\.[0-9]+ \((8[5-9]|9[0-9]|100)\.[0-9]+ % right\); rate 0\.[0-9]+, .* s left'
 done
 
+# A target of [n] beside a result of [n, 1] is no table of n x n; a bias of one element is trained.
+expect_status 0 train "$here/models/line.onnx" --device host --data "$here/arrays/line.npz" --loss mse \
+    --optimizer momentum --learning-rate 0.05 --epochs 60 --batch 10 --output "$work/line.onnx"
+expect_text 'epoch 60 of 60: loss ([0-9.]+e-[0-9]+|0\.00[0-9]+)'
+
 # What comes out is the model, with other weights.
 expect_status 0 run "$work/adam.onnx" --device host --set n=4
 expect_text '^p +f32'

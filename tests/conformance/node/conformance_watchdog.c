@@ -118,6 +118,23 @@ SUITE_CASE(test_conformance_watchdog__stalls_are_told) {
     close_scene(&s);
 }
 
+// A watchdog has 1024 places; graphs that are gone have none.
+SUITE_CASE(test_conformance_watchdog__graphs_come_and_go) {
+    scene s;
+    if (suite_is_swept) {
+        suite_skip("every point of so many graphs would take hours");
+    }
+    open_scene(state, UINT64_C(3600) * 1000 * 1000 * 1000, &s);
+    for (int i = 0; i < 1030; ++i) {
+        rondo_graph *graph = memory_create_graph(s.context, "passing", NULL);
+        memory_begin(graph, s.stream);
+        ASSERT_OK(rondo_watchdog_mark(s.watchdog, graph, s.stream));
+        memory_end(graph);
+        rondo_graph_destroy(graph);
+    }
+    close_scene(&s);
+}
+
 SUITE_CASE(test_conformance_watchdog__others_are_not) {
     scene s;
     open_scene(state, UINT64_C(3600) * 1000 * 1000 * 1000, &s);

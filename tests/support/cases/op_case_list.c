@@ -427,6 +427,7 @@ const op_case op_cases[] = {
     {"DFT", 20, "T[2,8,2]", "inverse=1 onesided=1", 1},
     {"STFT", 17, "T[2,90,1] i64[]:=7 T[16]:p i64[]:=16", "", 1},
     {"STFT", 17, "T[1,50,2] i64[]:=10 - i64[]:=15", "onesided=0", 1},
+    {"STFT", 17, "T[3,34,2] i64[]:=6 T[3]:p", "onesided=0", 1},
     {"HannWindow", 17, "i64[]:=10", "", 1},
     {"HammingWindow", 17, "i32[]:=11", "periodic=0", 1},
     {"BlackmanWindow", 17, "i64[]:=12", "output_datatype=6", 1},

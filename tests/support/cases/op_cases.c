@@ -523,12 +523,14 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
 // The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
 // promises strict NaN has no tensor cores. In f16 that is the price of their speed. And kernels of
 // attention take keys in tiles: of a key that one row of a block sees, a value that is not finite
-// makes NaN of the others, which take 0 of it, as it does in two products.
+// makes NaN of the others, which take 0 of it, as it does in two products. The host cuts a transform
+// by its factors, and an infinity less an infinity is NaN.
 typedef enum outcome { PASSED, FAILED, FAILED_AS_KNOWN, UNSUPPORTED } outcome;
 
-static bool is_attention(const op_case *source) {
-    return strstr(source->op, "Attention") != NULL && strcmp(source->op, "rondo.Attention") != 0 &&
-           strcmp(source->op, "LinearAttention") != 0;
+static bool is_excused_op(const op_case *source) {
+    return strcmp(source->op, "DFT") == 0 || strcmp(source->op, "STFT") == 0 ||
+           (strstr(source->op, "Attention") != NULL && strcmp(source->op, "rondo.Attention") != 0 &&
+            strcmp(source->op, "LinearAttention") != 0);
 }
 
 static bool issue(device_run *run, char *message, size_t message_bytes) {
@@ -684,7 +686,7 @@ static void run_case(rondo_stream *stream, run_mode mode, const op_case *source,
             (void)snprintf(message, sizeof(message), "the case cannot be read");
         }
         const bool is_excused =
-            result == FAILED_AS_KNOWN || (result == FAILED && has_float && is_attention(source));
+            result == FAILED_AS_KNOWN || (result == FAILED && has_float && is_excused_op(source));
         if (result == FAILED || result == FAILED_AS_KNOWN) {
             result = is_excused && how == OP_CASE_NOT_FINITE ? FAILED_AS_KNOWN : FAILED;
         }

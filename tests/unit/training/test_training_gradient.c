@@ -317,6 +317,19 @@ TEST(computed_once_more) {
     check_both_signs(b, &options);
 }
 
+// Mish's rule writes its op out of smaller ones, of a value that the rule of the second Sin has had
+// computed again: the change of that is the change of the value itself.
+TEST(computed_once_more_and_written_out) {
+    const rondo_gradient_options options = {.struct_size = sizeof options,
+                                            .recompute = (const char *const[]){"*"},
+                                            .recompute_count = 1};
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    add(b, "Sin", "x", NULL, "a");
+    add(b, "Mish", "a", NULL, "b");
+    add(b, "Sin", "b", NULL, "y");
+    check_both_signs(b, &options);
+}
+
 // d/dx at points where there is more than one answer: PyTorch 2.15's.
 TEST(kinks) {
     static const struct {
@@ -376,10 +389,15 @@ TEST(of_what_is_read_back) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),     cmocka_unit_test(turns),
-        cmocka_unit_test(scans),        cmocka_unit_test(drops_what_it_dropped),
-        cmocka_unit_test(ops_of_users), cmocka_unit_test(computed_once_more),
-        cmocka_unit_test(kinks),        cmocka_unit_test(of_what_is_read_back),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(turns),
+        cmocka_unit_test(scans),
+        cmocka_unit_test(drops_what_it_dropped),
+        cmocka_unit_test(ops_of_users),
+        cmocka_unit_test(computed_once_more),
+        cmocka_unit_test(computed_once_more_and_written_out),
+        cmocka_unit_test(kinks),
+        cmocka_unit_test(of_what_is_read_back),
     };
     return ON_DEVICES(tests);
 }
