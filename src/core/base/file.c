@@ -224,8 +224,8 @@ rondo_status rondo__file_write_atomic(const char *path, const void *bytes, size_
     return rondo__file_write_parts(path, &part, 1);
 }
 
-// The file behind symbolic links, or the path itself where nothing is yet; the caller frees it. What
-// is there and is no regular file (a device, a pipe) must not be replaced.
+// The file behind symbolic links, or the path itself where nothing is yet; the caller frees it.
+// What is there and is no regular file (a device, a pipe) must not be replaced.
 static rondo_status find_target(const char *path, char **out_target) {
     struct stat info;
     *out_target = NULL;

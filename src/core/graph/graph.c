@@ -97,7 +97,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
         rondo__graph_give_up(graph);
     }
     if (graph->is_watched) {
-        rondo__watchdogs_forget(graph);
+        rondo__watchdog_list_forget(graph);
     }
     rondo__graph_clear(graph);
     rondo_graph_destroy(graph->spare);

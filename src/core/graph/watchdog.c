@@ -52,7 +52,7 @@ typedef struct watched {
 } watched;
 
 struct rondo_watchdog {
-    rondo_watchdog *next;  // of all, guarded by all_lock
+    rondo__watchdog_link link;  // the first member
     rondo_device *device;
     uint64_t timeout_ns;
     rondo_stall_function function;
@@ -69,10 +69,6 @@ struct rondo_watchdog {
 };
 
 enum { REACHED, DONE, WORDS };
-
-// All watchdogs, for a graph that goes. Taken before a watchdog's own lock.
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static rondo_watchdog *all;
 
 static void *find_word(const rondo_watchdog *dog, const watched *w, int which) {
     return dog->words + (size_t)(WORDS * (w - dog->list) + which) * sizeof(uint32_t);
@@ -229,6 +225,19 @@ static void free_dog(rondo_watchdog *dog) {
     rondo__free(dog);
 }
 
+static void forget(rondo__watchdog_link *link, const rondo_graph *graph) {
+    rondo_watchdog *dog = (rondo_watchdog *)link;
+    pthread_mutex_lock(&dog->lock);
+    for (size_t i = 0; i < dog->count; ++i) {
+        watched *w = &dog->list[i];
+        if (w->graph == graph) {
+            w->graph = NULL;
+            w->mark_count = 0;
+        }
+    }
+    pthread_mutex_unlock(&dog->lock);
+}
+
 static rondo_status make_parts(rondo_watchdog *dog) {
     void *words;
     rondo_device_info info = {.struct_size = sizeof info};
@@ -274,6 +283,7 @@ rondo_status rondo_watchdog_create(rondo_device *device, const rondo_watchdog_op
     }
     rondo_device_retain(device);
     dog->device = device;
+    dog->link.forget = forget;
     dog->timeout_ns = wanted.timeout_ns > 0 ? wanted.timeout_ns : default_timeout_ns;
     dog->function = wanted.function;
     dog->user_data = wanted.user_data;
@@ -288,10 +298,7 @@ rondo_status rondo_watchdog_create(rondo_device *device, const rondo_watchdog_op
         rondo__error_restore(&saved);
         return status;
     }
-    pthread_mutex_lock(&all_lock);
-    dog->next = all;
-    all = dog;
-    pthread_mutex_unlock(&all_lock);
+    rondo__watchdog_list_add(&dog->link);
     *out_watchdog = dog;
     return RONDO_STATUS_OK;
 }
@@ -300,13 +307,7 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
     if (watchdog == NULL || atomic_load(&watchdog->device->is_forked)) {
         return;
     }
-    pthread_mutex_lock(&all_lock);
-    rondo_watchdog **link = &all;
-    while (*link != watchdog) {
-        link = &(*link)->next;
-    }
-    *link = watchdog->next;
-    pthread_mutex_unlock(&all_lock);
+    rondo__watchdog_list_remove(&watchdog->link);
     pthread_mutex_lock(&watchdog->lock);
     watchdog->is_stopping = true;
     (void)pthread_cond_signal(&watchdog->stopped);
@@ -318,22 +319,6 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
 }
 
 // ---- what is watched --------------------------------------------------------------------------
-
-void rondo__watchdogs_forget(const rondo_graph *graph) {
-    pthread_mutex_lock(&all_lock);
-    for (rondo_watchdog *dog = all; dog != NULL; dog = dog->next) {
-        pthread_mutex_lock(&dog->lock);
-        for (size_t i = 0; i < dog->count; ++i) {
-            watched *w = &dog->list[i];
-            if (w->graph == graph) {
-                w->graph = NULL;
-                w->mark_count = 0;
-            }
-        }
-        pthread_mutex_unlock(&dog->lock);
-    }
-    pthread_mutex_unlock(&all_lock);
-}
 
 // A place that another graph had which is not marked, and has nothing under way; NULL: none.
 static watched *find_idle(rondo_watchdog *dog) {

@@ -7,7 +7,13 @@
 
 rondo_device *rondo__watchdog_get_device(const rondo_watchdog *watchdog);
 
-// A watched graph is destroyed.
-void rondo__watchdogs_forget(const rondo_graph *graph);
+// The list of all watchdogs, which hear of a watched graph that is destroyed.
+typedef struct rondo__watchdog_link {
+    struct rondo__watchdog_link *next;
+    void (*forget)(struct rondo__watchdog_link *link, const rondo_graph *graph);
+} rondo__watchdog_link;
+void rondo__watchdog_list_add(rondo__watchdog_link *link);
+void rondo__watchdog_list_remove(rondo__watchdog_link *link);
+void rondo__watchdog_list_forget(const rondo_graph *graph);
 
 #endif  // RONDO_GRAPH_WATCHDOG_H

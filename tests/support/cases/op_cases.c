@@ -520,11 +520,9 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
     return is_good && (!stays_in_place(run) || run_in_place(run, wanted, message, message_bytes));
 }
 
-// The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
-// promises strict NaN has no tensor cores. In f16 that is the price of their speed. And kernels of
-// attention take keys in tiles: of a key that one row of a block sees, a value that is not finite
-// makes NaN of the others, which take 0 of it, as it does in two products. The host cuts a transform
-// by its factors, and an infinity less an infinity is NaN.
+// cuDNN's tensor core engines let infinities of x vanish or spread. Attention takes keys in tiles:
+// of a key that one row sees, what is not finite makes NaN of the others. The host cuts a transform
+// by its factors: infinity less infinity is NaN.
 typedef enum outcome { PASSED, FAILED, FAILED_AS_KNOWN, UNSUPPORTED } outcome;
 
 static bool is_excused_op(const op_case *source) {

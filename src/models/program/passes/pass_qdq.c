@@ -50,8 +50,8 @@ static int64_t count_elements(const rondo_program *program, int32_t value) {
 // RONDO_DTYPE_U16: of what an Add takes).
 static bool read_step(const rondo_program *program, const rondo__node *node, rondo_dtype type,
                       quantised *out) {
-    // Types that these attributes name: 1 is f32, 0 that of the scale. A QuantizeLinear's output_dtype
-    // is that of its zero point.
+    // Types that these attributes name: 1 is f32, 0 that of the scale. A QuantizeLinear's
+    // output_dtype is that of its zero point.
     const int64_t real = rondo__node_is(node, RONDO__OP_DequantizeLinear)
                              ? rondo__op_get_int(&node->op, "output_dtype", 0)
                              : rondo__op_get_int(&node->op, "precision", 0);

@@ -1,0 +1,33 @@
+// graph/watchdog_list.c — all watchdogs, for a graph that goes.
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
+#include "graph/watchdog.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // taken before a watchdog's own
+static rondo__watchdog_link *all;                         // guarded by lock
+
+void rondo__watchdog_list_add(rondo__watchdog_link *link) {
+    pthread_mutex_lock(&lock);
+    link->next = all;
+    all = link;
+    pthread_mutex_unlock(&lock);
+}
+
+void rondo__watchdog_list_remove(rondo__watchdog_link *link) {
+    pthread_mutex_lock(&lock);
+    rondo__watchdog_link **at = &all;
+    while (*at != link) {
+        at = &(*at)->next;
+    }
+    *at = link->next;
+    pthread_mutex_unlock(&lock);
+}
+
+void rondo__watchdog_list_forget(const rondo_graph *graph) {
+    pthread_mutex_lock(&lock);
+    for (rondo__watchdog_link *link = all; link != NULL; link = link->next) {
+        link->forget(link, graph);
+    }
+    pthread_mutex_unlock(&lock);
+}
