@@ -328,9 +328,11 @@ class Session(Owned):
             check(lib.rondo_executor_list_graphs(self._h, graphs, count.value,
                                                  ctypes.byref(count)))
             number = _value("TEXT", format)
-            return [get_text(lambda write, graph=graph: lib.rondo_graph_dump(graph, number, write,
-                                                                             None))
-                    for graph in graphs[:count.value]]
+
+            def dump(graph: int) -> str:
+                return get_text(lambda write: lib.rondo_graph_dump(graph, number, write, None))
+
+            return [dump(graph) for graph in graphs[:count.value]]
 
     def wait(self) -> None:
         """Waits for runs that were not waited for, and raises what they have met."""
