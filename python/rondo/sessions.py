@@ -329,7 +329,7 @@ class Session(Owned):
                                                  ctypes.byref(count)))
             number = _value("TEXT", format)
 
-            def dump(graph: int) -> str:
+            def dump(graph: Optional[int]) -> str:
                 return get_text(lambda write: lib.rondo_graph_dump(graph, number, write, None))
 
             return [dump(graph) for graph in graphs[:count.value]]
