@@ -159,10 +159,11 @@ static rondo_status reserve_bucket(rondo__weight_store *store) {
 static const rondo__ready_form *find_ready(const rondo__weight_store *store,
                                            const rondo__weight_want *want) {
     const rondo__ready_form key = {.constant = want->constant->data};
+    if (store->ready_count == 0) {
+        return NULL;
+    }
     const rondo__ready_form *first =
-        store->ready_count > 0
-            ? bsearch(&key, store->ready, store->ready_count, sizeof key, compare_ready)
-            : NULL;
+        bsearch(&key, store->ready, store->ready_count, sizeof key, compare_ready);
     const rondo__ready_form *end = store->ready + store->ready_count;
     while (first != NULL && first > store->ready && first[-1].constant == key.constant) {
         --first;
