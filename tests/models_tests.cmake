@@ -45,6 +45,9 @@ foreach(capability 80 90)
   rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} 2/48)
   rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans} ${RONDO_TEST_PART})
 endforeach()
+# A decode step's attention needs clusters.
+rondo_register_emulated(append_attention short 300
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} rondo.AppendAttention)
 rondo_register_emulated(executor_tensor_map short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${CMAKE_CURRENT_BINARY_DIR}/test_executor_tensor_map)
 rondo_register_emulated(attention_tensor long 1800

@@ -210,9 +210,7 @@ static void read_records(const rondo_program *program, uint32_t random) {
         rondo__record record = {.at = (const uint8_t *)text.bytes,
                                 .past = (const uint8_t *)text.bytes + text.length};
         const rondo_status status = rondo__program_read(&record, &data, &again);
-        // A node without inputs that its op needs is loaded, and fails when it runs; its record is
-        // refused at once.
-        if (round == 0 && status == RONDO_STATUS_OK && record.at != record.past) {
+        if (round == 0 && (status != RONDO_STATUS_OK || record.at != record.past)) {
             abort();
         }
         rondo_program_destroy(again);

@@ -318,7 +318,11 @@ static rondo_status finish_node(reader *r, rondo__op *op, node_lists *lists,
                                 const rondo__node *marks) {
     RETURN_IF_ERROR(read_attributes(r, op));
     RETURN_IF_ERROR(read_wiring(r, lists));
-    RETURN_IF_ERROR(rondo__op_check_counts(op->def, lists->explicit_count, lists->output_count));
+    // A program keeps no inputs that are absent at the end, which ONNX may name; what an op needs is
+    // looked at when it runs.
+    const size_t count =
+        lists->explicit_count > op->def->input_min ? lists->explicit_count : op->def->input_min;
+    RETURN_IF_ERROR(rondo__op_check_counts(op->def, count, lists->output_count));
     RETURN_IF_ERROR(rondo__op_check(op));
     RETURN_IF_ERROR(rondo__program_add_node(r->program, op, lists->inputs, lists->input_count,
                                             lists->explicit_count, lists->outputs,
