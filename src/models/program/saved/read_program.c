@@ -318,8 +318,8 @@ static rondo_status finish_node(reader *r, rondo__op *op, node_lists *lists,
                                 const rondo__node *marks) {
     RETURN_IF_ERROR(read_attributes(r, op));
     RETURN_IF_ERROR(read_wiring(r, lists));
-    // A program keeps no inputs that are absent at the end, which ONNX may name; what an op needs is
-    // looked at when it runs.
+    // A program keeps no inputs that ONNX names as absent at the end; what an op needs is looked
+    // at when it runs.
     const size_t count =
         lists->explicit_count > op->def->input_min ? lists->explicit_count : op->def->input_min;
     RETURN_IF_ERROR(rondo__op_check_counts(op->def, count, lists->output_count));
