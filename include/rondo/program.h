@@ -79,7 +79,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
 // rondo_program_save_onnx does not write it.
 //
 // Ownership: the text is the program's.
-// Threads:   safe while nobody changes the program.
+// Threads:   safe while no thread changes the program.
 RONDO_API const char *rondo_program_get_metadata(const rondo_program *program, const char *key);
 
 #if defined(RONDO_EXPERIMENTAL)

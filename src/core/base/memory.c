@@ -277,7 +277,7 @@ void rondo__memory_unmap(void *address, size_t bytes) {
 
 // ---- mappings that are kept -------------------------------------------------------------------
 
-// Begins a mapping that is kept. A slot is emptied before anybody reads what it points to.
+// Begins a mapping that is kept. A slot is emptied before any thread reads what it points to.
 typedef struct kept_mapping {
     size_t bytes;
 } kept_mapping;

@@ -41,7 +41,7 @@ typedef struct rondo__copy_tale {
     rondo_stream *stream;  // that it is put on; NULL: the processor does it
 } rondo__copy_tale;
 
-// Whether the log's level asks for copies; whether anybody wants to hear of them.
+// Whether the log's level asks for copies; whether a listener is registered.
 bool rondo__copy_is_logged(void);
 bool rondo__copy_is_told(void);
 // Logs one that a replayed graph makes; a profile sees it elsewhere. Only the places and the bytes

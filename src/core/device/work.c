@@ -40,7 +40,7 @@ static bool is_recording(rondo_stream *stream) {
            state != RONDO__CAPTURE_NONE;
 }
 
-// Tells of a copy that is not recorded, if anybody wants to hear of it.
+// Reports a copy that is not recorded, if a listener is registered.
 static rondo__hook_scope tell_copy(rondo_stream *stream, const void *destination,
                                    const void *source, size_t bytes, rondo_copy_kind kind,
                                    const rondo__copy_note *note) {

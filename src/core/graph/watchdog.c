@@ -419,7 +419,7 @@ rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog, rondo_graph *graph,
     RETURN_IF_ERROR(begin_replay(watchdog, graph, stream, &w));
     RETURN_IF_ERROR(put_word(stream, find_word(watchdog, w, REACHED), 0));
     RETURN_IF_ERROR(rondo_graph_replay(graph, stream));
-    // The graph is used by one thread at a time, so nobody else takes a number of it.
+    // One thread at a time uses the graph, so no other takes a number from it.
     pthread_mutex_lock(&watchdog->lock);
     if (!is_pending(watchdog, w)) {
         w->since_ns = rondo__clock_now_ns();

@@ -55,7 +55,7 @@ typedef struct rondo__recorded_node {
     uint64_t first_ignored;  // bytes at the beginning of the arguments that name the node itself
     uint64_t table_bytes;    // it copies from host memory of the program's: so much of that
     uint64_t table;          // is hashed here
-    bool has_unknown_table;  // it copies from host memory that nobody knows, which is not read
+    bool has_unknown_table;  // it copies from unknown host memory, which is not read
 } rondo__recorded_node;
 
 typedef struct rondo__recording {

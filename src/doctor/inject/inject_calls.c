@@ -46,7 +46,7 @@ typedef int (*parameter_getter)(void *function, size_t index, size_t *out_offset
                                 size_t *out_bytes);
 
 // Which words belong to a struct, and which are one byte (a struct without members, or a flag):
-// those may be bytes that nobody writes.
+// those may be bytes that the program never writes.
 static uint64_t find_struct_words(const known_function *known) {
     uint64_t mask = 0;
     size_t word = 0;

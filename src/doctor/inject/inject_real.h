@@ -1,4 +1,4 @@
-// doctor/inject/inject_real.h — the functions that nobody stands in front of.
+// doctor/inject/inject_real.h — the real functions, behind any wrapper.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_INJECT_INJECT_REAL_H
 #define RONDO_DOCTOR_INJECT_INJECT_REAL_H

@@ -152,7 +152,7 @@ RONDO_MUST_USE rondo_status rondo__communicator_serve(const rondo_communicator *
                                                       const char *call);
 void rondo__communicator_leave(const rondo_communicator *communicator);
 
-// The first loss wins: whoever waits is woken, and the transport's work ends (rank_watch.c).
+// The first loss wins: waiting threads are woken, and the transport's work ends (rank_watch.c).
 void rondo__communicator_lose(rondo_communicator *communicator, const char *why);
 // Something broke, and the watch knows more, soon: waits for that.
 //

@@ -27,7 +27,7 @@ typedef struct rondo__meeting {
 // How long to wait, and whom to ask meanwhile (rondo_communicator_options).
 typedef struct rondo__patience {
     uint64_t begun_ns, deadline_ns;
-    rondo_waiting_function waiting;  // NULL: nobody
+    rondo_waiting_function waiting;  // NULL: no call
     void *data;
 } rondo__patience;
 

@@ -20,7 +20,7 @@ RONDO_MUST_USE rondo_status rondo__socket_listen(uint16_t port, bool is_local, i
 int rondo__socket_accept(int listening, uint64_t deadline_ns);
 // Whether something can be read from it, or it has ended, until then.
 bool rondo__socket_is_ready(int fd, uint64_t deadline_ns);
-// Connects once; -1: nobody is there.
+// Connects once; -1: no process listens there.
 int rondo__socket_connect(const char *host, uint16_t port, uint64_t deadline_ns);
 void rondo__socket_close(int *in_out_socket);  // -1 is fine
 

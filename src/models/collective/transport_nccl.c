@@ -277,7 +277,7 @@ static rondo_status open_nccl(rondo_communicator *c) {
     return warm_up(c);
 }
 
-// The communicator is taken once, by whoever ends it.
+// Each communicator is taken once, by the thread that ends it.
 static rondo__nccl_comm take_comm(rondo_communicator *c, nccl_state *s) {
     (void)pthread_mutex_lock(&c->data_lock);
     rondo__nccl_comm comm = s->is_aborted ? NULL : s->comm;

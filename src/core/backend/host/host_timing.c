@@ -15,7 +15,7 @@ _Thread_local const rondo__host_timing *rondo__host_timing_now;
 
 // ---- what work is -----------------------------------------------------------------------------
 
-// COUNT: nothing that anybody would want to hear of; what is inside a conditional tells of itself.
+// COUNT: an op that no profile lists; what is inside a conditional tells of itself.
 static rondo__work_kind to_work(rondo__node_kind kind) {
     switch (kind) {
         case RONDO__NODE_KERNEL:

@@ -19,7 +19,7 @@
 #include "base/log/hook.h"
 
 // Makes room for a command, as rondo__host_submit does for the node's function; `extra_bytes`
-// follow its arguments. It is timed if anybody wants that.
+// follow its arguments. It is timed if a profile or the watchdog asks.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__host_submit_node(rondo__host_stream *stream,

@@ -130,7 +130,7 @@ static inline bool rondo__hook_is_on(uint32_t what) {
 // Threads: safe, all below.
 bool rondo__hook_listen(const rondo__hook_listener *listener, uint32_t what);
 void rondo__hook_unlisten(void);
-// While anybody holds it graphs keep what their nodes are called (RONDO__HOOK_LABELS); counted.
+// While a holder exists, graphs keep what their nodes are called (RONDO__HOOK_LABELS); counted.
 void rondo__hook_hold_labels(void);
 void rondo__hook_release_labels(void);
 // In the child of a fork: removes the listeners.

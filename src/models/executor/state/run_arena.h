@@ -20,7 +20,7 @@ struct rondo_run_arena {
     atomic_bool is_busy;           // a call puts a run
     const rondo_executor *latest;  // whose values lie there
     rondo_event *ended;            // behind runs that were not waited for; NULL: none yet
-    bool is_pending;               // it was recorded, and nobody has waited for it
+    bool is_pending;               // it was recorded, and no thread has waited for it
 };
 
 // One more that rondo_run_arena_destroy takes back. NULL is fine.

@@ -73,7 +73,7 @@ static bool is_bare(const rondo__node *product, bool has_activation) {
             strcmp(rondo__op_get_string(&product->op, "activation", "none"), "none") == 0);
 }
 
-// The product that makes factor `i` of the Mul, for nobody else; -1: none.
+// The product that makes factor `i` of the Mul and has no other reader; -1: none.
 static int32_t get_factor(const rondo__rewriting *r, const rondo__node *mul, size_t i,
                           bool has_activation) {
     const int32_t value = mul->inputs[i], maker = r->program->values[value].producer;

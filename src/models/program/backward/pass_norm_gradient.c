@@ -228,7 +228,7 @@ static rondo_status rewrite_batch(rondo__rewriting *r, size_t n, const rondo__tr
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-// The sum over all axes before the rows of `value`; NONE: nobody takes it.
+// The sum over all axes before the rows of `value`; NONE: there is none.
 static int32_t find_sum(const rondo__rewriting *r, int32_t value, int32_t axis) {
     for (size_t u = r->uses.first[value]; u < r->uses.first[value + 1]; ++u) {
         const rondo__node *node = &r->program->nodes[r->uses.users[u]];

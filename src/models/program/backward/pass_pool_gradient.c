@@ -217,7 +217,7 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
     return RONDO_STATUS_OK;
 }
 
-// Places that nobody reads are not made.
+// Places without a reader are not made.
 static rondo_status drop_places(rondo_program *program) {
     uint32_t *uses = rondo__calloc(program->value_count + 1, sizeof *uses);
     if (uses == NULL) {

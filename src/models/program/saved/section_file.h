@@ -7,7 +7,7 @@
 //   section  from a multiple of its alignment on
 //
 // Numbers are little-endian, as all machines are that Rondo runs on. Checksums find damage. They do
-// not keep out who means harm: whoever can write a file can make them fit.
+// not keep out an attacker, who can write a file with fitting checksums.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_SAVED_SECTION_FILE_H
 #define RONDO_PROGRAM_SAVED_SECTION_FILE_H

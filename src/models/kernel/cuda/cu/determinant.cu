@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256) determinant(const determinant_
                 rows[pivot * n + j] = swapped;
             }
             __syncthreads();
-            // Column k itself is read by all and changed by nobody: later steps do not look at it.
+            // Column k itself is read by all and changed by none: later steps do not look at it.
             const i64 width = n - k - 1;
             for (i64 at = threadIdx.x; at < width * width; at += 256) {
                 const i64 i = k + 1 + at / width, j = k + 1 + at % width;

@@ -66,7 +66,7 @@ __launch_bounds__(THREADS) image_normalization_held(const image_arguments a) {
         scales[g] = find_scale(make_float2(middle, squares), share, a.epsilon);
     }
     __syncthreads();
-    // All of this block's reading is done; nobody leaves while others read its memory.
+    // All of this block's reading is done; no block leaves while others read its memory.
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #else
     join_block(sets, p, mean, square, [&](int g, float2 found) {

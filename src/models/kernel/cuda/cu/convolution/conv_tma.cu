@@ -382,7 +382,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
 #endif
     cluster_meet();
 #else
-    // In the buffers, which nobody needs any more, or where they are to be received if they are this block's.
+    // In the buffers, which are free now, or where they are to be received if they are this block's.
     float *sums = (float *)memory;
     const auto find_sums = [&](int r) {
         return SPLIT > 1 && r / OWN_ROWS == part ? received + (part * OWN_ROWS + r % OWN_ROWS) * SUM_PITCH
@@ -420,6 +420,6 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
 #endif
     end.finish(p.end, received, first_row);
 #if SPLIT > 1 && !STORES_SUMS
-    cluster_wait();  // nobody leaves while its sums are on their way
+    cluster_wait();  // no block leaves while its sums are on their way
 #endif
 }

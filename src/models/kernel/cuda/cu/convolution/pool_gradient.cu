@@ -1,6 +1,6 @@
 // pool_gradient.cu - how MaxPool changes with its image: each pixel gets dy of the windows whose maximum it
 // is. A thread looks at the windows of one pixel (WIDTH channels, where they come last) and finds the maximum
-// of each anew, as pool.cu does: the first of the greatest, or the first NaN. So nobody keeps places, and
+// of each anew, as pool.cu does: the first of the greatest, or the first NaN. So no places are kept, and
 // sums have one order.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"

@@ -218,7 +218,7 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const i64 key = first + u * STEP, at = (line * count + key) * HEAD + place * WIDTH;
-            if (key < end && a.present_k != 0) {  // 0: nobody reads that cache
+            if (key < end && a.present_k != 0) {  // 0: that cache is not read
                 *(piece *)(a.present_k + at) = k[u];
             }
             if (key < end && a.present_v != 0) {

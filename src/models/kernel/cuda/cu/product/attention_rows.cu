@@ -53,7 +53,7 @@ __device__ __forceinline__ i64 get_place(const rows_arguments &a, const extents 
     if (a.places != 0) {
         place = a.has_one_place ? a.places[0] + row : a.places[batch * a.rows + row];
     } else if (place >= e.keys) {
-        return 0;  // behind a padded prompt, where nobody looks
+        return 0;  // behind a padded prompt; these rows are not read
     }
     if (place < 0 || place >= a.angle_rows) {
         a.told.tell();

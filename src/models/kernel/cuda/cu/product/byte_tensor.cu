@@ -434,6 +434,6 @@ __launch_bounds__(THREADS) byte_tensor(const __grid_constant__ byte_arguments p)
         }
     }
 #if SPLIT > 1
-    cluster_wait();  // nobody leaves while others read its memory
+    cluster_wait();  // no block leaves while others read its memory
 #endif
 }

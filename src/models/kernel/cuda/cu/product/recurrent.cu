@@ -410,7 +410,7 @@ recurrent_sequence(const recurrent_arguments a) {
     }
     const i64 length = length_of(a, b), outer = outer_state(a, d, b);
     const i64 end = a.last < length ? a.last : length;
-    float next[GATES];  // of the step to come, so that nobody waits for memory
+    float next[GATES];  // of the next step, so that no thread waits for memory
     load_parts(a, d, b, a.first, has_unit && a.first < end, next);
     if (has_unit) {
         h = former_h(a, d, b, me);
