@@ -1,7 +1,7 @@
 // base/hash.h — content hashes for cache keys. Stable across processes and machines.
 //
-// Contents are hashed by XXH3 (libxxhash-dev, a header that is compiled in: 19 GB/s). Keys that come in
-// parts use FNV-1a, which continues from a value. No library is linked into the core for it.
+// Contents are hashed by XXH3 (libxxhash-dev, a header that is compiled in: 19 GB/s). Keys that
+// come in parts use FNV-1a, which continues from a value. The core links no library for it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_HASH_H
 #define RONDO_BASE_HASH_H

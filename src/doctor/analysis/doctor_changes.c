@@ -119,7 +119,7 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
     return change;
 }
 
-// ---- words that are never written -----------------------------------------------------------------
+// ---- words that are never written -------------------------------------------------------------
 
 enum { DISTINCT_MIN = 6 };  // values of which it can be said what they are
 

@@ -19,8 +19,8 @@
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__op_device_mark(const rondo__unit *unit, rondo_program *program);
 
-// Whether the program has placed a node. Then executors on other devices do not share its base, because
-// each has to be looked at.
+// Whether the program has placed a node. Then executors on other devices do not share its base,
+// because each has to be looked at.
 bool rondo__op_device_has_marks(const rondo__unit *unit);
 
 // Decides what can be decided before kernels are prepared, for each node of the plan.
