@@ -98,9 +98,9 @@ model=$own
 check_count=$((check_count + 1))
 wait $zero && fail "rank 0 trained with another model"
 wait $one && fail "rank 1 trained with another model"
-grep -q "the model's file" "$work/stderr.1" || fail "rank 1: $(cat "$work/stderr.1")"
+grep -q "has MODEL with the hash" "$work/stderr.1" || fail "rank 1: $(cat "$work/stderr.1")"
 
-# Ranks that do not do the same say so, and end.
+# Ranks that do not train the same say so, and end. (Programs that differ: test_training_ranks.)
 start_rank 0 $options
 zero=$!
 start_rank 1 $options --train 'w*'
@@ -109,7 +109,7 @@ check_count=$((check_count + 1))
 wait $zero && fail "rank 0 went on"
 wait $one && fail "rank 1 went on"
 for r in 0 1; do
-    grep -q 'the ranks differ in run 1.*rank 0 has.*rank 1 has' "$work/stderr.$r" ||
+    grep -q 'rank 1 has --train w\*, rank 0 has --train -' "$work/stderr.$r" ||
         fail "rank $r: $(cat "$work/stderr.$r")"
 done
 
