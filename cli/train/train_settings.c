@@ -426,12 +426,29 @@ void cli_train_settings_describe(const cli_train_settings *s, const cli_train_fa
     put(&l, "MODEL with the hash %016" PRIx64 "\n", facts->model_hash);
 }
 
+// Both "name value", of which one may not be known ("?"): Python has no file of the model.
+static bool is_alike(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
+    size_t i = a_bytes;
+    size_t k = b_bytes;
+    if (a_bytes == b_bytes && memcmp(a, b, a_bytes) == 0) {
+        return true;
+    }
+    while (i > 0 && a[i - 1] != ' ') {
+        i -= 1;
+    }
+    while (k > 0 && b[k - 1] != ' ') {
+        k -= 1;
+    }
+    return i > 0 && i == k && memcmp(a, b, i) == 0 &&
+           ((a_bytes == i + 1 && a[i] == '?') || (b_bytes == k + 1 && b[k] == '?'));
+}
+
 int cli_train_settings_compare(const cli_command *command, const char *checkpoint,
                                const char *before, const char *now) {
     while (*before != '\0' || *now != '\0') {
         const size_t old = strcspn(before, "\n");
         const size_t new = strcspn(now, "\n");
-        if (old != new || memcmp(before, now, old) != 0) {
+        if (!is_alike(before, old, now, new)) {
             return cli_fail_misuse(command,
                                    "%s was made with %.*s, and this is %.*s; give what it was made "
                                    "with, or start anew without --resume",
