@@ -64,16 +64,33 @@ END
     expect_text 'nothing to train'
 fi
 
-# A page with a picture.
-train 0 --epochs 2 --report "$work/report.html" --output "$work/x.onnx"
-grep -q '<polyline' "$work/report.html" || fail "the report has no picture"
+# A page with a picture: a line through the loss of each batch, and one through what is held out.
+train 0 --epochs 3 --batch 27 --report "$work/report.html" --output "$work/x.onnx"
+points() {
+    grep "<polyline.*$1" "$work/report.html" | grep -oE '[0-9.]+,[0-9.]+ ' | wc -l
+}
+[ "$(points 1667b7)" = 30 ] && [ "$(points c4520f)" = 3 ] || fail "the picture has other points"
+grep -q 'epoch 3 of 3: loss 0\.' "$work/report.html" || fail "the report has no summary"
+
+# What the README shows.
+cd "$here/../.." || exit 1
+sed -n '/^\$ rondo train/,/[^\\]$/p' README.md | tr -d '\\\n' >"$work/readme"
+eval "run_tool $(sed "s|^[$] rondo ||; s|trained.onnx|$work/readme.onnx|; s|state|$work/readme.state|; s|loss.html|$work/readme.html|" "$work/readme") --device host"
+[ "$status" = 0 ] && [ -s "$work/readme.onnx" ] && [ -s "$work/readme.html" ] || fail "README.md: $(cat "$work/readme")"
+expect_text 'epoch 40 of 40: loss 0\.1.*(8[5-9]|9[0-9])\.[0-9]+ % right'
 
 # In half precision with a scaled loss; adapters; some parameters alone; micro-batches; a schedule.
 train 0 --epochs 40 --dtype fp16 --output "$work/half.onnx"
 expect_text 'epoch 40 of 40: loss 0\.'
 train 0 --epochs 40 --dtype bf16 --schedule step --step-epochs 10 --step-factor 0.5 --output "$work/bf16.onnx"
 expect_text 'epoch 40 of 40: loss 0\..*; rate 0\.0025, '
-train 0 --epochs 2 --lora 1 --output "$work/adapted.onnx"
+# What comes out of adapters is the model, with other weights of the same size.
+train 0 --epochs 40 --lora 1 --train 'w*' --output "$work/adapted.onnx" --checkpoint "$work/adapted"
+expect_text 'epoch 40 of 40: loss 0\.'
+[ "$(wc -c <"$work/adapted.onnx")" = "$(wc -c <"$work/adam.onnx")" ] || fail "adapters are in the model"
+! cmp -s "$work/adapted.onnx" "$work/adam.onnx" || fail "adapters came to what whole weights do"
+grep -q 'lora_a' "$work/adapted/last.rondo" || fail "the state has no adapters"
+expect_status 0 run "$work/adapted.onnx" --device host --set n=4
 train 0 --epochs 2 --train 'w*' --accumulate 2 --schedule cosine --warm-up 3 --clip-norm 1 --weight-decay 0.01 --output "$work/x.onnx"
 
 # Other losses, of numbers for each output.
@@ -205,4 +222,14 @@ check_count=$((check_count + 1))
 run_limited train "$model" --device host --data "$data" --learning-rate 0.02 --batch 40 --epochs 9 --quiet --checkpoint "$work/state" --resume
 [ $? = 1 ] && grep -q 'last.rondo' "$work/stderr" || fail "a full disk is no error"
 cmp -s "$work/kept" "$work/state/last.rondo" || fail "a full disk took the state"
+# Of the model, and of the page, where the state still found room.
+cp "$work/adam.onnx" "$work/before.onnx"
+check_count=$((check_count + 1))
+run_limited train "$model" --device host --data "$data" --epochs 1 --quiet --output "$work/adam.onnx"
+[ $? = 1 ] && grep -q 'adam.onnx' "$work/stderr" || fail "a full disk is no error"
+cmp -s "$work/adam.onnx" "$work/before.onnx" || fail "a full disk took the model"
+check_count=$((check_count + 1))
+run_limited train "$model" --device host --data "$data" --epochs 90 --quiet --checkpoint "$work/late" --report "$work/late.html"
+[ $? = 1 ] || fail "a full disk is no error"
+[ -z "$(ls -A "$work/late")" ] && [ ! -e "$work/late.html" ] || fail "a full disk left a part"
 finish_test
