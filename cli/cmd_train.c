@@ -146,22 +146,19 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
-// FNV-1a of a file's bytes; 0: there is none, or it cannot be read again.
+// 0: there is none, or it cannot be read again.
 static uint64_t hash_file(const char *path) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = 0;
     unsigned char bytes[1 << 14];
     size_t count;
     struct stat info;
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-    if (file == NULL) {
-        return 0;
+    while (file != NULL && (count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        hash = cli_train_hash(hash, bytes, count);
     }
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        for (size_t i = 0; i < count; ++i) {
-            hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-        }
+    if (file != NULL) {
+        (void)fclose(file);
     }
-    (void)fclose(file);
     return hash;
 }
 
@@ -315,6 +312,11 @@ static int open_step(trainer *t) {
         status == CLI_DONE ? cli_train_settings_check_patterns(t->command, s, t->model) : status;
     if (status != CLI_DONE) {
         return status;
+    }
+    const int64_t unused = batches * (int64_t)s->epochs % (int64_t)s->accumulate;
+    if (unused > 0) {
+        cli_say(CLI_NORMAL, "the last %lld batches of all make no step: --accumulate is %llu",
+                (long long)unused, (unsigned long long)s->accumulate);
     }
     cli_train_settings_describe(s, &facts, t->told);
     status = check_resumed(t);
@@ -539,8 +541,8 @@ static void say_part(trainer *t, int64_t epoch, const measure *trained) {
     }
 }
 
-// What an epoch has made of the weights; `held` (NULL: nothing) gets what they do on what is held
-// out. Other ranks have the same weights as rank 0.
+// What an epoch has made of the weights, where they are written or measured now; `held` (NULL:
+// nothing) gets what they do on what is held out. Other ranks have the same weights as rank 0.
 static bool look_at_weights(trainer *t, measure *held) {
     rondo_program *trained = NULL;
     if (!cli_train_ranks_is_first(&t->ranks)) {

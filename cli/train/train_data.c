@@ -266,7 +266,11 @@ double cli_train_data_find_spoilt(const rondo_tensor *before, const rondo_tensor
                          now->dtype == RONDO_DTYPE_F16 || now->dtype == RONDO_DTYPE_BF16;
     const size_t count =
         is_real && now->data != before->data ? (size_t)rondo_shape_get_count(&now->shape) : 0;
+    const float *singles = now->dtype == RONDO_DTYPE_F32 ? now->data : NULL;
     for (size_t i = 0; i < count; ++i) {
+        if (singles != NULL && isfinite(singles[i])) {
+            continue;
+        }
         const double element = cli_tensor_get_element(now, i);
         if (!isfinite(element) && isfinite(cli_tensor_get_element(before, i))) {
             return element;
