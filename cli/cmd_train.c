@@ -21,22 +21,15 @@
 #include "train_program.h"
 #include "train_ranks.h"
 #include "train_report.h"
+#include "train_settings.h"
 
-enum { PATH_BYTES = 4096, FEEDS_MAX = 256, SPOILT_MAX = 30 };
-
-typedef struct train_settings {
-    const char *device, *data, *target, *result, *output, *checkpoint, *report;
-    int loss, optimizer, schedule, dtype, graphs;
-    double rate, momentum, decay, clip_norm, clip_value, held, least, step_factor;
-    uint64_t epochs, batch, warmup, accumulate, rank, seed, thread_count, step_epochs;
-    cli_list train, recompute, rows;
-    bool resumes, is_quiet;
-} train_settings;
+enum { PATH_BYTES = 4096, FEEDS_MAX = 256 };
 
 static const rondo_dtype compute_types[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16, RONDO_DTYPE_BF16};
 
 typedef struct trainer {
-    const train_settings *settings;
+    const cli_command *command;
+    cli_train_settings *settings;
     const char *path;
     rondo_program *model, *program;
     rondo_device *device;
@@ -47,7 +40,7 @@ typedef struct trainer {
     char checkpoint[PATH_BYTES];
     int64_t runs;  // before this process, and in it
     cli_train_line loss, validation;
-    size_t spoilt;  // losses in a row that are no numbers
+    char told[CLI_TRAIN_SETTINGS_BYTES];  // what must be as before, and at all ranks
     double started_at;
     int64_t started_runs;
     char summary[400];
@@ -57,75 +50,6 @@ static double get_seconds(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-// ---- settings -----------------------------------------------------------------------------------
-
-static void fill_plan(const train_settings *s, int64_t steps, cli_train_plan *plan) {
-    static const rondo_schedule schedules[] = {RONDO_SCHEDULE_CONSTANT, RONDO_SCHEDULE_COSINE,
-                                               RONDO_SCHEDULE_LINEAR, RONDO_SCHEDULE_STEP};
-    static const rondo_optimizer optimizers[] = {RONDO_OPTIMIZER_SGD, RONDO_OPTIMIZER_SGD,
-                                                 RONDO_OPTIMIZER_ADAM, RONDO_OPTIMIZER_ADAMW,
-                                                 RONDO_OPTIMIZER_ADAGRAD};
-    const int64_t warmup = (int64_t)s->warmup;
-    const int64_t taken = steps / (int64_t)s->accumulate;
-    const int64_t each = taken * (int64_t)s->step_epochs / (int64_t)s->epochs;
-    const int64_t step_steps = each > 0 ? each : 1;
-    plan->loss = (cli_train_loss)s->loss;
-    plan->result = s->result;
-    plan->rank = s->rank;
-    plan->step = (rondo_minimize_options){
-        .struct_size = sizeof plan->step,
-        .optimizer = optimizers[s->optimizer],
-        .learning_rate = s->rate,
-        .momentum = s->optimizer == 1 ? s->momentum : 0.0,
-        .weight_decay = s->decay,
-        .schedule = schedules[s->schedule],
-        .schedule_steps = s->schedule == 3     ? step_steps
-                          : taken - warmup > 0 ? taken - warmup
-                                               : 1,
-        .schedule_factor = s->step_factor,
-        .rows = s->rows.count > 0 ? s->rows.items : NULL,
-        .rows_count = s->rows.count,
-        .schedule_least = s->least,
-        .warmup_steps = warmup,
-        .clip_norm = s->clip_norm,
-        .clip_value = s->clip_value,
-        .scale_loss = s->dtype == 1,
-        .accumulate = (int64_t)s->accumulate,
-        .train = s->train.count > 0 ? s->train.items : NULL,
-        .train_count = s->train.count,
-        .recompute = s->recompute.count > 0 ? s->recompute.items : NULL,
-        .recompute_count = s->recompute.count,
-        .average_ranks = plan->has_ranks,
-    };
-}
-
-static int check_settings(const cli_command *command, const train_settings *s) {
-    if (s->data == NULL) {
-        return cli_fail_misuse(command, "--data FILE says what to train with");
-    }
-    if (s->output == NULL && s->checkpoint == NULL) {
-        return cli_fail_misuse(command,
-                               "--output FILE or --checkpoint DIR says where the work goes");
-    }
-    if (s->resumes && s->checkpoint == NULL) {
-        return cli_fail_misuse(command, "--resume needs --checkpoint DIR");
-    }
-    if (s->batch < 1 || s->epochs < 1 || s->accumulate < 1 || s->batch > INT32_MAX ||
-        s->epochs > INT32_MAX || s->accumulate > INT32_MAX || s->warmup > INT32_MAX) {
-        return cli_fail_misuse(command, "--batch, --epochs and --accumulate are at least 1");
-    }
-    if (!(s->held >= 0.0 && s->held < 1.0)) {
-        return cli_fail_misuse(command, "--validation is a share from 0 to below 1");
-    }
-    if (!(s->step_factor > 0.0) || s->step_epochs < 1 || s->step_epochs > INT32_MAX) {
-        return cli_fail_misuse(command, "--step-factor is above 0, --step-epochs at least 1");
-    }
-    if (!(s->rate > 0.0)) {
-        return cli_fail_misuse(command, "--learning-rate is above 0");
-    }
-    return CLI_DONE;
 }
 
 // ---- begin and end ------------------------------------------------------------------------------
@@ -148,19 +72,54 @@ static bool read_runs(trainer *t) {
     return status == RONDO_STATUS_OK || fail();
 }
 
-static bool resume(trainer *t) {
+static bool is_resumed(const trainer *t) {
     struct stat info;
-    if (t->settings->resumes && stat(t->checkpoint, &info) == 0) {
+    return t->settings->resumes && stat(t->checkpoint, &info) == 0;
+}
+
+// Refuses a checkpoint of another training, before anything is made.
+static int check_resumed(const trainer *t) {
+    rondo_tensor before = {0};
+    struct stat info;
+    if (!is_resumed(t)) {
+        if (t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0) {
+            cli_say(CLI_NORMAL,
+                    "%s is replaced after the first epoch; --resume would go on from it",
+                    t->checkpoint);
+        }
+        return CLI_DONE;
+    }
+    if (rondo_checkpoint_read(t->checkpoint, "train.settings", &before) != RONDO_STATUS_OK) {
+        return cli_fail_with_record();
+    }
+    const size_t bytes = rondo_tensor_get_bytes(&before);
+    const bool is_text = bytes > 0 && ((const char *)before.data)[bytes - 1] == '\0';
+    const int status =
+        is_text ? cli_train_settings_compare(t->command, t->checkpoint, before.data, t->told)
+                : CLI_FAILED;
+    if (!is_text) {
+        cli_print_error("%s: the variable \"train.settings\" is no text", t->checkpoint);
+    }
+    rondo_tensor_deinit(&before);
+    return status;
+}
+
+static bool resume(trainer *t) {
+    if (is_resumed(t)) {
         if (rondo_checkpoint_load(t->executor, t->checkpoint) != RONDO_STATUS_OK || !read_runs(t)) {
             return fail();
         }
         cli_say(CLI_NORMAL, "%s: goes on after %lld batches", t->checkpoint, (long long)t->runs);
+        if (t->runs >= cli_train_data_count(&t->data, false) * (int64_t)t->settings->epochs) {
+            cli_say(CLI_NORMAL, "--epochs %llu are behind it: there is nothing to train",
+                    (unsigned long long)t->settings->epochs);
+        }
     }
     return true;
 }
 
 static bool open_executor(trainer *t) {
-    const train_settings *s = t->settings;
+    const cli_train_settings *s = t->settings;
     const rondo_executor_options options = {
         .struct_size = sizeof options,
         .graphs = s->graphs,
@@ -177,7 +136,7 @@ static bool open_executor(trainer *t) {
 
 // Rank 0 alone writes.
 static bool check_outputs(trainer *t) {
-    const train_settings *s = t->settings;
+    const cli_train_settings *s = t->settings;
     if (s->checkpoint != NULL) {
         (void)snprintf(t->checkpoint, sizeof t->checkpoint, "%.4000s/last.rondo", s->checkpoint);
     }
@@ -187,69 +146,205 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
-// FNV-1a of a file's bytes; 0: there is none, or it cannot be read again.
+// 0: there is none, or it cannot be read again.
 static uint64_t hash_file(const char *path) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = 0;
     unsigned char bytes[1 << 14];
     size_t count;
     struct stat info;
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-    if (file == NULL) {
-        return 0;
+    while (file != NULL && (count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        hash = cli_train_hash(hash, bytes, count);
     }
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        for (size_t i = 0; i < count; ++i) {
-            hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-        }
+    if (file != NULL) {
+        (void)fclose(file);
     }
-    (void)fclose(file);
     return hash;
 }
 
-// What ranks must have alike, so that they take the same steps.
+// Of the file, and of the weights, which may lie beside it.
+static uint64_t hash_model(const trainer *t) {
+    size_t count = 0;
+    uint64_t hash = hash_file(t->path);
+    rondo_status status = rondo_program_list_parameters(t->model, 0, NULL, &count);
+    rondo_parameter *list = calloc(count + 1, sizeof *list);
+    if (status == RONDO_STATUS_OK && list != NULL) {
+        status = rondo_program_list_parameters(t->model, count, list, &count);
+    }
+    for (size_t i = 0; i < count && list != NULL && status == RONDO_STATUS_OK; ++i) {
+        if (list[i].tensor->dtype != RONDO_DTYPE_STRING) {
+            hash =
+                cli_train_hash(hash, list[i].tensor->data, rondo_tensor_get_bytes(list[i].tensor));
+        }
+    }
+    free(list);
+    return hash;
+}
+
+// Ranks must take the same steps.
 static bool meet_ranks(trainer *t) {
-    static const char *const losses[] = {"cross_entropy", "mse", "bce"};
-    static const char *const optimizers[] = {"sgd", "momentum", "adam", "adamw", "adagrad"};
-    static const char *const schedules[] = {"constant", "cosine", "linear", "step"};
-    static const char *const dtypes[] = {"fp32", "fp16", "bf16"};
-    const train_settings *s = t->settings;
-    char common[960];
-    (void)snprintf(common, sizeof common,
-                   "--dtype %s\n--learning-rate %.9g\n--batch %llu\n--seed %llu\n--epochs %llu\n"
-                   "--optimizer %s\n--loss %s\n--schedule %s\n--least-rate %.9g\n--warm-up %llu\n"
-                   "--momentum %.9g\n--weight-decay %.9g\n--clip-norm %.9g\n--clip-value %.9g\n"
-                   "--accumulate %llu\n--validation %.9g\n--lora %llu\n--step-epochs %llu\n"
-                   "--step-factor %.9g\n%lld samples\nthe model's file, hash %016llx\n"
-                   "the checkpoint to resume, hash %016llx",
-                   dtypes[s->dtype], s->rate, (unsigned long long)s->batch,
-                   (unsigned long long)s->seed, (unsigned long long)s->epochs,
-                   optimizers[s->optimizer], losses[s->loss], schedules[s->schedule], s->least,
-                   (unsigned long long)s->warmup, s->momentum, s->decay, s->clip_norm,
-                   s->clip_value, (unsigned long long)s->accumulate, s->held,
-                   (unsigned long long)s->rank, (unsigned long long)s->step_epochs, s->step_factor,
-                   (long long)t->data.sample_count, (unsigned long long)hash_file(t->path),
-                   (unsigned long long)(s->resumes ? hash_file(t->checkpoint) : 0));
+    char common[CLI_TRAIN_SETTINGS_BYTES + 160];
+    (void)snprintf(common, sizeof common, "%s--epochs %llu\nthe checkpoint to resume, hash %016llx",
+                   t->told, (unsigned long long)t->settings->epochs,
+                   (unsigned long long)(t->settings->resumes ? hash_file(t->checkpoint) : 0));
     return cli_train_ranks_meet(&t->ranks, t->device, common);
 }
 
-static bool open_trainer(trainer *t) {
-    const train_settings *s = t->settings;
-    if (!check_outputs(t)) {
-        return false;
+// ---- the data -----------------------------------------------------------------------------------
+
+// The batch of a model that takes one number of samples only.
+static int choose_batch(trainer *t, bool *out_is_fixed) {
+    cli_train_settings *s = t->settings;
+    const int64_t size = cli_train_data_find_batch(t->model);
+    const uint64_t fixed = (uint64_t)(size * t->ranks.ranks.size);
+    *out_is_fixed = size > 0;
+    if (size > 0 && s->has_batch && s->batch != fixed) {
+        return cli_fail_misuse(t->command,
+                               "--batch %llu: the model takes %lld samples at once%s; give --batch "
+                               "%llu, or export it with a free first axis",
+                               (unsigned long long)s->batch, (long long)size,
+                               cli_train_ranks_are_many(&t->ranks) ? " at each rank" : "",
+                               (unsigned long long)fixed);
     }
-    if (cli_model_load(t->path, NULL, true, &t->model) != RONDO_STATUS_OK) {
-        return fail();
+    s->batch = size > 0 ? fixed : s->batch;
+    return CLI_DONE;
+}
+
+// Whether the model takes `count` samples, or this rank's part of them: known without a run.
+static rondo_status try_batch(trainer *t, rondo_executor *executor, int64_t count, bool is_held) {
+    rondo_binding feeds[FEEDS_MAX];
+    rondo_binding outputs[2];
+    size_t output_count;
+    int64_t first;
+    int64_t own = count;
+    if (!is_held) {
+        (void)cli_train_ranks_take(&t->ranks, count, &first, &own);
+    }
+    cli_train_data_outline(&t->data, own, feeds);
+    return rondo_executor_infer_outputs(executor, feeds, t->data.column_count, outputs, 2,
+                                        &output_count);
+}
+
+// A model may be free in its inputs alone: then a smaller batch fits nowhere inside.
+static bool takes_rest(trainer *t) {
+    const cli_train_data *d = &t->data;
+    const int64_t held = d->held_count % d->batch;
+    const int64_t rest = (d->sample_count - d->held_count) % d->batch;
+    const rondo_executor_options options = {.struct_size = sizeof options};
+    rondo_device *host = NULL;
+    rondo_program *program = NULL;
+    rondo_executor *executor = NULL;
+    bool is_taken = true;
+    if ((held > 0 || rest > 0) && d->sample_count - d->held_count >= d->batch &&
+        cli_train_program_measure(t->model, &t->plan, &program) &&
+        rondo_device_open("host", &host) == RONDO_STATUS_OK &&
+        rondo_executor_create(program, host, &options, &executor) == RONDO_STATUS_OK &&
+        try_batch(t, executor, d->batch, false) == RONDO_STATUS_OK) {
+        is_taken = (rest == 0 || try_batch(t, executor, rest, false) != RONDO_STATUS_BAD_DATA) &&
+                   (held == 0 || try_batch(t, executor, held, true) != RONDO_STATUS_BAD_DATA);
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(host);
+    return is_taken;
+}
+
+static bool find_result(const trainer *t, rondo_port *out_port) {
+    const char *name = t->settings->result;
+    for (size_t i = 0; i < rondo_program_get_output_count(t->model); ++i) {
+        *out_port = (rondo_port){.struct_size = sizeof *out_port};
+        if (rondo_program_get_output(t->model, i, out_port) == RONDO_STATUS_OK &&
+            (name == NULL || strcmp(out_port->name, name) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int open_data(trainer *t) {
+    const cli_train_settings *s = t->settings;
+    rondo_port result;
+    bool is_fixed;
+    const int status = choose_batch(t, &is_fixed);
+    if (status != CLI_DONE) {
+        return status;
+    }
+    if (!find_result(t, &result)) {
+        return cli_fail_misuse(t->command, "--result: the model has no output \"%s\"",
+                               s->result != NULL ? s->result : "");
     }
     if (!cli_train_data_open(s->data, t->model, s->target, s->held, (int64_t)s->batch, s->seed,
                              &t->data)) {
-        return false;
+        return CLI_FAILED;
+    }
+    if (t->data.column_count > FEEDS_MAX) {
+        cli_print_error("the model has %zu inputs, over %d", t->data.column_count - 1,
+                        FEEDS_MAX - 1);
+        return CLI_FAILED;
+    }
+    cli_train_settings_plan(s, 1, &t->plan);
+    t->plan.target = cli_train_data_get_target(&t->data)->tensor;
+    if (!cli_train_program_check_target(&t->plan) ||
+        !cli_train_data_check_target(&t->data, s->data, t->plan.loss, &result) ||
+        ((is_fixed || !takes_rest(t)) && !cli_train_data_drop_rest(&t->data, s->data))) {
+        return CLI_FAILED;
+    }
+    if (s->has_held && s->held > 0.0 && t->data.held_count == 0) {
+        cli_say(CLI_NORMAL, "--validation %g of %lld samples is none: nothing is held out", s->held,
+                (long long)t->data.sample_count);
+    }
+    return CLI_DONE;
+}
+
+static int open_step(trainer *t) {
+    const cli_train_settings *s = t->settings;
+    const int64_t batches = cli_train_data_count(&t->data, false);
+    rondo_port result;
+    (void)find_result(t, &result);
+    const cli_train_facts facts = {.target = t->data.target,
+                                   .result = result.name,
+                                   .model_hash = hash_model(t),
+                                   .data_hash = cli_train_data_hash(&t->data),
+                                   .samples = t->data.sample_count,
+                                   .batches = batches};
+    int status = cli_train_settings_check_counts(t->command, s, batches);
+    status =
+        status == CLI_DONE ? cli_train_settings_check_patterns(t->command, s, t->model) : status;
+    if (status != CLI_DONE) {
+        return status;
+    }
+    const int64_t unused = batches * (int64_t)s->epochs % (int64_t)s->accumulate;
+    if (unused > 0) {
+        cli_say(CLI_NORMAL, "the last %lld batches of all make no step: --accumulate is %llu",
+                (long long)unused, (unsigned long long)s->accumulate);
+    }
+    cli_train_settings_describe(s, &facts, t->told);
+    status = check_resumed(t);
+    if (status != CLI_DONE) {
+        return status;
+    }
+    cli_train_settings_plan(s, batches, &t->plan);
+    t->plan.settings = t->told;
+    return cli_train_program_train(t->model, &t->plan, &t->program);
+}
+
+static int open_trainer(trainer *t) {
+    if (!check_outputs(t)) {
+        return CLI_FAILED;
+    }
+    if (cli_model_load(t->path, NULL, true, &t->model) != RONDO_STATUS_OK) {
+        return cli_fail_with_record();
     }
     t->plan.has_ranks = cli_train_ranks_are_many(&t->ranks);
-    fill_plan(s, cli_train_data_count(&t->data, false) * (int64_t)s->epochs, &t->plan);
-    t->plan.target = cli_train_data_get_target(&t->data)->tensor;
-    return cli_train_program_train(t->model, &t->plan, &t->program) &&
-           cli_train_ranks_open_device(&t->ranks, s->device, &t->device) && meet_ranks(t) &&
-           open_executor(t) && resume(t);
+    int status = open_data(t);
+    status = status == CLI_DONE ? open_step(t) : status;
+    if (status != CLI_DONE) {
+        return status;
+    }
+    return cli_train_ranks_open_device(&t->ranks, t->settings->device, &t->device) &&
+                   meet_ranks(t) && open_executor(t) && resume(t)
+               ? CLI_DONE
+               : CLI_FAILED;
 }
 
 static void close_trainer(trainer *t) {
@@ -333,8 +428,53 @@ static bool run_batch(trainer *t, rondo_executor *executor, bool is_held, int64_
     return true;
 }
 
-static bool validate(trainer *t, measure *out_measure) {
-    rondo_program *trained = NULL;
+static bool say_spoilt(const trainer *t, const char *what, double value, const char *cure) {
+    struct stat info;
+    const bool is_kept = t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0;
+    cli_progress_clear();
+    cli_print_error("%s is %f after %lld batches; %s%s%s", what, value, (long long)t->runs, cure,
+                    is_kept ? "; the last good state is in " : "", is_kept ? t->checkpoint : "");
+    return false;
+}
+
+static const char *find_cure(const trainer *t) {
+    return t->settings->dtype == 1
+               ? "look for NaN or huge numbers in --data, or try --dtype bf16"
+               : "look for NaN in --data, or try a smaller --learning-rate or --clip-norm";
+}
+
+// The weights after training; none may be infinite or NaN that was not before, since what is saved
+// is what a training goes on from.
+static bool take_trained(trainer *t, rondo_program **out_trained) {
+    size_t count = 0;
+    double spoilt = 0.0;
+    if (rondo_executor_get_trained(t->executor, t->model, out_trained) != RONDO_STATUS_OK ||
+        rondo_program_list_parameters(t->model, 0, NULL, &count) != RONDO_STATUS_OK) {
+        return fail();
+    }
+    rondo_parameter *lists = calloc(2 * count + 1, sizeof *lists);
+    if (lists == NULL) {
+        cli_print_error("memory is exhausted");
+        return false;
+    }
+    bool is_good =
+        (rondo_program_list_parameters(t->model, count, lists, &count) == RONDO_STATUS_OK &&
+         rondo_program_list_parameters(*out_trained, count, lists + count, &count) ==
+             RONDO_STATUS_OK) ||
+        fail();
+    for (size_t i = 0; i < count && is_good && spoilt == 0.0; ++i) {
+        spoilt = cli_train_data_find_spoilt(lists[i].tensor, lists[count + i].tensor);
+        if (spoilt != 0.0) {
+            char what[120];
+            (void)snprintf(what, sizeof what, "an element of \"%.80s\"", lists[i].name);
+            is_good = say_spoilt(t, what, spoilt, find_cure(t));
+        }
+    }
+    free(lists);
+    return is_good;
+}
+
+static bool validate(trainer *t, const rondo_program *trained, measure *out_measure) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     const bool has_hits = t->plan.loss == CLI_CROSS_ENTROPY;
@@ -342,21 +482,20 @@ static bool validate(trainer *t, measure *out_measure) {
                                             .dtype = compute_types[t->settings->dtype],
                                             .thread_count = (uint32_t)t->settings->thread_count};
     *out_measure = (measure){0};
-    bool is_good =
-        rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK || fail();
-    is_good = is_good && cli_train_program_measure(trained, &t->plan, &program);
+    bool is_good = cli_train_program_measure(trained, &t->plan, &program);
     is_good = is_good &&
               (rondo_executor_create(program, t->device, &options, &executor) == RONDO_STATUS_OK ||
                fail());
     for (int64_t i = 0;
          is_good && i < cli_train_data_count(&t->data, true) && !cli_train_ranks_stop(&t->ranks);
          ++i) {
-        float loss;
-        is_good = run_batch(t, executor, true, i, has_hits, out_measure, &loss);
+        float loss = NAN;
+        is_good = run_batch(t, executor, true, i, has_hits, out_measure, &loss) &&
+                  (isfinite(loss) ||
+                   say_spoilt(t, "the loss of what is held out", (double)loss, find_cure(t)));
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
-    rondo_program_destroy(trained);
     return is_good;
 }
 
@@ -368,21 +507,6 @@ static bool save_checkpoint(trainer *t) {
     }
     if (rondo_checkpoint_save(t->executor, t->checkpoint) != RONDO_STATUS_OK) {
         return fail();
-    }
-    return true;
-}
-
-// A loss that is no number ends it, unless a scaled step may leave such batches out.
-static bool check_loss(trainer *t, float loss) {
-    t->spoilt = isfinite(loss) ? 0 : t->spoilt + 1;
-    if (t->spoilt > (t->plan.step.scale_loss ? SPOILT_MAX : 0)) {
-        struct stat info;
-        const bool is_kept = t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0;
-        cli_print_error(
-            "the loss is %f at batch %lld; try a smaller --learning-rate or --clip-norm%s%s",
-            (double)loss, (long long)t->runs, is_kept ? "; the last good state is in " : "",
-            is_kept ? t->checkpoint : "");
-        return false;
     }
     return true;
 }
@@ -417,6 +541,18 @@ static void say_part(trainer *t, int64_t epoch, const measure *trained) {
     }
 }
 
+// What an epoch has made of the weights, where they are written or measured now; `held` (NULL:
+// nothing) gets what they do on what is held out. Other ranks have the same weights as rank 0.
+static bool look_at_weights(trainer *t, measure *held) {
+    rondo_program *trained = NULL;
+    if (!cli_train_ranks_is_first(&t->ranks)) {
+        return true;
+    }
+    const bool is_good = take_trained(t, &trained) && (held == NULL || validate(t, trained, held));
+    rondo_program_destroy(trained);
+    return is_good;
+}
+
 static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
     const int64_t batches = cli_train_data_count(&t->data, false);
     const bool has_hits = t->plan.loss == CLI_CROSS_ENTROPY;
@@ -432,14 +568,16 @@ static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
         if (cli_train_ranks_is_first(&t->ranks)) {
             cli_progress_show(NULL, "batches", (size_t)i + 1, (size_t)batches);
         }
-        if (!cli_train_line_add(&t->loss, (double)t->runs, (double)loss) || !check_loss(t, loss)) {
-            cli_progress_clear();
+        if (!isfinite(loss)) {
+            return say_spoilt(t, "the loss", (double)loss, find_cure(t));
+        }
+        if (!cli_train_line_add(&t->loss, (double)t->runs, (double)loss)) {
             return false;
         }
     }
     cli_progress_clear();
     const bool is_measured = t->data.held_count > 0 && cli_train_ranks_is_first(&t->ranks);
-    if (!cli_train_ranks_stop(&t->ranks) && is_measured && !validate(t, &held)) {
+    if (!cli_train_ranks_stop(&t->ranks) && !look_at_weights(t, is_measured ? &held : NULL)) {
         return false;
     }
     if (cli_train_ranks_stop(&t->ranks)) {
@@ -454,14 +592,16 @@ static bool run_epoch(trainer *t, int64_t epoch, int64_t first) {
     return save_checkpoint(t);
 }
 
-static bool save_model(trainer *t) {
+// Of an epoch that was not completed the state, too.
+static bool save_work(trainer *t, bool is_part) {
     rondo_program *trained = NULL;
-    if (t->settings->output == NULL || !cli_train_ranks_is_first(&t->ranks)) {
+    if (!cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }
-    bool is_good = rondo_executor_get_trained(t->executor, t->model, &trained) == RONDO_STATUS_OK &&
-                   rondo_program_save_onnx(trained, t->settings->output) == RONDO_STATUS_OK;
-    is_good = is_good || fail();
+    const bool is_good =
+        take_trained(t, &trained) && (!is_part || save_checkpoint(t)) &&
+        (t->settings->output == NULL ||
+         rondo_program_save_onnx(trained, t->settings->output) == RONDO_STATUS_OK || fail());
     rondo_program_destroy(trained);
     return is_good;
 }
@@ -480,7 +620,7 @@ static int train(trainer *t) {
     if (was_stopped) {
         cli_say(CLI_NORMAL, "stopped after %lld batches", (long long)t->runs);
     }
-    if ((was_stopped && !save_checkpoint(t)) || !save_model(t)) {
+    if (!save_work(t, was_stopped)) {
         return CLI_FAILED;
     }
     cli_train_report report = {t->path, t->summary, &t->loss, &t->validation};
@@ -492,42 +632,34 @@ static int train(trainer *t) {
 }
 
 static int run_train(const cli_command *command, int argc, char **argv) {
-    train_settings settings = {.device = "auto",
-                               .optimizer = 2,
-                               .rate = 0.001,
-                               .momentum = 0.9,
-                               .held = 0.1,
-                               .epochs = 10,
-                               .batch = 32,
-                               .accumulate = 1,
-                               .step_epochs = 1,
-                               .step_factor = 0.1};
+    cli_train_settings settings = cli_train_settings_start;
     size_t operand_count = 0;
     const cli_parse_result parsed = cli_parse(command, argc, argv, &settings, &operand_count);
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
-    int status = check_settings(command, &settings);
+    int status = cli_train_settings_check(command, argv[0], &settings);
     if (status != CLI_DONE) {
         return status;
     }
-    trainer t = {.settings = &settings, .path = argv[0]};
+    trainer t = {.command = command, .settings = &settings, .path = argv[0]};
     if (!cli_train_ranks_find(&t.ranks)) {
         return CLI_FAILED;
     }
     cli_set_level(settings.is_quiet || !cli_train_ranks_is_first(&t.ranks) ? CLI_RESULT
                                                                            : CLI_NORMAL);
     cli_interrupt_watch();
-    if (open_trainer(&t)) {
+    status = open_trainer(&t);
+    if (status == CLI_DONE) {
         status = train(&t);
-    } else {
-        status = cli_interrupt_came() ? CLI_INTERRUPTED : CLI_FAILED;
+    } else if (cli_interrupt_came()) {
+        status = CLI_INTERRUPTED;
     }
     close_trainer(&t);
     return status;
 }
 
-#define AT(field) offsetof(train_settings, field)
+#define AT(field) offsetof(cli_train_settings, field)
 static const cli_option train_options[] = {
     {"--data", "FILE", CLI_TEXT, AT(data), NULL,
      "a .npz, or a folder of .npy: an array for each input of the\nmodel, and the target; the "

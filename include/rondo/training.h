@@ -246,8 +246,9 @@ typedef struct rondo_communicator_options {
                           // the job decides
     rondo_transport transport;
     uint64_t wait_ms;    // for all ranks to come; 0: two minutes
-    const char *common;  // what all ranks must have alike, as "name value" a line, up to 960 bytes:
-                         // a difference is an error at all of them, which names it. NULL: nothing
+    const char *common;  // what all ranks must have alike, as "name value" a line, up to 1980
+                         // bytes: a difference is an error at all of them, which names it. NULL:
+                         // nothing
     rondo_waiting_function waiting;  // NULL: none
     void *waiting_data;
 } rondo_communicator_options;
@@ -315,6 +316,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *exec
 // Threads:   one thread per executor.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *executor,
                                                             const char *path);
+
+// Reads one variable of a checkpoint, without an executor: how far a training came, or what a
+// program keeps in a variable about itself.
+//
+// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or has no such variable).
+// Ownership: caller ends *out_value with rondo_tensor_deinit.
+RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_read(const char *path, const char *variable,
+                                                            rondo_tensor *out_value);
 
 // Gives out `model`, from which the executor's program was built (rondo_builder_create_from), with
 // the values that its parameters have after training, statistics of norms, too: to be saved as

@@ -1967,5 +1967,6 @@ FUNCTIONS = {
     "rondo_builder_add_all_reduce": (c_int32, (c_void_p, c_int32, POINTER(c_char_p), POINTER(c_char_p), c_size_t,)),
     "rondo_checkpoint_save": (c_int32, (c_void_p, c_char_p,)),
     "rondo_checkpoint_load": (c_int32, (c_void_p, c_char_p,)),
+    "rondo_checkpoint_read": (c_int32, (c_char_p, c_char_p, POINTER(rondo_tensor),)),
     "rondo_executor_get_trained": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p),)),
 }

@@ -2,6 +2,7 @@
 """The trainer of the tool: a model, arrays, a loss; the same order of samples, the same numbers."""
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import time
@@ -9,16 +10,18 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy
 
-from ._library import BadDataError, InvalidError
+from . import _raw
+from ._library import BadDataError, InvalidError, check, lib
 from .device import Device
 from .programs import Builder, Program
 from .sessions import Session
+from .tensors import Tensor
 
 __all__ = ["Epoch", "Trainer", "train"]
 
 _MASK = (1 << 64) - 1
-_SPOILT_MAX = 30  # batches in a row that a scaled step may leave out
 _LOSSES = ("cross_entropy", "mse", "bce")
+_SETTINGS_BYTES = 1600  # of the variable "train.settings"
 
 
 class Epoch:
@@ -65,7 +68,7 @@ class _Data:
     """Arrays whose first axis counts samples; a part is held out."""
 
     def __init__(self, model: Program, arrays: Mapping[str, Any], target: Optional[str],
-                 validation: float, batch: int, seed: int) -> None:
+                 validation: float, batch: Optional[int], seed: int) -> None:
         inputs = {port.name: port for port in model.inputs}
         if target is None:
             others = [name for name in arrays if name not in inputs]
@@ -82,7 +85,13 @@ class _Data:
         counts = {name: len(array) if array.ndim else 0 for name, array in self.columns.items()}
         if len(set(counts.values())) != 1:
             raise InvalidError(f"Trainer: numbers of samples differ: {counts}")
-        self.count, self.batch, self.seed = len(self.target), batch, seed
+        fixed = [port.shape[0] for port in inputs.values()
+                 if port.shape and isinstance(port.shape[0], int) and port.shape[0] > 0]
+        if fixed and batch not in (None, fixed[0]):
+            raise InvalidError(f"Trainer: batch={batch}: the model takes {fixed[0]} samples at once")
+        self.target_name, self.is_fixed, self.drops = target, bool(fixed), False
+        self.batch: int = fixed[0] if fixed else 32 if batch is None else batch
+        self.count, self.seed = len(self.target), seed
         self.order = list(range(self.count))
         self.held = int(self.count * validation)
         if self.held:
@@ -90,8 +99,34 @@ class _Data:
         if self.count - self.held < 1:
             raise InvalidError(f"Trainer: there are {self.count} samples; none is left to train with")
 
+    def drop_rest(self) -> None:
+        """Leaves out what fills no batch; what is held out becomes whole batches."""
+        self.drops = True
+        self.held -= self.held % self.batch
+        if self.count - self.held < self.batch:
+            raise InvalidError(f"Trainer: {self.count - self.held} samples are left to train with, "
+                               f"and the model takes {self.batch} at once")
+
+    def check_target(self, loss: str) -> None:
+        """As the tool: nothing that no loss is of."""
+        target = self.target
+        if loss == "cross_entropy":
+            if target.dtype.kind not in "iu":
+                raise InvalidError(f"Trainer: the target is {target.dtype}; cross entropy takes "
+                                   "labels, which are whole numbers")
+            bad = target < 0
+        else:
+            bad = ~numpy.isfinite(target)
+            if loss == "bce":
+                bad = bad | (target < 0) | (target > 1)
+        if bad.any():
+            place = tuple(numpy.argwhere(bad)[0])
+            raise BadDataError(f"Trainer: the target {self.target_name!r} has {target[place]} at "
+                               f"sample {place[0]}, which {loss} does not take")
+
     def count_batches(self, is_held: bool) -> int:
-        return -(-(self.held if is_held else self.count - self.held) // self.batch)
+        count = self.held if is_held else self.count - self.held
+        return count // self.batch if self.drops else -(-count // self.batch)
 
     def list_samples(self, epoch: Optional[int]) -> list[int]:
         """Those of an epoch in their order; None: those that are held out."""
@@ -106,6 +141,48 @@ class _Data:
     def take(self, samples: Sequence[int], index: int) -> tuple[dict[str, Any], int]:
         rows = samples[index * self.batch:(index + 1) * self.batch]
         return {name: array[rows] for name, array in self.columns.items()}, len(rows)
+
+
+# ---- what must stay as it was -------------------------------------------------------------------
+
+
+def _hash(pieces: Sequence[str]) -> int:
+    """As the tool hashes names."""
+    value = 0
+    for piece in pieces:
+        data = piece.encode() + b"\0"
+        for at in range(0, len(data), 8):
+            part = data[at:at + 8]
+            fill = b"" if len(part) == 8 else len(part).to_bytes(8, "little")[len(part):]
+            value = ((value ^ int.from_bytes(part + fill, "little")) * 0x9e3779b97f4a7c15) & _MASK
+            value ^= value >> 29
+    return value
+
+
+def _shorten(names: Sequence[str]) -> str:
+    if sum(len(name.encode()) + 1 for name in names) > 24 or any(
+            character < " " for name in names for character in name):
+        return f"of {len(names)} names, hash {_hash(names):016x}"
+    return ",".join(names) or "-"
+
+
+def _format(value: float) -> str:
+    text = format(value, ".9g")
+    return text if float(text) == value else format(value, ".17g")
+
+
+def _compare(path: str, before: str, now: str) -> None:
+    """As the tool: what a checkpoint was made with, "name value" a line; "?" is not known."""
+    for old, new in zip(before.split("\n"), now.split("\n")):
+        (name, _, value), (own_name, _, own) = old.rpartition(" "), new.rpartition(" ")
+        if name != own_name or (value != own and "?" not in (value, own)):
+            raise InvalidError(f"{path} was made with {old}, and this is {new}")
+
+
+def _read_settings(path: Union[str, os.PathLike[str]]) -> str:
+    struct = _raw.rondo_tensor()
+    check(lib.rondo_checkpoint_read(os.fsencode(path), b"train.settings", ctypes.byref(struct)))
+    return bytes(Tensor._adopt(struct).numpy()).rstrip(b"\0").decode()
 
 
 # ---- the program --------------------------------------------------------------------------------
@@ -176,6 +253,8 @@ class Trainer:
     optimizer   "sgd", "momentum", "adam", "adamw", "adagrad"
     schedule    "constant", "cosine", "linear", over all epochs, down to the share `least_rate`;
                 before it `warm_up` steps
+    batch       samples a run; None: 32, or what the model takes at once. What fills no batch of such
+                a model is left out, others each epoch
     validation  the share of the samples that is held out, and measured after each epoch
     dtype       "f16" scales the loss, "bf16" computes products in it; both keep weights of f32
     train       patterns of the parameters that are trained; lora: train adapters of that rank instead
@@ -191,8 +270,8 @@ class Trainer:
                  result: Optional[str] = None, optimizer: str = "adam",
                  learning_rate: float = 0.001, momentum: float = 0.9, weight_decay: float = 0.0,
                  schedule: str = "constant", least_rate: float = 0.0, warm_up: int = 0,
-                 clip_norm: float = 0.0, clip_value: float = 0.0, epochs: int = 10, batch: int = 32,
-                 accumulate: int = 1, validation: float = 0.1, dtype: Any = "f32",
+                 clip_norm: float = 0.0, clip_value: float = 0.0, epochs: int = 10,
+                 batch: Optional[int] = None, accumulate: int = 1, validation: float = 0.1, dtype: Any = "f32",
                  train: Optional[Sequence[str]] = None, lora: int = 0,
                  recompute: Sequence[str] = (), rows: Sequence[str] = (),
                  device: Union[str, Device] = "auto",
@@ -202,19 +281,28 @@ class Trainer:
         if optimizer not in ("sgd", "momentum", "adam", "adamw", "adagrad"):
             raise InvalidError(f"Trainer: {optimizer!r} is not among: sgd, momentum, adam, adamw, "
                                "adagrad")
-        if min(epochs, batch, accumulate) < 1 or not 0 <= validation < 1:
+        if min(epochs, 1 if batch is None else batch, accumulate) < 1 or not 0 <= validation < 1:
             raise InvalidError("Trainer: epochs, batch and accumulate are at least 1, validation is a "
                                "share from 0 to below 1")
         self.model = model if isinstance(model, Program) else Program(model)
         self.epochs, self.runs, self.history = epochs, 0, list[Epoch]()
         self._data = _Data(self.model, data, target, validation, batch, seed)
-        if loss == "cross_entropy" and self._data.target.dtype.kind not in "iu":
-            raise InvalidError(f"Trainer: the target is {self._data.target.dtype}; cross entropy takes "
-                               "labels, which are whole numbers")
+        self._data.check_target(loss)
         self._loss, self._result = loss, result
         self._options = dict(options, dtype=dtype, device=device)
         self._is_scaled = str(dtype) in ("f16", "float16", "fp16", "half")
-        taken = self._data.count_batches(False) * epochs // accumulate
+        if self._data.is_fixed or not self._takes_rest():
+            self._data.drop_rest()
+        batches = self._data.count_batches(False)
+        if accumulate > batches:
+            raise InvalidError(f"Trainer: accumulate={accumulate} is above the {batches} batches of "
+                               "an epoch")
+        taken = batches * epochs // accumulate
+        self._told = self._tell(
+            loss=loss, optimizer=optimizer, dtype=self._options["dtype"], rate=learning_rate,
+            momentum=momentum, decay=weight_decay, clip_norm=clip_norm, clip_value=clip_value,
+            schedule=schedule, least=least_rate, warm_up=warm_up, epochs=epochs,
+            accumulate=accumulate, validation=validation, lora=lora, train=train or (), rows=rows)
         builder = _add_loss(self.model, loss, result, self._data.target)
         if lora > 0:
             builder.add_adapters(lora, train)
@@ -230,10 +318,55 @@ class Trainer:
         with builder, builder.finish() as program:
             self.session = Session(program, training=True, seed=seed, **self._options)
 
-    @staticmethod
-    def _count_runs(builder: Builder) -> None:
-        """In the program, so that checkpoints have it."""
+    def _takes_rest(self) -> bool:
+        """Whether the model takes a smaller last batch: it may be free in its inputs alone."""
+        data = self._data
+        rest = [count % data.batch for count in (data.count - data.held, data.held)]
+        if not any(rest) or data.count - data.held < data.batch:
+            return True
+        with _add_loss(self.model, self._loss, self._result, data.target) as builder, \
+                builder.finish() as program, Session(program, "host") as session:
+            for count in [data.batch] + [count for count in rest if count]:
+                try:
+                    session.output_shapes({name: array[:count]
+                                           for name, array in data.columns.items()})
+                except BadDataError:
+                    return count == data.batch  # then it fits nothing, which a run says
+        return True
+
+    def _tell(self, *, loss: str, optimizer: str, dtype: Any, rate: float, momentum: float,
+              decay: float, clip_norm: float, clip_value: float, schedule: str, least: float,
+              warm_up: int, epochs: int, accumulate: int, validation: float, lora: int,
+              train: Sequence[str], rows: Sequence[str]) -> str:
+        """As the tool describes a training; model and data have no file here."""
+        name = {"f32": "fp32", "float32": "fp32", "bf16": "bf16", "bfloat16": "bf16"}
+        result = self._result if self._result is not None else self.model.outputs[0].name
+        lines = [
+            ("--loss", loss), ("--optimizer", optimizer),
+            ("--dtype", "fp16" if self._is_scaled else name.get(str(dtype), str(dtype))),
+            ("--learning-rate", _format(rate)), ("--momentum", _format(momentum)),
+            ("--weight-decay", _format(decay)), ("--clip-norm", _format(clip_norm)),
+            ("--clip-value", _format(clip_value)), ("--schedule", schedule), ("--step-factor", "0.1"),
+            ("--step-epochs", 1), ("--least-rate", _format(least)), ("--warm-up", warm_up)]
+        if schedule != "constant":
+            lines.append(("--epochs (which the schedule follows)", epochs))
+        lines += [
+            ("--batch", self._data.batch), ("--accumulate", accumulate),
+            ("--validation", _format(validation)), ("--seed", self._data.seed), ("--lora", lora),
+            ("--train", _shorten(train)), ("--rows", _shorten(rows)),
+            ("--target", _shorten([self._data.target_name])), ("--result", _shorten([result])),
+            ("samples in --data", self._data.count),
+            ("batches of an epoch", self._data.count_batches(False)),
+            ("--data with the hash", "?"), ("MODEL with the hash", "?")]
+        return "".join(f"{name} {value}\n" for name, value in lines)
+
+    def _count_runs(self, builder: Builder) -> None:
+        """In the program, so that checkpoints have it, and what they were made with."""
+        settings = numpy.zeros(_SETTINGS_BYTES, numpy.uint8)
+        told = self._told.encode()[:_SETTINGS_BYTES - 1]
+        settings[:len(told)] = numpy.frombuffer(told, numpy.uint8)
         builder.add_variable("train.run", "int64", [], "constant")
+        builder.add_variable("train.settings", start=settings)
         builder.add_parameter("train.one", numpy.array(1, numpy.int64))
         builder.add_node("Add", "train.run", "train.one", outputs=["train.run.next"])
         builder.set_update("train.run", "train.run.next")
@@ -259,19 +392,22 @@ class Trainer:
         return self.history
 
     def _run_epoch(self, number: int, first: int) -> Epoch:
-        begin, total, trained, spoilt = time.monotonic(), 0.0, 0, 0
+        begin, total, trained = time.monotonic(), 0.0, 0
         samples = self._data.list_samples(number)
         for index in range(first, self._data.count_batches(False)):
             feeds, count = self._data.take(samples, index)
             loss = float(self.session.run(["train.loss"], feeds)[0])
             self.runs += 1
             total, trained = total + loss * count, trained + count
-            spoilt = 0 if math.isfinite(loss) else spoilt + 1
-            if spoilt > (_SPOILT_MAX if self._is_scaled else 0):
-                raise BadDataError(f"the loss is {loss} at batch {self.runs}; try a smaller "
-                                   "learning_rate or clip_norm")
+            self._check_loss("the loss", loss)
         validation, right = self._measure() if self._data.held else (None, None)
         return Epoch(number + 1, total / max(1, trained), validation, right, time.monotonic() - begin)
+
+    def _check_loss(self, what: str, loss: float) -> None:
+        """A bad sample is not skipped in half precision, either: the loss has no scale."""
+        if not math.isfinite(loss):
+            raise BadDataError(f"{what} is {loss} after {self.runs} batches; look for NaN in the "
+                               "data, or try a smaller learning_rate or clip_norm")
 
     def _measure(self) -> tuple[float, Optional[float]]:
         """Loss and share of met labels, of what is held out."""
@@ -283,6 +419,7 @@ class Trainer:
             for index in range(self._data.count_batches(True)):
                 feeds, count = self._data.take(samples, index)
                 values = session.run(self._fetches, feeds)
+                self._check_loss("the loss of what is held out", float(values[0]))
                 total += float(values[0]) * count
                 hits += float(values[1]) if len(values) > 1 else 0.0
         right = hits / len(samples) if self._loss == "cross_entropy" else None
@@ -304,7 +441,9 @@ class Trainer:
         self.session.save_checkpoint(path)
 
     def load_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Goes on from there, at the very batch. The tool's is last.rondo in --checkpoint."""
+        """Goes on from there, at the very batch; other options than those that it was made with are
+        refused. The tool's is last.rondo in --checkpoint."""
+        _compare(os.fsdecode(path), _read_settings(path), self._told)
         self.session.load_checkpoint(path)
         self.runs = int(self.session.get("train.run"))
 

@@ -317,6 +317,48 @@ class Trainers(unittest.TestCase):
                 self.assertEqual((again.runs, again.fit()), (ours.runs, []))
                 np.testing.assert_array_equal(again.trained.parameters["w1"],
                                               ours.trained.parameters["w1"])
+                ours.save_checkpoint(folder + "/state/last.rondo")  # and the tool goes on from it
+                command = [tool, "train", folder + "/net.onnx", "--data", folder + "/data.npz",
+                           "--device", "host", "--checkpoint", folder + "/state", "--resume"] + [
+                    text for name, value in flags.items()
+                    for text in ("--" + name.replace("_", "-"), str(value))]
+                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                self.assertIn("nothing to train", text)
+                refused = subprocess.run(command + ["--seed", "4"], capture_output=True, text=True)
+                self.assertEqual(refused.returncode, 2)
+                self.assertIn("was made with --seed 3, and this is --seed 4", refused.stderr)
+
+    def test_checkpoints_of_other_options_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/state"
+            rondo.Trainer(make_model(), make_data(), **self.options).save_checkpoint(path)
+            for change in (dict(seed=4), dict(batch=17), dict(learning_rate=0.03), dict(train=["w1"]),
+                           dict(schedule="linear"), dict(dtype="f16"), dict(accumulate=2)):
+                other = rondo.Trainer(make_model(), make_data(), **{**self.options, **change})
+                with self.assertRaisesRegex(rondo.InvalidError, "was made with .* and this is"):
+                    other.load_checkpoint(path)
+            longer = rondo.Trainer(make_model(), make_data(), **dict(self.options, epochs=4))
+            longer.load_checkpoint(path)
+
+    def test_fixed_batches(self):
+        """What fills no batch of a model of one size is left out, as by the tool."""
+        tool = os.path.join(os.path.dirname(os.environ.get("RONDO_LIBRARY", "")), "rondo")
+        here = os.path.join(os.path.dirname(__file__), "..", "..", "tests", "cli")
+        for name in ("classes_fixed", "classes_inside"):
+            model, data = f"{here}/models/{name}.onnx", f"{here}/arrays/classes.npz"
+            if not os.access(tool, os.X_OK) or not os.access(model, os.R_OK):
+                self.skipTest("no tool beside the library, or no models")
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                subprocess.run([tool, "train", model, "--data", data, "--device", "host", "--quiet",
+                                "--epochs", "2", "--output", folder + "/tool.onnx"], check=True)
+                trainer = rondo.Trainer(model, dict(np.load(data)), epochs=2, device="host")
+                trainer.fit()
+                self.assertEqual(trainer.runs, 18)
+                theirs = rondo.Program(folder + "/tool.onnx").parameters
+                for key, value in trainer.trained.parameters.items():
+                    np.testing.assert_array_equal(theirs[key], value, key)
+        with self.assertRaisesRegex(rondo.InvalidError, "32 samples at once"):
+            rondo.Trainer(f"{here}/models/classes_fixed.onnx", dict(np.load(data)), batch=16)
 
     def test_refusals(self):
         data = make_data()
@@ -327,6 +369,11 @@ class Trainers(unittest.TestCase):
                 ({"label": data["label"][:5]}, {}, "numbers of samples"),
                 ({"label": np.float32(data["label"])}, {}, "whole numbers"),
                 ({"x": np.float32(data["x"] * np.inf)}, dict(epochs=1), "the loss is nan"),
+                ({"x": np.float32(data["x"] * np.inf)}, dict(epochs=1, dtype="f16"), "the loss is nan"),
+                ({"label": data["label"] - 1}, {}, "sample .* cross_entropy does not take"),
+                ({"label": np.full((100, 3), 1.5, np.float32)}, dict(loss="bce"), "1.5 at sample 0"),
+                ({"label": np.full((100, 3), np.nan, np.float32)}, dict(loss="mse"), "nan at sample 0"),
+                ({}, dict(accumulate=7), "accumulate=7 is above the 6 batches"),
                 ({}, dict(train=["none*"]), "none")):
             with self.assertRaisesRegex(rondo.RondoError, message):
                 rondo.Trainer(make_model(), {**data, **change}, **{**self.options, **options}).fit()

@@ -247,12 +247,19 @@ def make_classes(models, arrays):
              helper.make_node("Gemm", ["r", "w2", "b2"], ["s"]),
              helper.make_node("Softmax", ["s"], ["p"], axis=-1)]
     real = TensorProto.FLOAT
-    graph = helper.make_graph(
-        nodes, "classes", [helper.make_tensor_value_info("x", real, ["n", 2])],
-        [helper.make_tensor_value_info("p", real, ["n", 3])], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with open(os.path.join(models, "classes.onnx"), "wb") as file:
-        file.write(model.SerializeToString())
+    # Of any number of samples; of 32 alone, by its input, or by a constant inside.
+    inside = [helper.make_node("Add", ["x", "of_32"], ["x_32"]),
+              helper.make_node("Gemm", ["x_32", "w1", "b1"], ["h"])]
+    zeros = numpy_helper.from_array(numpy.zeros([32, 2], "float32"), "of_32")
+    for name, first, all_nodes, constants in [
+            ("classes", "n", nodes, weights), ("classes_fixed", 32, nodes, weights),
+            ("classes_inside", "n", inside + nodes[1:], weights + [zeros])]:
+        graph = helper.make_graph(
+            all_nodes, "classes", [helper.make_tensor_value_info("x", real, [first, 2])],
+            [helper.make_tensor_value_info("p", real, [first, 3])], constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        with open(os.path.join(models, name + ".onnx"), "wb") as file:
+            file.write(model.SerializeToString())
     # out = x^3 + the slope of x^3 at p
     nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Mul", ["s", "x"], ["c"]),
              helper.make_node("Gradient", ["p"], ["d"], xs=["x"], y="c",
@@ -269,6 +276,14 @@ def make_classes(models, arrays):
     numpy.savez(os.path.join(arrays, "classes_rows.npz"), x=x, t=numpy.eye(3, dtype="float32")[y])
     y[17] = 3
     numpy.savez(os.path.join(arrays, "classes_out_of_range.npz"), x=x, y=y)
+    y[17] = 0
+    x[5, 0] = numpy.nan
+    numpy.savez(os.path.join(arrays, "classes_spoilt.npz"), x=x, y=y)
+    rows = numpy.eye(3, dtype="float32")[y]
+    rows[7, 1] = numpy.inf
+    numpy.savez(os.path.join(arrays, "classes_rows_spoilt.npz"), x=numpy.nan_to_num(x), t=rows)
+    rows[7, 1] = 1.5
+    numpy.savez(os.path.join(arrays, "classes_no_chance.npz"), x=numpy.nan_to_num(x), t=rows)
 
 
 def make_arrays(directory):

@@ -53,6 +53,21 @@ if command -v mpirun.openmpi >/dev/null 2>&1; then
     # In half precision, with adapters, micro-batches and clipping.
     train_by half mpirun.openmpi -n 2 -- $options --dtype fp16 --clip-norm 1 --accumulate 2
     train_by adapted mpirun.openmpi -n 2 -- $options --lora 1
+    # One that is killed ends the whole, and the last good state stays.
+    check_count=$((check_count + 1))
+    mpirun.openmpi -n 2 "$rondo" train "$model" --device host --data "$data" --learning-rate 0.02 \
+        --epochs 1000000 --checkpoint "$work/ended" >"$work/stdout" 2>"$work/stderr" &
+    whole=$!
+    tries=0
+    while [ ! -s "$work/ended/last.rondo" ] && [ $tries -lt 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    kill -KILL "$(grep -lE "^PPid:[[:space:]]*$whole\$" /proc/[0-9]*/status 2>/dev/null | sed -n '$s|/proc/\([0-9]*\)/.*|\1|p')"
+    wait $whole && fail "mpirun: a killed rank is no error"
+    cp "$work/ended/last.rondo" "$work/ended.kept"
+    train_by ended mpirun.openmpi -n 2 -- --epochs 1 --checkpoint "$work/ended" --resume
+    cmp -s "$work/ended.kept" "$work/ended/last.rondo" || fail "the state after a kill does not load"
 else
     echo "no mpirun of Open MPI: left out"
 fi
@@ -98,9 +113,9 @@ model=$own
 check_count=$((check_count + 1))
 wait $zero && fail "rank 0 trained with another model"
 wait $one && fail "rank 1 trained with another model"
-grep -q "the model's file" "$work/stderr.1" || fail "rank 1: $(cat "$work/stderr.1")"
+grep -q "has MODEL with the hash" "$work/stderr.1" || fail "rank 1: $(cat "$work/stderr.1")"
 
-# Ranks that do not do the same say so, and end.
+# Ranks that do not train the same say so, and end. (Programs that differ: test_training_ranks.)
 start_rank 0 $options
 zero=$!
 start_rank 1 $options --train 'w*'
@@ -109,7 +124,7 @@ check_count=$((check_count + 1))
 wait $zero && fail "rank 0 went on"
 wait $one && fail "rank 1 went on"
 for r in 0 1; do
-    grep -q 'the ranks differ in run 1.*rank 0 has.*rank 1 has' "$work/stderr.$r" ||
+    grep -q 'rank 1 has --train w\*, rank 0 has --train -' "$work/stderr.$r" ||
         fail "rank $r: $(cat "$work/stderr.$r")"
 done
 

@@ -3,6 +3,8 @@
 //
 // RONDO_EMULATED_DEVICES is how many GPUs there are; 1 without it. RONDO_EMULATED_CAPABILITY is
 // their compute capability; 75 without it, as kernels for tensor cores, from 80 on, take long here.
+//
+// Sweeps of failures find the emulated_ functions at the end, which a real libcuda has not.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,30 @@ rondo__cu_result emulated_get_proc_address(const char *symbol, void **out_functi
     void *address = fake_cuda_resolve(NULL, "cuGetProcAddress_v2");
     memcpy(&function, &address, sizeof(function));
     return function(symbol, out_function, version, flags, out_status);
+}
+
+#define FOR_SWEEPS __attribute__((visibility("default")))
+FOR_SWEEPS void emulated_fail_nth(long n, int code);
+FOR_SWEEPS const char *emulated_get_failed_call(void);
+FOR_SWEEPS size_t emulated_count_objects(void);
+FOR_SWEEPS size_t emulated_count_calls(void);
+
+// Call n from now on (0 is the next) fails with `code`; -1: none does.
+void emulated_fail_nth(long n, int code) {
+    fake_cuda_fail_nth(n, (rondo__cu_result)code);
+}
+
+// "" while none has failed.
+const char *emulated_get_failed_call(void) {
+    return fake_cuda_get_failed_call();
+}
+
+size_t emulated_count_objects(void) {
+    return fake_cuda_count_objects();
+}
+
+size_t emulated_count_calls(void) {
+    return fake_cuda_count_calls(NULL);
 }
 
 __attribute__((constructor)) static void start(void) {

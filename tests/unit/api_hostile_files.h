@@ -1,4 +1,4 @@
-// The rows of test_api_hostile.c for tuning files and plan files.
+// The rows of test_api_hostile.c for tuning files, plan files and checkpoints.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_API_HOSTILE_FILES_H
 #define RONDO_TESTS_API_HOSTILE_FILES_H
@@ -10,6 +10,7 @@
     X(rondo_program_get_plan_options, (P(s.program), W(rondo_executor_options)))              \
     X(rondo_executor_load, (P("no/such/file"), P(s.device), S(rondo_executor_options),        \
                             S(rondo_plan_options), O(&s.out.program), P(&s.out.executor)))    \
+    X(rondo_checkpoint_read, (P("no/such/file"), P("x"), P(&s.out.tensor)))                   \
     X(rondo_plan_describe, (P("no/such/file"), E(0), P(take_text), NULL))
 
 #endif  // RONDO_TESTS_API_HOSTILE_FILES_H

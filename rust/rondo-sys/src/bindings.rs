@@ -3839,6 +3839,13 @@ extern "C" {
     ) -> rondo_status;
 }
 extern "C" {
+    pub fn rondo_checkpoint_read(
+        path: *const ::std::os::raw::c_char,
+        variable: *const ::std::os::raw::c_char,
+        out_value: *mut rondo_tensor,
+    ) -> rondo_status;
+}
+extern "C" {
     pub fn rondo_executor_get_trained(
         executor: *mut rondo_executor,
         model: *const rondo_program,

@@ -123,7 +123,7 @@ static rondo_status open_all(rondo_communicator *c, const rondo_communicator_opt
     const int length = snprintf(traits, sizeof traits, "transport %s\n%s", c->transport->name,
                                 o->common != NULL ? o->common : "");
     if (length >= (int)sizeof traits) {
-        return RONDO_FAIL_AS(create_name, INVALID, "options.common has %zu bytes, at most 960",
+        return RONDO_FAIL_AS(create_name, INVALID, "options.common has %zu bytes, at most 1980",
                              strlen(o->common));
     }
     RETURN_IF_ERROR(

@@ -16,7 +16,7 @@
 
 #include "collective/launcher.h"
 
-enum { RONDO__TRAITS_BYTES = 1024 };
+enum { RONDO__TRAITS_BYTES = 2048 };
 
 typedef struct rondo__meeting {
     int32_t rank, size;

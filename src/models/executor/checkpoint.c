@@ -295,24 +295,55 @@ static rondo_status take_over(rondo_executor *executor, const records *all) {
     return RONDO_STATUS_OK;
 }
 
+// Ended by records_deinit, also after a failure.
+static rondo_status open_records(const char *call, const char *path, records *out_all) {
+    rondo__file file = {0};
+    *out_all = (records){0};
+    RETURN_IF_ERROR(rondo__file_map(path, &file));
+    reader r = {.bytes = file.bytes, .count = file.byte_count};
+    rondo_status status = read_records(&r, out_all);
+    if (status == RONDO_STATUS_OK && r.is_bad) {
+        status = RONDO_FAIL_AS(call, BAD_DATA, "%s is no checkpoint, or is damaged", path);
+    }
+    rondo__file_unmap(&file);
+    return status;
+}
+
 rondo_status rondo_checkpoint_load(rondo_executor *executor, const char *path) {
     if (executor == NULL || path == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "path");
     }
-    rondo__file file = {0};
-    records all = {0};
-    RETURN_IF_ERROR(rondo__file_map(path, &file));
-    reader r = {.bytes = file.bytes, .count = file.byte_count};
-    rondo_status status = read_records(&r, &all);
-    if (status == RONDO_STATUS_OK && r.is_bad) {
-        status = RONDO_FAIL(BAD_DATA, "%s is no checkpoint, or is damaged", path);
-    }
-    rondo__file_unmap(&file);
+    records all;
+    rondo_status status = open_records(load_name, path, &all);
     if (status == RONDO_STATUS_OK) {
         status = check_fit(executor->main.source, &all, path);
     }
     if (status == RONDO_STATUS_OK) {
         status = take_over(executor, &all);
+    }
+    records_deinit(&all);
+    return status;
+}
+
+rondo_status rondo_checkpoint_read(const char *path, const char *variable,
+                                   rondo_tensor *out_value) {
+    if (path == NULL || variable == NULL || out_value == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL",
+                          path == NULL       ? "path"
+                          : variable == NULL ? "variable"
+                                             : "out_value");
+    }
+    records all;
+    *out_value = (rondo_tensor){0};
+    rondo_status status = open_records(__func__, path, &all);
+    const record *found = status == RONDO_STATUS_OK ? find_record(&all, variable) : NULL;
+    if (found != NULL) {
+        status = rondo_tensor_init(found->tensor.dtype, &found->tensor.shape, out_value);
+        if (status == RONDO_STATUS_OK && found->tensor.data != NULL) {
+            memcpy(out_value->data, found->tensor.data, rondo_tensor_get_bytes(out_value));
+        }
+    } else if (status == RONDO_STATUS_OK) {
+        status = RONDO_FAIL(BAD_DATA, "%s has no variable \"%.80s\"", path, variable);
     }
     records_deinit(&all);
     return status;

@@ -14,8 +14,10 @@ enum { COUNT = 32, STEPS = 24 };
 
 static const rondo_shape shape = {1, {COUNT}};
 
-// loss = sum(w x): the gradient of w is x.
-static rondo_builder *begin_sum(float *start) {
+// loss = sum(w x): the gradient of w is x. The parameter is of type `stored`.
+static rondo_builder *begin_sum(rondo_dtype stored, const float *start) {
+    uint16_t halves[COUNT];
+    uint32_t bits;
     rondo_builder *b;
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",
@@ -24,8 +26,19 @@ static rondo_builder *begin_sum(float *start) {
                           .extent = {COUNT}};
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &x));
-    OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F32, &shape, start));
-    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"w", "x"}, 2, (const char *[]){"p"}, 1,
+    for (int i = 0; i < COUNT; ++i) {
+        memcpy(&bits, &start[i], sizeof bits);  // short enough for either half
+        halves[i] =
+            stored == RONDO_DTYPE_F16 ? rondo_f16_from_float(start[i]) : (uint16_t)(bits >> 16);
+    }
+    OK(rondo_builder_add_constant(b, "w", stored, &shape,
+                                  stored == RONDO_DTYPE_F32 ? (const void *)start : halves));
+    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    const rondo_builder_node_options wide = {
+        .struct_size = sizeof wide, .attributes = &to, .attribute_count = 1};
+    OK(rondo_builder_add_node(b, "Cast", (const char *[]){"w"}, 1, (const char *[]){"w32"}, 1,
+                              &wide));
+    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"w32", "x"}, 2, (const char *[]){"p"}, 1,
                               NULL));
     const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
     const rondo_builder_node_options options = {
@@ -47,14 +60,14 @@ static void read_variable(rondo_executor *executor, const char *name, float *val
 }
 
 // Trains in `dtype`; the weight and the scale after STEPS.
-static void train(const rondo_minimize_options *how, rondo_dtype dtype, float *weight,
-                  float *scale) {
+static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dtype stored,
+                  float *weight, float *scale) {
     float values[COUNT];
     for (int i = 0; i < COUNT; ++i) {
         values[i] = 1.0f + (float)i;
     }
     const rondo_executor_options options = {.struct_size = sizeof options, .dtype = dtype};
-    rondo_builder *b = begin_sum(values);
+    rondo_builder *b = begin_sum(stored, values);
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
@@ -71,15 +84,22 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, float *w
     for (int step = 0; step < STEPS; ++step) {
         OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
     }
-    read_variable(executor, "w", weight);
+    read_variable(executor, stored == RONDO_DTYPE_F32 ? "w" : "w.master", weight);
     read_variable(executor, "train.scale", scale);
     rondo_executor_destroy(executor);
     rondo_device_release(device);
     rondo_program_destroy(program);
 }
 
-// Each step is far below what f16 resolves beside the weight, and the scale is beyond its range.
+// Each step is far below what f16 resolves beside the weight, and the scale is beyond its range:
+// of a program that is computed in half precision, and of parameters that are of it.
 TEST(small_steps_add_up) {
+    static const struct {
+        rondo_dtype computed, stored;
+    } kinds[] = {{RONDO_DTYPE_F16, RONDO_DTYPE_F32},
+                 {RONDO_DTYPE_BF16, RONDO_DTYPE_F32},
+                 {RONDO_DTYPE_F32, RONDO_DTYPE_F16},
+                 {RONDO_DTYPE_F32, RONDO_DTYPE_BF16}};
     const rondo_minimize_options cases[] = {
         {.struct_size = sizeof *cases, .learning_rate = 1e-5},
         {.struct_size = sizeof *cases, .learning_rate = 1e-6, .momentum = 0.9},
@@ -90,12 +110,16 @@ TEST(small_steps_add_up) {
         float half[COUNT], single[COUNT], scale[2];
         how.scale_loss = true;
         how.scale_interval = STEPS;
-        train(&how, c == 1 ? RONDO_DTYPE_BF16 : RONDO_DTYPE_F16, half, &scale[0]);
-        train(&how, RONDO_DTYPE_F32, single, &scale[1]);
-        assert_true(scale[0] == 131072.0f && scale[1] == 131072.0f);
-        for (int i = 0; i < COUNT; ++i) {
-            assert_true(fabsf(single[i] - (1.0f + (float)i)) > 5e-5f);
-            assert_true(fabsf(half[i] - single[i]) <= 1e-6f * single[i]);
+        train(&how, RONDO_DTYPE_F32, RONDO_DTYPE_F32, single, &scale[1]);
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+            // A gradient of a parameter of f16 is of f16, as the scaled one must be then.
+            how.scale_start = kinds[k].stored == RONDO_DTYPE_F16 ? 1024.0 : 65536.0;
+            train(&how, kinds[k].computed, kinds[k].stored, half, &scale[0]);
+            assert_true((double)scale[0] == 2.0 * how.scale_start && scale[1] == 131072.0f);
+            for (int i = 0; i < COUNT; ++i) {
+                assert_true(fabsf(single[i] - (1.0f + (float)i)) > 5e-5f);
+                assert_true(fabsf(half[i] - single[i]) <= 1e-6f * single[i]);
+            }
         }
     }
 }

@@ -605,7 +605,15 @@ TEST(bad_checkpoints_change_nothing) {
     open_dropped(&w, RONDO_DTYPE_F32);
     step_dropped(&w, 0);
     OK(rondo_checkpoint_save(w.executor, checkpoint));
+    read_variable(&w, "w", values[0]);
     step_dropped(&w, 1);
+    rondo_tensor kept;
+    OK(rondo_checkpoint_read(checkpoint, "w", &kept));
+    assert_int_equal(rondo_tensor_get_bytes(&kept), sizeof values[0]);
+    assert_memory_equal(kept.data, values[0], sizeof values[0]);
+    rondo_tensor_deinit(&kept);
+    EXPECT(BAD_DATA, "no variable \"v\"", rondo_checkpoint_read(checkpoint, "v", &kept));
+    EXPECT(UNAVAILABLE, "nowhere", rondo_checkpoint_read("nowhere/at.all", "w", &kept));
     read_variable(&w, "w", values[0]);
     FILE *file = fopen(checkpoint, "r+b");
     assert_non_null(file);
@@ -613,6 +621,7 @@ TEST(bad_checkpoints_change_nothing) {
     assert_int_equal(fputc(0x55, file), 0x55);
     assert_int_equal(fclose(file), 0);
     EXPECT(BAD_DATA, "damaged", rondo_checkpoint_load(w.executor, checkpoint));
+    EXPECT(BAD_DATA, "damaged", rondo_checkpoint_read(checkpoint, "w", &kept));
     EXPECT(UNAVAILABLE, "nowhere", rondo_checkpoint_load(w.executor, "nowhere/at.all"));
     EXPECT(UNAVAILABLE, "nowhere", rondo_checkpoint_save(w.executor, "nowhere/at.all"));
     open_dropped(&other, RONDO_DTYPE_F16);

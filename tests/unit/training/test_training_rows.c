@@ -333,8 +333,70 @@ TEST(other_tables_are_refused) {
     rondo_builder_destroy(b);
 }
 
+// What is named is trained, whole; the others keep their bits, and have no states.
+TEST(patterns_choose_parameters) {
+    static const char *const names[] = {"left.weight", "left.bias", "right.weight", "l"};
+    static const char *const patterns[] = {"left.*", "?"};
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.1), .train = patterns,
+                                            .train_count = 2};
+    const rondo_shape shape = {1, {COLUMNS}};
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {COLUMNS}};
+    float start[COLUMNS] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
+    rondo_builder *b;
+    rondo_program *model, *trained;
+    rondo_parameter list[4];
+    size_t count;
+    world w;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_mean(b, "x", "sum0"));
+    for (size_t i = 0; i < 4; ++i) {
+        char products[2][8], sums[2][8];
+        (void)snprintf(products[0], 8, "p%zu", i);
+        (void)snprintf(products[1], 8, "m%zu", i);
+        (void)snprintf(sums[0], 8, "sum%zu", i);
+        (void)snprintf(sums[1], 8, "sum%zu", i + 1);
+        OK(rondo_builder_add_constant(b, names[i], RONDO_DTYPE_F32, &shape, start));
+        add_node(b, "Mul", "x", names[i], products[0]);
+        OK(rondo_builder_add_mean(b, products[0], products[1]));
+        add_node(b, "Add", sums[0], products[1], sums[1]);
+    }
+    OK(rondo_builder_add_output(b, "sum4", NULL));
+    OK(rondo_builder_finish(b, &model));
+    rondo_builder_destroy(b);
+    OK(rondo_builder_create_from(model, &b));
+    OK(rondo_builder_minimize(b, "sum4", &options));
+    open_world(b, &w);
+    const rondo_binding feed = {
+        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = start}};
+    OK(rondo_executor_run(w.executor, &feed, 1, NULL, 0));
+    OK(rondo_executor_get_trained(w.executor, model, &trained));
+    OK(rondo_program_list_parameters(trained, 4, list, &count));
+    assert_int_equal(count, 4);
+    for (size_t i = 0; i < 4; ++i) {
+        const bool is_trained = strcmp(list[i].name, "right.weight") != 0;
+        for (size_t k = 0; k < COLUMNS; ++k) {
+            const bool is_same = ((const float *)list[i].tensor->data)[k] == start[k];
+            assert_int_equal(is_same, !is_trained);
+        }
+    }
+    float kept[COLUMNS];
+    read_variable(&w, "left.bias.mean", kept);
+    rondo_tensor none;
+    EXPECT(INVALID, "right.weight.mean",
+           rondo_executor_get_variable(w.executor, "right.weight.mean", &none));
+    rondo_program_destroy(trained);
+    rondo_program_destroy(model);
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_choose_parameters),
         cmocka_unit_test(rows_change_as_in_pytorch),
         cmocka_unit_test(momentum_of_rows),
         cmocka_unit_test(tables_stay_on_the_processor),

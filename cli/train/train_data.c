@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train_data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
+#include "tensor_text.h"
+#include "train_settings.h"
 
 static const rondo_tensor *find(const cli_tensor_set *set, const char *name) {
     for (size_t i = 0; i < set->count; ++i) {
@@ -143,6 +146,7 @@ bool cli_train_data_open(const char *path, const rondo_program *model, const cha
         return false;
     }
     const char *chosen = choose_target(path, &out_data->set, model, target);
+    out_data->target = chosen;
     for (size_t i = 0; i < inputs && chosen != NULL; ++i) {
         rondo_port port = {.struct_size = sizeof port};
         if (rondo_program_get_input(model, i, &port) != RONDO_STATUS_OK ||
@@ -166,7 +170,125 @@ void cli_train_data_close(cli_train_data *data) {
 
 int64_t cli_train_data_count(const cli_train_data *data, bool is_held) {
     const int64_t count = is_held ? data->held_count : data->sample_count - data->held_count;
-    return (count + data->batch - 1) / data->batch;
+    return (data->drops ? count : count + data->batch - 1) / data->batch;
+}
+
+int64_t cli_train_data_find_batch(const rondo_program *model) {
+    for (size_t i = 0; i < rondo_program_get_input_count(model); ++i) {
+        rondo_port port = {.struct_size = sizeof port};
+        if (rondo_program_get_input(model, i, &port) == RONDO_STATUS_OK && port.rank > 0 &&
+            port.extent[0] > 0) {
+            return port.extent[0];
+        }
+    }
+    return -1;
+}
+
+bool cli_train_data_drop_rest(cli_train_data *data, const char *path) {
+    const int64_t held = data->held_count;
+    data->drops = true;
+    data->held_count -= held % data->batch;
+    const int64_t trained = data->sample_count - data->held_count;
+    if (trained < data->batch) {
+        cli_print_error(
+            "%s: %lld samples are left to train with, and the model takes %lld at once; give "
+            "more, or a smaller --validation",
+            path, (long long)trained, (long long)data->batch);
+        return false;
+    }
+    if (held != data->held_count) {
+        cli_say(CLI_NORMAL,
+                "%lld samples are held out, where %lld were to be: the model takes "
+                "%lld at once",
+                (long long)data->held_count, (long long)held, (long long)data->batch);
+    }
+    if (trained % data->batch != 0) {
+        cli_say(
+            CLI_NORMAL,
+            "each epoch leaves out %lld samples, others each time: the model takes %lld at once",
+            (long long)(trained % data->batch), (long long)data->batch);
+    }
+    return true;
+}
+
+// What the loss says of a number of the target; NULL: it takes it.
+static const char *find_fault(cli_train_loss loss, double number, double classes) {
+    if (loss == CLI_CROSS_ENTROPY) {
+        return number >= 0.0 && (classes < 0.0 || number < classes)
+                   ? NULL
+                   : "which is no label of a class: they count from 0";
+    }
+    if (!isfinite(number)) {
+        return "which is no number to come near to";
+    }
+    return loss == CLI_BINARY && !(number >= 0.0 && number <= 1.0)
+               ? "which is no chance: bce takes 0 to 1"
+               : NULL;
+}
+
+// Numbers of a sample; -1: not known before a run.
+static int64_t count_numbers(const rondo_port *result) {
+    int64_t count = 1;
+    for (int32_t d = 1; d < result->rank && count >= 0; ++d) {
+        count = result->extent[d] >= 0 ? count * result->extent[d] : -1;
+    }
+    return result->rank > 0 ? count : -1;
+}
+
+bool cli_train_data_check_target(const cli_train_data *data, const char *path, cli_train_loss loss,
+                                 const rondo_port *result) {
+    const rondo_tensor *target = cli_train_data_get_target(data)->tensor;
+    const int64_t row = rondo_shape_get_count(&target->shape) / data->sample_count;
+    const int64_t wanted = count_numbers(result);
+    const bool has_classes = result->rank > 1 && result->extent[1] >= 0;
+    if (loss != CLI_CROSS_ENTROPY && wanted >= 0 && wanted != row) {
+        cli_print_error("%s: \"%s\" has %lld numbers a sample, and the result \"%s\" has %lld",
+                        path, data->target, (long long)row, result->name, (long long)wanted);
+        return false;
+    }
+    for (int64_t i = 0; i < row * data->sample_count; ++i) {
+        const double number = cli_tensor_get_element(target, (size_t)i);
+        const char *fault =
+            find_fault(loss, number, has_classes ? (double)result->extent[1] : -1.0);
+        if (fault != NULL) {
+            cli_print_error(
+                "%s: the target \"%s\" has %g at sample %lld, %s%s", path, data->target, number,
+                (long long)(i / row), fault,
+                loss == CLI_CROSS_ENTROPY && has_classes ? ", below those of the result" : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+double cli_train_data_find_spoilt(const rondo_tensor *before, const rondo_tensor *now) {
+    const bool is_real = now->dtype == RONDO_DTYPE_F32 || now->dtype == RONDO_DTYPE_F64 ||
+                         now->dtype == RONDO_DTYPE_F16 || now->dtype == RONDO_DTYPE_BF16;
+    const size_t count =
+        is_real && now->data != before->data ? (size_t)rondo_shape_get_count(&now->shape) : 0;
+    const float *singles = now->dtype == RONDO_DTYPE_F32 ? now->data : NULL;
+    for (size_t i = 0; i < count; ++i) {
+        if (singles != NULL && isfinite(singles[i])) {
+            continue;
+        }
+        const double element = cli_tensor_get_element(now, i);
+        if (!isfinite(element) && isfinite(cli_tensor_get_element(before, i))) {
+            return element;
+        }
+    }
+    return 0.0;
+}
+
+uint64_t cli_train_data_hash(const cli_train_data *data) {
+    uint64_t hash = 0;
+    for (size_t c = 0; c < data->column_count; ++c) {
+        const rondo_tensor *tensor = data->columns[c].tensor;
+        hash = cli_train_hash(hash, &tensor->dtype, sizeof tensor->dtype);
+        hash = cli_train_hash(hash, tensor->shape.extent,
+                              (size_t)tensor->shape.rank * sizeof tensor->shape.extent[0]);
+        hash = cli_train_hash(hash, tensor->data, rondo_tensor_get_bytes(tensor));
+    }
+    return hash;
 }
 
 void cli_train_data_shuffle(cli_train_data *data, int64_t epoch) {
@@ -187,6 +309,7 @@ void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int6
     const int64_t trained = data->sample_count - data->held_count;
     const int64_t *list =
         (is_held ? data->order + trained : data->shuffled) + index * data->batch + first;
+    cli_train_data_outline(data, count, feeds);
     for (size_t c = 0; c < data->column_count; ++c) {
         const rondo_tensor *from = data->columns[c].tensor;
         const size_t row = rondo_tensor_get_bytes(from) / (size_t)data->sample_count;
@@ -194,10 +317,16 @@ void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int6
             memcpy(data->columns[c].batch + (size_t)i * row,
                    (const char *)from->data + (size_t)list[i] * row, row);
         }
+        feeds[c].tensor.data = data->columns[c].batch;
+    }
+}
+
+void cli_train_data_outline(const cli_train_data *data, int64_t count, rondo_binding *feeds) {
+    for (size_t c = 0; c < data->column_count; ++c) {
+        const rondo_tensor *from = data->columns[c].tensor;
         feeds[c] = (rondo_binding){.name = data->columns[c].name, .tensor = {.dtype = from->dtype}};
         feeds[c].tensor.shape = from->shape;
         feeds[c].tensor.shape.extent[0] = count;
-        feeds[c].tensor.data = data->columns[c].batch;
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "rondo/models.h"
 #include "tensor_file.h"
+#include "train_program.h"
 
 typedef struct cli_train_column {
     const char *name;            // of the program's input; borrowed
@@ -22,7 +23,9 @@ typedef struct cli_train_data {
     cli_train_column *columns;
     int64_t sample_count;
     int64_t held_count;  // of these, the last in `order`: not trained with
+    const char *target;  // the array's name; borrowed
     int64_t batch;
+    bool drops;  // the rest of an epoch that fills no batch is left out
     int64_t *order;
     int64_t *shuffled;  // of the ones to train with, this epoch
     uint64_t seed;
@@ -36,6 +39,21 @@ bool cli_train_data_open(const char *path, const rondo_program *model, const cha
                          double held, int64_t batch, uint64_t seed, cli_train_data *out_data);
 void cli_train_data_close(cli_train_data *data);
 
+// How many samples the model takes at once, by its inputs; -1: as many as are given.
+int64_t cli_train_data_find_batch(const rondo_program *model);
+// Leaves out what fills no batch; what is held out becomes whole batches, and the others are
+// trained with. False, and printed, where no batch is left.
+bool cli_train_data_drop_rest(cli_train_data *data, const char *path);
+// Whether the target has numbers that the loss takes; otherwise prints the first that is none.
+//
+// result     what is compared with it, as far as the model tells.
+bool cli_train_data_check_target(const cli_train_data *data, const char *path, cli_train_loss loss,
+                                 const rondo_port *result);
+// The first element that is infinite or NaN in `now`, and was a number before; 0: there is none.
+double cli_train_data_find_spoilt(const rondo_tensor *before, const rondo_tensor *now);
+// A hash of all samples.
+uint64_t cli_train_data_hash(const cli_train_data *data);
+
 // Batches of an epoch; the last may be smaller.
 int64_t cli_train_data_count(const cli_train_data *data, bool is_held);
 // Puts the samples to train with into the order of this epoch: the same each time it is asked.
@@ -45,6 +63,8 @@ int64_t cli_train_data_measure(const cli_train_data *data, bool is_held, int64_t
 // Fills feeds, one for each column, with `count` samples of batch `index`, from `first` on.
 void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int64_t first,
                          int64_t count, rondo_binding *feeds);
+// The same, of types and shapes alone.
+void cli_train_data_outline(const cli_train_data *data, int64_t count, rondo_binding *feeds);
 const cli_train_column *cli_train_data_get_target(const cli_train_data *data);
 
 #endif  // RONDO_CLI_TRAIN_DATA_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train_program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "command.h"
@@ -99,7 +100,7 @@ static void add_binary(maker *m, const rondo_program *model, const char *result)
     add_means(m, "train.each");
 }
 
-static bool check_target(const cli_train_plan *plan) {
+bool cli_train_program_check_target(const cli_train_plan *plan) {
     const rondo_dtype dtype = plan->target->dtype;
     const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 ||
                          dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16;
@@ -157,9 +158,6 @@ static bool begin(const rondo_program *model, const cli_train_plan *plan, bool h
                  .hits = has_ranks ? "train.hits.part" : "train.hits"};
     memcpy(target.extent, plan->target->shape.extent, sizeof target.extent);
     target.extent[0] = -1;
-    if (!check_target(plan)) {
-        return false;
-    }
     note(m, rondo_program_get_output(model, 0, &result));
     if (m->is_bad) {
         return false;
@@ -205,13 +203,27 @@ bool cli_train_program_measure(const rondo_program *model, const cli_train_plan 
     return finish(&m, out_program);
 }
 
-static void count_runs(maker *m) {
+// A variable that nothing changes.
+static void add_variable(maker *m, const char *name, rondo_dtype dtype, const rondo_shape *shape,
+                         void *first) {
+    rondo_port port = {
+        .struct_size = sizeof port, .name = name, .dtype = dtype, .rank = shape->rank};
+    const rondo_tensor tensor = {.dtype = dtype, .shape = *shape, .data = first};
+    const rondo_start start = {
+        .struct_size = sizeof start, .kind = RONDO_START_TENSOR, .tensor = &tensor};
+    memcpy(port.extent, shape->extent, sizeof port.extent);
+    if (!m->is_bad) {
+        note(m, rondo_builder_add_variable(m->builder, &port, &start));
+    }
+}
+
+static void count_runs(maker *m, char *settings) {
     static const rondo_shape scalar = {0};
+    static const rondo_shape text = {.rank = 1, .extent = {CLI_TRAIN_SETTINGS_BYTES}};
+    int64_t zero = 0;
     const int64_t one = 1;
-    const rondo_port run = {
-        .struct_size = sizeof run, .name = "train.run", .dtype = RONDO_DTYPE_I64};
-    const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_CONSTANT};
-    note(m, rondo_builder_add_variable(m->builder, &run, &start));
+    add_variable(m, "train.run", RONDO_DTYPE_I64, &scalar, &zero);
+    add_variable(m, "train.settings", RONDO_DTYPE_U8, &text, settings);
     if (!m->is_bad) {
         note(m,
              rondo_builder_add_constant(m->builder, "train.one", RONDO_DTYPE_I64, &scalar, &one));
@@ -222,27 +234,51 @@ static void count_runs(maker *m) {
     }
 }
 
-bool cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
-                             rondo_program **out_program) {
+// Tells which option it was.
+static int note_step(maker *m, rondo_status status, const char *option, const char *hint) {
+    if (status == RONDO_STATUS_OK || m->is_bad) {
+        return CLI_DONE;
+    }
+    m->is_bad = true;
+    const bool is_misuse = status == RONDO_STATUS_INVALID ||
+                           strstr(rondo_error_get_last()->message, "options.rows") != NULL;
+    (void)cli_fail_about(is_misuse ? option : NULL, hint);
+    return is_misuse ? CLI_MISUSE : CLI_FAILED;
+}
+
+static int add_step(maker *m, const cli_train_plan *plan) {
+    static const char *const adapters[] = {"*.lora_a", "*.lora_b"};
+    rondo_minimize_options step = plan->step;
+    char option[32];
+    if (plan->rank > 0) {
+        (void)snprintf(option, sizeof option, "--lora %llu", (unsigned long long)plan->rank);
+        const int status =
+            note_step(m,
+                      rondo_builder_add_adapters(m->builder, step.train, step.train_count,
+                                                 (int64_t)plan->rank),
+                      option, "; give a smaller rank, or other patterns to --train");
+        if (status != CLI_DONE) {
+            return status;
+        }
+        step.train = adapters;
+        step.train_count = 2;
+    }
+    const char *loss = plan->has_ranks ? "train.own" : "train.loss";
+    const char *named = plan->step.train_count == 0 ? NULL : "--train";
+    named = plan->step.rows_count == 0 ? named : named == NULL ? "--rows" : "--train or --rows";
+    return note_step(m, rondo_builder_minimize(m->builder, loss, &step), named, "");
+}
+
+int cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
+                            rondo_program **out_program) {
     maker m;
+    int status = CLI_DONE;
     *out_program = NULL;
     if (begin(model, plan, plan->has_ranks, &m)) {
-        rondo_minimize_options step = plan->step;
-        if (plan->rank > 0) {
-            note(&m, rondo_builder_add_adapters(m.builder, step.train, step.train_count,
-                                                (int64_t)plan->rank));
-            static const char *const adapters[] = {"*.lora_a", "*.lora_b"};
-            step.train = adapters;
-            step.train_count = 2;
-        }
-        if (!m.is_bad) {
-            note(&m, rondo_builder_minimize(m.builder, plan->has_ranks ? "train.own" : "train.loss",
-                                            &step));
-        }
+        status = add_step(&m, plan);
         add_output(&m, "train.rate");
-        if (!m.is_bad) {
-            count_runs(&m);
-        }
+        count_runs(&m, plan->settings);
     }
-    return finish(&m, out_program);
+    const bool is_done = finish(&m, out_program);
+    return status != CLI_DONE ? status : is_done ? CLI_DONE : CLI_FAILED;
 }
