@@ -1,5 +1,6 @@
 // kernel/cuda/convolution/cuda_conv_weights.c — rondo.ConvWeights (cu/convolution/conv_weights.cu),
-// in half precision also by cuDNN, whose filters have their channels last.
+// also by cuDNN: in half precision, where its filters have their channels last as images do, and in f32
+// with channels first.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
@@ -167,13 +168,16 @@ static void add_library(rondo__cuda_kernel *kernel, const weights_problem *probl
         rondo__cuda_refuse(kernel, "filters that cuDNN does not make");
         return;
     }
-    c->w = rondo__address_workspace(rondo__cuda_reserve_workspace(
-        kernel, (size_t)(p->window.channels_out * p->columns) *
-                    rondo_dtype_get_bytes(c->weights_dtype)));
+    c->w = !p->is_tensor ? rondo__address_output(0)
+                         : rondo__address_workspace(rondo__cuda_reserve_workspace(
+                               kernel, (size_t)(p->window.channels_out * p->columns) *
+                                           rondo_dtype_get_bytes(c->weights_dtype)));
     if (!kernel->request->is_survey) {
         rondo__cuda_add_cudnn_plan(kernel, menu->opened, index % PLANS);
     }
-    add_join(kernel, p, c->w, 1, c->weights_dtype);
+    if (p->is_tensor) {
+        add_join(kernel, p, c->w, 1, c->weights_dtype);
+    }
 }
 
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
@@ -189,7 +193,7 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
                                char *text, size_t text_bytes) {
     (void)data;
     if (index == 0) {
-        (void)snprintf(text, text_bytes, "weights_tensor");
+        (void)snprintf(text, text_bytes, "own");
     } else {
         (void)snprintf(text, text_bytes, "cudnn weights %s %zu of version %zu",
                        (index - 1) / PLANS == 0 ? "f32" : "f16", (index - 1) % PLANS,
@@ -200,10 +204,10 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
 static void write_key(const plan *p, char *text, size_t text_bytes) {
     const rondo__window *w = &p->window;
     (void)snprintf(text, text_bytes,
-                   "weights f16 n%lld c%lld k%lld in %lldx%lld kernel %lldx%lld stride %lldx%lld "
+                   "weights %s n%lld c%lld k%lld in %lldx%lld kernel %lldx%lld stride %lldx%lld "
                    "dilation %lldx%lld pads %lld %lld %lld %lld",
-                   (long long)w->batch, (long long)w->channels_in, (long long)w->channels_out,
-                   (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
+                   p->is_tensor ? "f16" : "f32", (long long)w->batch, (long long)w->channels_in,
+                   (long long)w->channels_out, (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
                    (long long)w->kernel[2], (long long)w->stride[1], (long long)w->stride[2],
                    (long long)w->dilation[1], (long long)w->dilation[2], (long long)w->before[1],
                    (long long)w->before[2], (long long)w->after[1], (long long)w->after[2]);
@@ -217,13 +221,17 @@ void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
     if (!read_plan(kernel, &problem.plan)) {
         return;
     }
-    if (!problem.plan.is_tensor || !rondo__cuda_may_have_libraries(kernel)) {
+    const rondo_dtype dtype = rondo__cuda_input(kernel, 0)->dtype;
+    const bool is_single = dtype == RONDO_DTYPE_F32 && !problem.plan.window.channels_last &&
+                           rondo__cuda_input(kernel, 1)->dtype == RONDO_DTYPE_F32;
+    const size_t menu_count = is_single ? 1 : MENUS;
+    if (!(problem.plan.is_tensor || is_single) || !rondo__cuda_may_have_libraries(kernel)) {
         add_own(kernel, &problem.plan);
         return;
     }
-    for (size_t i = 0; i < MENUS; i++) {
-        menus[i].convolution = (rondo__cuda_convolution){.dtype = RONDO_DTYPE_F16,
-                                                         .y_dtype = RONDO_DTYPE_F16,
+    for (size_t i = 0; i < menu_count; i++) {
+        menus[i].convolution = (rondo__cuda_convolution){.dtype = dtype,
+                                                         .y_dtype = dtype,
                                                          .weights_dtype = made[i],
                                                          .window = problem.plan.window,
                                                          .groups = 1,
@@ -231,10 +239,10 @@ void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
                                                          .y = rondo__address_input(0)};
     }
     write_key(&problem.plan, key, sizeof key);
-    const uint64_t all = (UINT64_C(1) << (1 + MENUS * PLANS)) - 1;
+    const uint64_t all = (UINT64_C(1) << (1 + menu_count * PLANS)) - 1;
     const rondo__tuning tuning = {
         .key = key,
-        .candidate_count = 1 + MENUS * PLANS,
+        .candidate_count = 1 + menu_count * PLANS,
         .fast = all,
         .library = all - 1,
         .has_library = rondo__cuda_has_cudnn,
@@ -243,7 +251,7 @@ void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
         .describe = describe_candidate,
     };
     rondo__cuda_add_fastest(kernel, &tuning);
-    for (size_t i = 0; i < MENUS; i++) {
+    for (size_t i = 0; i < menu_count; i++) {
         rondo__cuda_close_cudnn_menu(menus[i].opened);
     }
 }
