@@ -37,6 +37,8 @@ const op_case op_attention_cases[] = {
      "num_heads=2 scale=0.125", 3},
     {"rondo.AttentionGradient", 17, "T[1,140,96] T[1,140,96] T[1,33,96] T[1,33,96]",
      "num_heads=1 scale=0.1 is_causal=1", 3},
+    {"rondo.AttentionGradient", 17, "T[2,20,32] T[2,20,32] T[2,20,32] T[2,20,32]",
+     "num_heads=2 scale=0.25 is_causal=1 joined=1", 1},
     {"rondo.AttentionGradient", 17, "T[1,5,12] T[1,5,20] T[1,9,20] T[1,9,12]",
      "num_heads=4 scale=0.5", 3},
     // scores

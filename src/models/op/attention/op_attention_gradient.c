@@ -4,11 +4,17 @@
 //   p = softmax(scale * q k' where row i sees key j)      is_causal: keys up to the row
 //   dv = p' dy,  ds = p * (dy v' - sum(p * dy v')),  dq = scale * ds k,  dk = scale * ds' q
 //
+// `joined`: one output has all three, a row of each behind the other.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "op/reference.h"
 #include "op/support.h"
+
+static bool is_joined(const rondo__op *op) {
+    return rondo__op_get_int(op, "joined", 0) != 0;
+}
 
 static rondo_status infer_gradient(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -23,7 +29,14 @@ static rondo_status infer_gradient(rondo__infer *infer) {
         q->extent[0] != v->extent[0] || q->extent[0] != dy->extent[0]) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "q, k, v and the change do not fit together");
     }
-    for (size_t i = 0; i < 3; i++) {
+    if (is_joined(infer->op)) {
+        rondo_shape all = *q;
+        all.extent[2] += k->extent[2] + v->extent[2];
+        return q->extent[1] != k->extent[1]
+                   ? RONDO_OP_FAIL(infer->op, BAD_DATA, "rows of q and k differ")
+                   : rondo__infer_set_output(infer, 0, inputs[1].dtype, &all);
+    }
+    for (size_t i = 0; i < infer->output_count; i++) {
         RETURN_IF_ERROR(
             rondo__infer_set_output(infer, i, inputs[1 + i].dtype, &inputs[1 + i].shape));
     }
@@ -79,6 +92,21 @@ static void run_row(const head *h, int64_t row) {
     }
 }
 
+// Rows of all three, one behind the other.
+static rondo_status narrow_joined(rondo__compute *compute, rondo__scratch *s, const head *h,
+                                  int64_t rows) {
+    const int64_t all = 2 * h->pitch + h->v_pitch;
+    double *joined = rondo__scratch_create(s, rows * all);
+    for (int64_t i = 0; joined != NULL && i < rows; i++) {
+        memcpy(joined + i * all, h->dq + i * h->pitch, (size_t)h->pitch * sizeof *joined);
+        memcpy(joined + i * all + h->pitch, h->dk + i * h->pitch,
+               (size_t)h->pitch * sizeof *joined);
+        memcpy(joined + i * all + 2 * h->pitch, h->dv + i * h->v_pitch,
+               (size_t)h->v_pitch * sizeof *joined);
+    }
+    return joined != NULL ? rondo__narrow(compute, 0, joined) : s->status;
+}
+
 static rondo_status compute_gradient(rondo__compute *compute) {
     const rondo_shape *q = &compute->inputs[1]->shape, *k = &compute->inputs[2]->shape;
     const rondo_shape *v = &compute->inputs[3]->shape;
@@ -119,6 +147,10 @@ static rondo_status compute_gradient(rondo__compute *compute) {
         }
     }
     const double *const results[] = {all.dq, all.dk, all.dv};
+    if (s.status == RONDO_STATUS_OK && is_joined(compute->op)) {
+        s.status = narrow_joined(compute, &s, &all, q->extent[0] * q->extent[1]);
+        return rondo__scratch_end(&s);
+    }
     for (size_t i = 0; s.status == RONDO_STATUS_OK && i < compute->output_count; i++) {
         s.status = rondo__narrow(compute, i, results[i]);
     }

@@ -144,9 +144,25 @@ static rondo_status join_heads(rondo_program *program, int32_t heads, int32_t *i
     return rondo__program_add_reshape(program, change, *in_out_change, &joined);
 }
 
+// The Concat of dq, dk and dv, rows of each behind the other, if nobody else reads them; -1: none.
+static int32_t find_concat(const rondo__rewriting *r, const int32_t *made) {
+    const rondo_program *program = r->program;
+    const int32_t user = rondo__uses_get_single(&r->uses, made[0]);
+    const rondo__node *node = user >= 0 ? &program->nodes[user] : NULL;
+    bool is_good = node != NULL && rondo__node_is(node, RONDO__OP_Concat) && !r->remove[user] &&
+                   node->input_count == 3 && has_shape_of(program, made[0], made[1]);
+    const int64_t axis = is_good ? rondo__op_get_int(&node->op, "axis", 0) : 0;
+    for (size_t i = 0; is_good && i < 3; ++i) {
+        is_good = node->inputs[i] == made[i] && !r->uses.is_output[made[i]] &&
+                  rondo__uses_get_single(&r->uses, made[i]) == user;
+    }
+    return is_good && (axis == 2 || axis == -1) ? user : -1;
+}
+
 static rondo_status become(rondo__rewriting *r, size_t n, const rondo__tree *tree,
                            const int32_t *made, int64_t heads, float scale, bool has_mask) {
     rondo_program *program = r->program;
+    const int32_t concat = find_concat(r, made);
     rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
                     .def = rondo__op_get_def(RONDO__FUSED_AttentionGradient)};
     int32_t *inputs = rondo__calloc(4, sizeof *inputs), *outputs = rondo__calloc(3, sizeof *outputs);
@@ -158,6 +174,9 @@ static rondo_status become(rondo__rewriting *r, size_t n, const rondo__tree *tre
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__op_set_int(&op, "is_causal", has_mask);
+    }
+    if (status == RONDO_STATUS_OK && concat >= 0) {
+        status = rondo__op_set_int(&op, "joined", 1);
     }
     static const char of[] = "YQKV";
     for (size_t i = 0; i < 4 && status == RONDO_STATUS_OK; ++i) {
@@ -174,15 +193,20 @@ static rondo_status become(rondo__rewriting *r, size_t n, const rondo__tree *tre
     }
     rondo__node *node = &program->nodes[n];
     rondo__node_become(node, &op, inputs, 4);
-    for (size_t i = 0; i < 3; ++i) {
-        outputs[i] = made[i];
-        const int32_t maker = program->values[made[i]].producer;
-        r->remove[maker] = maker != (int32_t)n;
-        program->values[made[i]].producer = (int32_t)n;
-    }
     rondo__free(node->outputs);
     node->outputs = outputs;
-    node->output_count = 3;
+    node->output_count = concat < 0 ? 3 : 1;
+    for (size_t i = 0; i < 3; ++i) {
+        const int32_t maker = program->values[made[i]].producer;
+        r->remove[maker] = maker != (int32_t)n;
+        program->values[made[i]].producer = concat < 0 ? (int32_t)n : -1;
+        outputs[i] = made[i];
+    }
+    if (concat >= 0) {
+        outputs[0] = program->nodes[concat].outputs[0];
+        program->values[outputs[0]].producer = (int32_t)n;
+        r->remove[concat] = true;
+    }
     return RONDO_STATUS_OK;
 }
 

@@ -8,7 +8,7 @@ enum { THREADS = 128, TENSOR_ROWS = 64, TENSOR_WIDTH_MAX = 128, SHARED_MAX = 40 
 
 typedef struct problem {
     int64_t batch, heads, m, n, width, v_width;
-    bool is_tensor;
+    bool is_tensor, is_joined;
     rondo__address rows;
 } problem;
 
@@ -19,6 +19,7 @@ static bool read_problem(rondo__cuda_kernel *kernel, problem *p) {
         return false;
     }
     p->heads = rondo__op_get_int(kernel->request->op, "num_heads", 1);
+    p->is_joined = rondo__op_get_int(kernel->request->op, "joined", 0) != 0;
     p->batch = q->shape.extent[0];
     p->m = q->shape.extent[1];
     p->n = v->shape.extent[1];
@@ -38,6 +39,8 @@ static bool read_problem(rondo__cuda_kernel *kernel, problem *p) {
 static void add(rondo__cuda_kernel *kernel, const problem *p, const char *name, int64_t lines,
                 uint32_t shared_bytes) {
     const rondo__op *op = kernel->request->op;
+    const int64_t pitch = p->heads * p->width, v_pitch = p->heads * p->v_width;
+    const size_t element_bytes = rondo_dtype_get_bytes(rondo__cuda_input(kernel, 1)->dtype);
     rondo__defines defines = {0};
     rondo__define_type(&defines, "T", rondo__cuda_input(kernel, 1)->dtype);
     rondo__define_int(&defines, "WIDTH", p->width);
@@ -57,12 +60,19 @@ static void add(rondo__cuda_kernel *kernel, const problem *p, const char *name, 
         rondo__step_input(step, i);
     }
     for (size_t i = 0; i < 3; i++) {
-        rondo__step_optional_output(step, kernel, i);
+        if (p->is_joined) {
+            rondo__step_address(step, rondo__address_offset(rondo__address_output(0),
+                                                            i * (size_t)pitch * element_bytes));
+        } else {
+            rondo__step_optional_output(step, kernel, i);
+        }
     }
     rondo__step_address(step, p->rows);
     rondo__step_int(step, p->heads);
     rondo__step_int(step, p->m);
     rondo__step_int(step, p->n);
+    rondo__step_int(step, p->is_joined ? 2 * pitch + v_pitch : pitch);
+    rondo__step_int(step, p->is_joined ? 2 * pitch + v_pitch : v_pitch);
     rondo__step_float(step, (double)rondo__op_get_float(op, "scale", 1.0f));
 }
 
@@ -74,7 +84,7 @@ void rondo__cuda_prepare_attention_gradient(rondo__cuda_kernel *kernel) {
     p.rows = rondo__address_workspace(rondo__cuda_reserve_workspace(
         kernel, (size_t)(p.batch * p.heads * p.m) * 2 * sizeof(float)));
     add(kernel, &p, "gradient_rows", p.m, (uint32_t)(2 * p.n * (int64_t)sizeof(float)));
-    if (rondo__cuda_wants_output(kernel, 1) || rondo__cuda_wants_output(kernel, 2)) {
+    if (p.is_joined || rondo__cuda_wants_output(kernel, 1) || rondo__cuda_wants_output(kernel, 2)) {
         add(kernel, &p, "gradient_keys", p.n, 0);
     }
 }

@@ -26,6 +26,7 @@ struct gradient_arguments {
     T *dv;
     float2 *rows;  // [batch, heads, m]
     i64 heads, m, n;
+    i64 out_pitch, out_v_pitch;  // from row to row of what is made
     double scale;
 };
 
@@ -35,20 +36,20 @@ struct view {
     const T *q;
     const T *k;
     const T *v;
-    i64 at_q, at_k, at_v;
+    i64 at_q, at_k, at_v;  // of what is made
     i64 pitch, v_pitch;
     float2 *rows;
     __device__ __forceinline__ view(const gradient_arguments &a) {
         const i64 head = blockIdx.y, batch = blockIdx.z;
         pitch = a.heads * WIDTH;
         v_pitch = a.heads * V_WIDTH;
-        at_q = batch * a.m * pitch + head * WIDTH;
-        at_k = batch * a.n * pitch + head * WIDTH;
-        at_v = batch * a.n * v_pitch + head * V_WIDTH;
+        at_q = batch * a.m * a.out_pitch + head * WIDTH;
+        at_k = batch * a.n * a.out_pitch + head * WIDTH;
+        at_v = batch * a.n * a.out_v_pitch + head * V_WIDTH;
         dy = a.dy + batch * a.m * v_pitch + head * V_WIDTH;
-        q = a.q + at_q;
-        k = a.k + at_k;
-        v = a.v + at_v;
+        q = a.q + batch * a.m * pitch + head * WIDTH;
+        k = a.k + batch * a.n * pitch + head * WIDTH;
+        v = a.v + batch * a.n * v_pitch + head * V_WIDTH;
         rows = a.rows + (batch * a.heads + head) * a.m;
     }
 };

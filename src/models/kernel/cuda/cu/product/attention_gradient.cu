@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(128) gradient_rows(const gradient_a
         for (int j = 0; j < seen; j++) {
             sum = fmaf(score[j], convert<float>(w.k[j * w.pitch + c]), sum);
         }
-        a.dq[w.at_q + row * w.pitch + c] = convert<T>(sum * (float)a.scale);
+        a.dq[w.at_q + row * a.out_pitch + c] = convert<T>(sum * (float)a.scale);
     }
     if (threadIdx.x == 0) {
         w.rows[row] = make_float2(most + logf(one), two);
@@ -93,10 +93,10 @@ extern "C" __global__ void __launch_bounds__(128) gradient_keys(const gradient_a
     for (int o = 0; o < OWN; o++) {
         const int c = threadIdx.x + o * 128;
         if (c < WIDTH && a.dk != 0) {
-            a.dk[w.at_k + key * w.pitch + c] = convert<T>(dk[o] * (float)a.scale);
+            a.dk[w.at_k + key * a.out_pitch + c] = convert<T>(dk[o] * (float)a.scale);
         }
         if (c < V_WIDTH && a.dv != 0) {
-            a.dv[w.at_v + key * w.v_pitch + c] = convert<T>(dv[o]);
+            a.dv[w.at_v + key * a.out_v_pitch + c] = convert<T>(dv[o]);
         }
     }
 }

@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(128) gradient_rows(const gradient_a
             return;
         }
     }
-    write(a.dq + w.at_q, w.pitch, row, m, sum, scale);
+    write(a.dq + w.at_q, a.out_pitch, row, m, sum, scale);
 }
 
 extern "C" __global__ void __launch_bounds__(128) gradient_keys(const gradient_arguments a) {
@@ -219,9 +219,9 @@ extern "C" __global__ void __launch_bounds__(128) gradient_keys(const gradient_a
         add_product(of_dk, change, q_tile);
     }
     if (a.dk != 0) {
-        write(a.dk + w.at_k, w.pitch, key, n, of_dk, scale);
+        write(a.dk + w.at_k, a.out_pitch, key, n, of_dk, scale);
     }
     if (a.dv != 0) {
-        write(a.dv + w.at_v, w.v_pitch, key, n, of_dv, 1.0f);
+        write(a.dv + w.at_v, a.out_v_pitch, key, n, of_dv, 1.0f);
     }
 }
