@@ -3,18 +3,23 @@
 // by SGD on the rows looked up. bench/torch_train_steps.py has the same in PyTorch.
 //
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
-//               [--gradients]
+//               [--gradients] [--records FILE] [--processor]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
 // whose loss stays there, with the wait, as PyTorch's graph is measured; "run" also feeds from host
 // memory and reads the loss. --gradients: the gradients alone, which stay on the device; the rest
 // of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
-// goes. Started by mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its
-// gradients with the others'; "cuda" is the GPU of the rank.
+// goes; --records: the same with each kernel's begin and end, as JSON, for bench/step_times.py,
+// where "%d" becomes the rank. --processor: what the processor spends to put a step on the stream,
+// beside a bare cuGraphLaunch of the recorded step. Started by mpirun or torchrun, each rank has a
+// GPU and a batch of its own, and averages its gradients with the others'; "cuda" is the GPU of the
+// rank.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
+#include "bench.h"
+#include "rondo/executor_stream.h"
 #include "train_nets.h"
 
 enum { WARM_UP = 8, GRADIENTS_MAX = 200 };
@@ -26,18 +31,14 @@ typedef struct setting {
     bool is_bare;  // gradients alone
     rondo_ranks ranks;
     bool profiles;
+    const char *records;
+    bool has_processor;
 } setting;
 
 static double get_us(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static int compare(const void *a, const void *b) {
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return left < right ? -1 : left > right;
 }
 
 static bool show(void *data, const char *text, size_t bytes) {
@@ -142,16 +143,82 @@ static rondo_binding move(rondo_device *device, const rondo_binding *feed) {
 
 static rondo_profile *begun;  // before captures, so that nodes have names
 
-static void profile(rondo_executor *executor, const rondo_binding *feeds, rondo_binding *fetches,
-                    size_t fetch_count, int steps) {
+static void write_records(const setting *how) {
+    rondo_profile_write_options json = {.struct_size = sizeof json, .format = RONDO_PROFILE_JSON};
+    char path[256];
+    const char *mark = strstr(how->records, "%d");
+    const int before = mark != NULL ? (int)(mark - how->records) : (int)strlen(how->records);
+    (void)snprintf(path, sizeof path, "%.*s", before, how->records);
+    if (mark != NULL) {
+        (void)snprintf(path + before, sizeof path - (size_t)before, "%d%s", (int)how->ranks.rank,
+                       mark + 2);
+    }
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        fprintf(stderr, "cannot write %s\n", path);
+        exit(EXIT_FAILURE);
+    }
+    check(rondo_profile_write(begun, &json, show, file));
+    (void)fclose(file);
+}
+
+static void profile(const setting *how, rondo_executor *executor, const rondo_binding *feeds,
+                    rondo_binding *fetches, size_t fetch_count) {
     rondo_profile_write_options by_gpu = {.struct_size = sizeof by_gpu,
                                           .key = RONDO_PROFILE_BY_GPU};
     check(rondo_profile_start(begun));
-    for (int i = 0; i < steps; ++i) {
+    for (int i = 0; i < how->steps; ++i) {
         check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
     }
     check(rondo_profile_stop(begun));
-    check(rondo_profile_write(begun, &by_gpu, show, stdout));
+    if (how->records != NULL) {
+        write_records(how);
+    }
+    if (how->profiles) {
+        check(rondo_profile_write(begun, &by_gpu, show, stdout));
+    }
+}
+
+// Puts steps on the stream one at a time, each when the one before is done, by the executor and by
+// the driver alone, and tells what the processor spent.
+static void compare_submissions(const setting *how, const char *name, rondo_device *device,
+                                rondo_executor *executor, const rondo_binding *feeds,
+                                rondo_binding *fetches, size_t fetch_count) {
+    int (*launch)(void *executable, void *stream) = NULL;
+    double *times = make_values(2 * (size_t)how->steps);
+    double *bare = times + how->steps;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    void *executable;
+    find_in_driver("cuGraphLaunch", &launch);
+    check(rondo_stream_create(device, NULL, &stream));
+    check(rondo_graph_create(device, NULL, &graph));
+    check(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    check(rondo_executor_record(executor, stream, feeds, 2, fetches, fetch_count));
+    check(rondo_graph_capture_end(graph));
+    check(rondo_graph_replay(graph, stream));
+    check(rondo_stream_synchronize(stream));
+    check(rondo_graph_get_native(graph, NULL, &executable));
+    for (int i = -WARM_UP; i < how->steps; ++i) {
+        double start = get_us();
+        check(rondo_executor_run_async(executor, feeds, 2, fetches, fetch_count, NULL));
+        times[i < 0 ? 0 : i] = get_us() - start;
+        check(rondo_executor_wait(executor));
+        start = get_us();
+        if (launch(executable, rondo_stream_get_native(stream)) != 0) {
+            fprintf(stderr, "cuGraphLaunch failed\n");
+            exit(EXIT_FAILURE);
+        }
+        bare[i < 0 ? 0 : i] = get_us() - start;
+        check(rondo_stream_synchronize(stream));
+    }
+    const double own = get_median(times, (size_t)how->steps);
+    const double least = get_median(bare, (size_t)how->steps);
+    printf("%s on %s: to put a step on the stream %.1f us, cuGraphLaunch %.1f us, %+.1f us\n", name,
+           how->device, own, least, own - least);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    free(times);
 }
 
 static void run(const setting *how, const char *name) {
@@ -202,16 +269,19 @@ static void run(const setting *how, const char *name) {
         check(rondo_executor_run(executor, near, 2, fetches, fetch_count));
         again[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
     }
-    if (how->profiles) {
-        profile(executor, near, fetches, fetch_count, how->steps);
+    if (begun != NULL) {
+        profile(how, executor, near, fetches, fetch_count);
+    }
+    if (how->has_processor) {
+        compare_submissions(how, name, device, executor, near, fetches, fetch_count);
     }
     if (how->shows) {
         check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, show, stdout));
     }
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_get_stats(executor, &stats));
-    qsort(times, (size_t)how->steps, sizeof *times, compare);
-    qsort(again, (size_t)how->steps, sizeof *again, compare);
+    qsort(times, (size_t)how->steps, sizeof *times, compare_doubles);
+    qsort(again, (size_t)how->steps, sizeof *again, compare_doubles);
     const int tenth = how->steps / 10;
     char of_ranks[48] = "";
     if (how->ranks.size > 1) {
@@ -251,6 +321,10 @@ int main(int argc, char **argv) {
             how.is_bare = true;
         } else if (strcmp(argv[i], "--profile") == 0) {
             how.profiles = true;
+        } else if (strcmp(argv[i], "--processor") == 0) {
+            how.has_processor = true;
+        } else if (strcmp(argv[i], "--records") == 0 && i + 1 < argc) {
+            how.records = argv[++i];
         } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
             how.steps = atoi(argv[++i]);
         } else if (i == 1) {
@@ -270,7 +344,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "--steps wants a number from 1\n");
         return EXIT_FAILURE;
     }
-    if (how.profiles) {
+    if (how.profiles || how.records != NULL) {
         check(rondo_profile_create(NULL, &begun));
     }
     for (int i = 0; i < (given > 0 ? given : 2); ++i) {

@@ -362,6 +362,7 @@ struct rondo__op_def {
     X(update)                 \
     X(attention)              \
     X(attention_family)       \
+    X(attention_gradient)     \
     X(linear_attention)
 // clang-format on
 

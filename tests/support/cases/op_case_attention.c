@@ -30,6 +30,17 @@ const op_case op_attention_cases[] = {
     ONNX("T[2,4,5,16] T[2,2,9,16] T[2,2,9,16] bool[2,1,1,6]", "", 1),
     ONNX("T[1,3,17,16] T[1,3,40,16] T[1,3,40,16] T[1,3,17,40]", "scale=0.5", 1),
     ONNX("T[1,3,17,16] T[1,3,40,16] T[1,3,40,16] bool[17,40]:=0", "", 1),
+    // the way back
+    {"rondo.AttentionGradient", 17, "T[2,70,64] T[2,70,64] T[2,70,64] T[2,70,64]",
+     "num_heads=4 scale=0.25 is_causal=1", 3},
+    {"rondo.AttentionGradient", 17, "f16[1,130,128] f16[1,130,128] f16[1,75,128] f16[1,75,128]",
+     "num_heads=2 scale=0.125", 3},
+    {"rondo.AttentionGradient", 17, "T[1,140,96] T[1,140,96] T[1,33,96] T[1,33,96]",
+     "num_heads=1 scale=0.1 is_causal=1", 3},
+    {"rondo.AttentionGradient", 17, "T[2,20,32] T[2,20,32] T[2,20,32] T[2,20,32]",
+     "num_heads=2 scale=0.25 is_causal=1 joined=1", 1},
+    {"rondo.AttentionGradient", 17, "T[1,5,12] T[1,5,20] T[1,9,20] T[1,9,12]",
+     "num_heads=4 scale=0.5", 3},
     // scores
     {"Attention", 24, "T[1,4,3,8] T[1,2,5,8] T[1,2,5,8] T[3,5]",
      "qk_matmul_output_mode=0 softcap=1.5", 4},

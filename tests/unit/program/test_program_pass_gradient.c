@@ -53,8 +53,8 @@ static void add(rondo_builder *b, const char *op, const char *const *inputs, siz
         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), (output), (attributes), \
         (attribute_count))
 
-// A norm and a Relu of convolutions, a pool whose windows overlap, convolutions with steps, a norm
-// of rows, and the loss of a softmax.
+// A norm and a Relu of convolutions, a pool whose windows overlap, convolutions with steps,
+// attention, a norm of rows, and the loss of a softmax.
 static void add_net(rondo_builder *b) {
     static const int64_t ones[] = {1, 1, 1, 1}, twos[] = {2, 2}, threes[] = {3, 3};
     const rondo_attribute pads = ints_of("pads", ones, 4);
@@ -68,7 +68,15 @@ static void add_net(rondo_builder *b) {
     ADD(b, "Conv", "a", steps, 2, "p", "w2");
     ADD(b, "Conv", "b", &steps[1], 1, "p", "w3");
     ADD(b, "Add", "s", NULL, 0, "a", "b");
-    ADD(b, "Flatten", "f", NULL, 0, "s");
+    const rondo_attribute heads[] = {int_of("q_num_heads", 2), int_of("kv_num_heads", 2),
+                                     int_of("is_causal", 1)};
+    const rondo_shape two = {1, {2}}, three = {1, {3}};
+    check(rondo_builder_add_constant(b, "nine", RONDO_DTYPE_I64, &three,
+                                     (const int64_t[]){2, 9, 6}));
+    check(rondo_builder_add_constant(b, "one", RONDO_DTYPE_I64, &two, (const int64_t[]){2, 54}));
+    ADD(b, "Reshape", "g", NULL, 0, "s", "nine");
+    ADD(b, "Attention", "m", heads, 3, "g", "g", "g");
+    ADD(b, "Reshape", "f", NULL, 0, "m", "one");
     ADD(b, "LayerNormalization", "l", NULL, 0, "f", "row_scale", "row_shift");
     ADD(b, "MatMul", "scores", NULL, 0, "l", "w4");
     ADD(b, "SoftmaxCrossEntropyLoss", "loss", NULL, 0, "scores", "y");
@@ -134,6 +142,7 @@ TEST(test_program_pass_gradient__each_pattern_is_one_op) {
         {RONDO__FUSED_InsertZeros, 2},
         {RONDO__FUSED_PoolGradient, 1},
         {RONDO__FUSED_LossGradient, 1},
+        {RONDO__FUSED_AttentionGradient, 1},
         {RONDO__OP_ConvTranspose, 0},
         {RONDO__OP_ScatterElements, 0},
         {RONDO__OP_Where, 0},

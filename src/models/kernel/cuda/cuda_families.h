@@ -88,6 +88,7 @@
     X(pool_gradient)             \
     X(attention)                 \
     X(attention_form)            \
+    X(attention_gradient)        \
     X(rotary)                    \
     X(rotate)                    \
     X(cache_write)               \

@@ -207,6 +207,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, NormMatMul, norm_product),
     ROW(FUSED, RowProduct, row_product),
     ROW(FUSED, Attention, attention),
+    ROW(FUSED, AttentionGradient, attention_gradient),
     ROW(FUSED, AppendAttention, append_attention),
     EMPTY(OP, Attention, attention_form),
     ROW(OP, CausalConvWithState, causal_conv),

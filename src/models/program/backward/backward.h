@@ -9,8 +9,9 @@
 
 #include "program/program.h"
 
-// All of them; that of a convolution's weights only where they become half precision: in f32 their
-// product is faster as ops (a step of bench/train_nets.h's cnn took 336 us, and 367 us as one op).
+// All of them; those of a convolution's weights and of attention only where they become half
+// precision: in f32 products are faster as ops (a step of bench/train_nets.h's cnn took 336 us, and
+// 367 us with one op for the weights).
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
@@ -22,6 +23,7 @@ rondo_status rondo__pass_conv_weights(rondo_program *program);
 rondo_status rondo__pass_loss_gradient(rondo_program *program);
 rondo_status rondo__pass_conv_back(rondo_program *program);
 rondo_status rondo__pass_pool_gradient(rondo_program *program);
+rondo_status rondo__pass_attention_gradient(rondo_program *program);
 
 // Behind the decisions of half precision: what rondo.LossGradient makes becomes f16 where nobody
 // reads it otherwise.

@@ -13,7 +13,7 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
-enum { GROUP_OPS_MAX = 24, GROUP_INPUTS_MAX = 8 };
+enum { GROUP_OPS_MAX = 40, GROUP_INPUTS_MAX = 8 };
 
 typedef struct grouping {
     rondo_program *program;

@@ -263,8 +263,10 @@ static rondo__dnn_descriptor make_graph(description *d, rondo__dnn_handle handle
     const bool activates = fuses && e->activation != RONDO__ACTIVATION_NONE;
     rondo__dnn_descriptor x =
         make_tensor(d, c, NUMBER_X, type, w->batch, w->channels_in, w->in, false);
-    rondo__dnn_descriptor filters = make_tensor(d, c, NUMBER_W, type, w->channels_out,
-                                                w->channels_in / c->groups, w->kernel, false);
+    const bool makes_y = c->weights_dtype == RONDO_DTYPE_NONE;
+    rondo__dnn_descriptor filters =
+        make_tensor(d, c, NUMBER_W, makes_y ? type : get_type(c->weights_dtype), w->channels_out,
+                    w->channels_in / c->groups, w->kernel, false);
     rondo__dnn_descriptor y =
         make_tensor(d, c, NUMBER_Y, type, w->batch, w->channels_out, w->out, false);
     const bool is_last = !adds && !biases && !activates;
@@ -272,15 +274,24 @@ static rondo__dnn_descriptor make_graph(description *d, rondo__dnn_handle handle
                                         : make_tensor(d, c, number++, RONDO__DNN_FLOAT_DATA,
                                                       w->batch, w->channels_out, w->out, true);
     rondo__dnn_descriptor convolution = make_convolution(d, c);
-    rondo__dnn_descriptor forward = begin(d, RONDO__DNN_FORWARD_DESCRIPTOR);
-    set_descriptor(d, forward, RONDO__DNN_FORWARD_CONVOLUTION, &convolution);
-    set_descriptor(d, forward, RONDO__DNN_FORWARD_X, &x);
-    set_descriptor(d, forward, RONDO__DNN_FORWARD_W, &filters);
-    set_descriptor(d, forward, RONDO__DNN_FORWARD_Y, &now);
-    set(d, forward, RONDO__DNN_FORWARD_ALPHA, RONDO__DNN_TYPE_FLOAT, 1, &one);
-    set(d, forward, RONDO__DNN_FORWARD_BETA, RONDO__DNN_TYPE_FLOAT, 1, &zero);
-    finalise(d, forward);
-    operations[count++] = forward;
+    static const int of_y[] = {RONDO__DNN_FORWARD_DESCRIPTOR, RONDO__DNN_FORWARD_CONVOLUTION,
+                               RONDO__DNN_FORWARD_X,          RONDO__DNN_FORWARD_W,
+                               RONDO__DNN_FORWARD_Y,          RONDO__DNN_FORWARD_ALPHA,
+                               RONDO__DNN_FORWARD_BETA};
+    static const int of_w[] = {RONDO__DNN_WEIGHTS_DESCRIPTOR, RONDO__DNN_WEIGHTS_CONVOLUTION,
+                               RONDO__DNN_WEIGHTS_X,          RONDO__DNN_WEIGHTS_W,
+                               RONDO__DNN_WEIGHTS_Y,          RONDO__DNN_WEIGHTS_ALPHA,
+                               RONDO__DNN_WEIGHTS_BETA};
+    const int *of = makes_y ? of_y : of_w;
+    rondo__dnn_descriptor operation = begin(d, of[0]);
+    set_descriptor(d, operation, of[1], &convolution);
+    set_descriptor(d, operation, of[2], &x);
+    set_descriptor(d, operation, of[3], &filters);
+    set_descriptor(d, operation, of[4], &now);
+    set(d, operation, of[5], RONDO__DNN_TYPE_FLOAT, 1, &one);
+    set(d, operation, of[6], RONDO__DNN_TYPE_FLOAT, 1, &zero);
+    finalise(d, operation);
+    operations[count++] = operation;
     if (adds) {
         rondo__dnn_descriptor z =
             make_tensor(d, c, NUMBER_Z, type, w->batch, w->channels_out, w->out, false);

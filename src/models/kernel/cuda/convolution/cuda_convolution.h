@@ -20,6 +20,9 @@ typedef struct rondo__cuda_convolution {
     int64_t weight_pitch;  // elements of a filter
     rondo__address x, w, y;
     rondo__cuda_epilogue epilogue;
+    // The other way: x and the change of y are given, and that of w, of this type, is made; by
+    // cuDNN alone. NONE: y is made.
+    rondo_dtype weights_dtype;
     // Of a product as a 1 x 1 convolution by the tensor core kernel: rows of x are normalised
     // first, and the epilogue has no bias. NULL: they are not.
     const rondo__cuda_row_norm *norm;

@@ -4,6 +4,38 @@
 #include "kernel/cuda/cuda_families.h"
 #include "op/image/pooling.h"
 
+enum { TILE_MOST = 16, PACKS_MOST = 8, SHARED_MAX = 40 << 10 };
+
+// Pixels of a block, of which each axis has so many, with the windows that reach into them.
+typedef struct tile {
+    int64_t pixels[2], reach[2], packs, width;
+} tile;
+
+static int64_t at_most(int64_t value, int64_t most) {
+    return value < most ? value : most;
+}
+
+// The largest whose windows fit into shared memory; those of small images are split by channels.
+static bool choose_tile(const rondo__window *w, int64_t inner, int64_t width, tile *out) {
+    for (; width >= 1; width /= 2) {
+        for (int64_t packs = PACKS_MOST; packs >= 1; packs /= 2) {
+            for (int64_t side = TILE_MOST; side >= 4; side /= 2) {
+                tile t = {.packs = at_most(packs, inner / width), .width = width};
+                for (int d = 0; d < 2; ++d) {
+                    t.pixels[d] = at_most(side, w->input[d]);
+                    t.reach[d] = at_most((t.pixels[d] + w->kernel[d] - 2) / w->stride[d] + 1,
+                                         w->output[d]);
+                }
+                if (t.reach[0] * t.reach[1] * t.packs * width * 2 <= SHARED_MAX) {
+                    *out = t;
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
 void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *dy = rondo__cuda_input(kernel, 0);
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 1);
@@ -25,11 +57,21 @@ void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
     while (inner % width != 0) {
         width /= 2;
     }
+    tile t;
+    if (w->kernel[0] * w->kernel[1] > UINT16_MAX || !choose_tile(w, inner, width, &t)) {
+        rondo__cuda_refuse(kernel, "windows of so many pixels");
+        return;
+    }
     const struct {
         const char *name;
         int64_t value;
     } list[] = {{"INNER", inner},
-                {"WIDTH", width},
+                {"WIDTH", t.width},
+                {"PACKS", t.packs},
+                {"TILE_Y", t.pixels[0]},
+                {"TILE_X", t.pixels[1]},
+                {"REACH_Y", t.reach[0]},
+                {"REACH_X", t.reach[1]},
                 {"HEIGHT", w->input[0]},
                 {"WIDE", w->input[1]},
                 {"OUT_HEIGHT", w->output[0]},
@@ -45,12 +87,15 @@ void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
     }
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "D", dy->dtype);
-    const int64_t packs = rondo_shape_get_count(&x->shape) / width;
+    const int64_t outer = rondo_shape_get_count(&x->shape) / (inner * w->input[0] * w->input[1]);
+    const int64_t groups = (inner / t.width + t.packs - 1) / t.packs;
+    const int64_t tiles = outer * groups * ((w->input[0] + t.pixels[0] - 1) / t.pixels[0]) *
+                          ((w->input[1] + t.pixels[1] - 1) / t.pixels[1]);
     rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_pool_gradient, &defines, "pool_gradient",
-                               rondo__cuda_blocks(packs), RONDO__CUDA_BLOCK);
+        rondo__cuda_add_launch(kernel, rondo__cu_pool_gradient, &defines, "pool_gradient", tiles,
+                               RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_output(step, 0);
-    rondo__step_int(step, packs);
+    rondo__step_int(step, tiles);
 }

@@ -7,8 +7,17 @@
 bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_shape,
                              rondo__window *out_window) {
     const rondo__op *op = kernel->request->op;
-    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
-    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    const bool is_last = (op->def->flags & RONDO__OP_INTERNAL) != 0 &&
+                         rondo__op_get_int(op, "channels_last", 1) != 0;
+    return rondo__cuda_spread_window(kernel, &rondo__cuda_input(kernel, 0)->shape,
+                                     &rondo__cuda_output(kernel, 0)->shape, is_last, kernel_shape,
+                                     out_window);
+}
+
+bool rondo__cuda_spread_window(rondo__cuda_kernel *kernel, const rondo_shape *x,
+                               const rondo_shape *y, bool channels_last,
+                               const int64_t *kernel_shape, rondo__window *out_window) {
+    const rondo__op *op = kernel->request->op;
     rondo__window window = {0};
     size_t kernel_count = 0, stride_count = 0, dilation_count = 0, pad_count = 0;
     const int32_t spatial = x->rank - 2;
@@ -28,8 +37,7 @@ bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_s
         pads = NULL;
     }
     window.spatial_rank = spatial;
-    window.channels_last = (op->def->flags & RONDO__OP_INTERNAL) != 0 &&
-                           rondo__op_get_int(op, "channels_last", 1) != 0;
+    window.channels_last = channels_last;
     const int32_t first = window.channels_last ? 1 : 2;
     const int32_t channel = window.channels_last ? x->rank - 1 : 1;
     window.batch = x->extent[0];

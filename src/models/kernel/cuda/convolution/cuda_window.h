@@ -21,5 +21,9 @@ typedef struct rondo__window {
 // takes the attribute of that name. False, and refused, for more than three spatial extents.
 bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_shape,
                              rondo__window *out_window);
+// The same of images that are not input 0 and output 0.
+bool rondo__cuda_spread_window(rondo__cuda_kernel *kernel, const rondo_shape *x,
+                               const rondo_shape *y, bool channels_last,
+                               const int64_t *kernel_shape, rondo__window *out_window);
 
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_WINDOW_H

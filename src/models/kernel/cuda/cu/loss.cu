@@ -46,6 +46,8 @@ __device__ __forceinline__ double power(double x) {
     return exp(x);
 }
 
+#define PACK 4
+
 // The logarithm of a sum of exponentials is most + log(sum).
 struct exponentials {
     real most;
@@ -61,6 +63,24 @@ struct exponentials {
             sum += (double)power(x - most);
         }
     }
+    __device__ __forceinline__ void add(const pack<T, PACK> &x) {
+        real highest = most, part = (real)0;
+#pragma unroll
+        for (int k = 0; k < PACK; k++) {
+            const real next = convert<real>(x.value[k]);
+            highest = next > highest ? next : highest;
+        }
+        if (highest > most) {
+            sum *= (double)power(most - highest);
+            most = highest;
+        }
+#pragma unroll
+        for (int k = 0; k < PACK; k++) {
+            const real next = convert<real>(x.value[k]);
+            part += next != -(real)infinity() ? power(next - most) : (real)0;
+        }
+        sum += (double)part;
+    }
     __device__ __forceinline__ void join(real other, double other_sum) {
         const real all = other > most ? other : most;
         if (all != -(real)infinity()) {
@@ -72,11 +92,31 @@ struct exponentials {
     }
 };
 
+// The elements of a line that lies together, as packs of PACK that begin at whole packs of memory; a
+// line begins and ends with up to PACK - 1 single ones.
+struct packs {
+    i64 head, count, tail;
+    __device__ __forceinline__ packs(const T *x, i64 length) {
+        head = (i64)((0 - (u64)x / sizeof(T)) % PACK);
+        head = head < length ? head : length;
+        count = (length - head) / PACK;
+        tail = head + count * PACK;
+    }
+};
+
 // Of a line; every lane gets it.
 __device__ __forceinline__ exponentials find_exponentials(const T *x, i64 length, i64 inner, int lane) {
     exponentials found;
+    const packs p(x, LANES > 32 ? length : 0);
+    for (i64 i = lane; LANES > 32 && i < p.head; i += LANES) {
+        found.add(convert<real>(x[i]));
+    }
 #pragma unroll 4
-    for (i64 i = lane; i < length; i += LANES) {
+    for (i64 i = lane; LANES > 32 && i < p.count; i += LANES) {
+        found.add(*(const pack<T, PACK> *)(x + p.head + i * PACK));
+    }
+#pragma unroll 4
+    for (i64 i = p.tail + lane; i < length; i += LANES) {
         found.add(convert<real>(x[i * inner]));
     }
 #pragma unroll
@@ -189,12 +229,30 @@ extern "C" __global__ void __launch_bounds__(256) loss_change(const change_argum
         const real share = convert<real>(a.share[line]), most = found.most;
         const real logarithm = (real)log(found.sum);
         const i64 label = (i64)a.labels[line];
+        const auto change = [&](T x, i64 i) {
+            const real chance = power(convert<real>(x) - most - logarithm);
+            return convert<Y>(share == (real)0 ? (real)0
+                                               : (chance - (i == label ? (real)1 : (real)0)) * share);
+        };
+        const bool is_even = (u64)a.x % (PACK * sizeof(T)) == 0 && (u64)a.y % (PACK * sizeof(Y)) == 0;
+        const packs p(a.x + first, LANES > 32 && is_even ? a.length : 0);
+        for (i64 i = lane; LANES > 32 && i < p.head; i += LANES) {
+            a.y[first + i] = change(a.x[first + i], i);
+        }
+#pragma unroll 2
+        for (i64 i = lane; LANES > 32 && i < p.count; i += LANES) {
+            const i64 at = p.head + i * PACK;
+            const pack<T, PACK> x = *(const pack<T, PACK> *)(a.x + first + at);
+            pack<Y, PACK> y;
+#pragma unroll
+            for (int k = 0; k < PACK; k++) {
+                y.value[k] = change(x.value[k], at + k);
+            }
+            *(pack<Y, PACK> *)(a.y + first + at) = y;
+        }
 #pragma unroll 4
-        for (i64 i = lane; i < a.length; i += LANES) {
-            const i64 at = first + i * a.inner;
-            const real chance = power(convert<real>(a.x[at]) - most - logarithm);
-            a.y[at] = convert<Y>(share == (real)0 ? (real)0
-                                                  : (chance - (i == label ? (real)1 : (real)0)) * share);
+        for (i64 i = p.tail + lane; i < a.length; i += LANES) {
+            a.y[first + i * a.inner] = change(a.x[first + i * a.inner], i);
         }
     }
 }

@@ -304,16 +304,17 @@ __device__ __forceinline__ void put(G *values, i64 at, float value) {
         values[at] = convert<G>(value);
     }
 }
-// 32 channels a block, whose 8 warps share the parts: what neighbours read lies together.
-extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
+// 32 channels a block, whose warps share the parts: what neighbours read lies together.
+#define SHARERS 32
+extern "C" __global__ void __launch_bounds__(SHARERS * 32) join(const norm_arguments a) {
     take_turn();
-    __shared__ float held[8][32][4];
+    __shared__ float held[SHARERS][32][4];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const i64 c = (i64)blockIdx.x * 32 + lane;
     moments all;
     float one = 0.0f, two = 0.0f;
 #pragma unroll 4
-    for (i64 part = warp; part < a.part_count && c < CHANNELS; part += 8) {
+    for (i64 part = warp; part < a.part_count && c < CHANNELS; part += SHARERS) {
         const float *from = a.parts + (part * CHANNELS + c) * 3;
         if (FORWARD) {
             moments o;
@@ -335,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
     if (warp != 0 || c >= CHANNELS) {
         return;
     }
-    for (int other = 1; other < 8; other++) {
+    for (int other = 1; other < SHARERS; other++) {
         const float *from = held[other][lane];
         if (FORWARD) {
             moments o;

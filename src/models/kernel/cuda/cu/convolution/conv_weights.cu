@@ -64,14 +64,14 @@ extern "C" __global__ void __launch_bounds__(256) weights_plain(const weights_ar
         }
         __syncthreads();
     }
-    float *part = a.parts + (i64)blockIdx.z * FILTERS * COLUMNS;
+    P *part = a.parts + (i64)blockIdx.z * FILTERS * COLUMNS;
 #pragma unroll
     for (int i = 0; i < OWN_M; i++) {
 #pragma unroll
         for (int j = 0; j < OWN_N; j++) {
             const int m = m0 + row + i * 16, n = n0 + line + j * 16;
             if (m < FILTERS && n < COLUMNS) {
-                part[(i64)m * COLUMNS + n] = sum[i][j];
+                part[(i64)m * COLUMNS + n] = convert<P>(sum[i][j]);
             }
         }
     }
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(256) weights_join(const weights_arg
         float sum = 0.0f;
 #pragma unroll 8
         for (i64 part = 0; part < a.part_count; part++) {
-            sum += a.parts[part * count + i];
+            sum += convert<float>(a.parts[part * count + i]);
         }
         const i64 filter = i / COLUMNS;
         const int column = (int)(i - filter * COLUMNS);

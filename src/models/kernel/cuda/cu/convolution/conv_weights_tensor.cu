@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(256) weights_tensor(const weights_a
             store(next);  // a buffer that was read a step ago
         }
     }
-    float *part = a.parts + (i64)blockIdx.z * FILTERS * COLUMNS;
+    P *part = a.parts + (i64)blockIdx.z * FILTERS * COLUMNS;
 #pragma unroll
     for (int i = 0; i < FRAGMENTS_M; i++) {
 #pragma unroll
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(256) weights_tensor(const weights_a
                 const int m = m0 + warp_m * (TILE_M / WARPS_M) + i * 16 + (e >> 1) * 8 + (lane >> 2);
                 const int n = n0 + warp_n * (TILE_N / WARPS_N) + j * 8 + (lane & 3) * 2 + (e & 1);
                 if (m < FILTERS && n < COLUMNS) {
-                    part[(i64)m * COLUMNS + n] = sum[i][j][e];
+                    part[(i64)m * COLUMNS + n] = convert<P>(sum[i][j][e]);
                 }
             }
         }

@@ -1,7 +1,7 @@
 // pool_gradient.cu - how MaxPool changes with its image: each pixel gets dy of the windows whose maximum it
-// is. A thread looks at the windows of one pixel (WIDTH channels, where they come last) and finds the maximum
-// of each anew, as pool.cu does: the first of the greatest, or the first NaN. So no places are kept, and
-// sums have one order.
+// is. A block has a tile of pixels (PACKS packs of WIDTH channels, where they come last). First it finds the
+// maximum of each window that reaches into the tile anew, as pool.cu does: the first of the greatest, or the
+// first NaN; then each pixel adds up what its windows say. So nobody keeps places, and sums have one order.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -28,13 +28,18 @@ typedef RONDO_D D;
 #define STRIDE_X 1
 #define BEFORE_Y 0
 #define BEFORE_X 0
+#define TILE_Y 1  // pixels
+#define TILE_X 1
+#define REACH_Y 1  // windows that reach into a tile, at most
+#define REACH_X 1
+#define PACKS 1
 #endif
 
 struct pool_gradient_arguments {
     const D *dy;
     const T *x;
     T *dx;
-    i64 count;  // packs of x
+    i64 tiles;  // of all images
 };
 
 // The first window along an axis that reaches the place, which is seen from the first window's begin.
@@ -46,66 +51,94 @@ __device__ __forceinline__ int first_window(int place, int taps, int stride) {
 extern "C" __global__ void __launch_bounds__(256) pool_gradient(const pool_gradient_arguments a) {
     take_turn();
     typedef compute_of<T>::type C;
-    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
-        const i64 pixel = i / (INNER / WIDTH), line = pixel / WIDE, outer = line / HEIGHT;
-        const int channel = (int)(i - pixel * (INNER / WIDTH)) * WIDTH;
-        const int column = (int)(pixel - line * WIDE), row = (int)(line - outer * HEIGHT);
-        const T *x = a.x + outer * HEIGHT * WIDE * INNER + channel;
-        const D *dy = a.dy + outer * OUT_HEIGHT * OUT_WIDE * INNER + channel;
-        C sum[WIDTH];
+    enum {
+        LINES = INNER / WIDTH,
+        GROUPS = (LINES + PACKS - 1) / PACKS,
+        TILES_Y = (HEIGHT + TILE_Y - 1) / TILE_Y,
+        TILES_X = (WIDE + TILE_X - 1) / TILE_X
+    };
+    __shared__ pack<u16, WIDTH> taps[REACH_Y * REACH_X * PACKS];  // where each window's maximum is
+    for (i64 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+        const i64 outer = tile / (GROUPS * TILES_Y * TILES_X);
+        const int at = (int)(tile - outer * (GROUPS * TILES_Y * TILES_X));
+        const int group = at % GROUPS, column0 = at / GROUPS % TILES_X * TILE_X;
+        const int row0 = at / GROUPS / TILES_X * TILE_Y;
+        const int oy0 = first_window(row0 + BEFORE_Y, TAPS_Y, STRIDE_Y);
+        const int ox0 = first_window(column0 + BEFORE_X, TAPS_X, STRIDE_X);
+        const T *x = a.x + outer * HEIGHT * WIDE * INNER + group * PACKS * WIDTH;
+        const D *dy = a.dy + outer * OUT_HEIGHT * OUT_WIDE * INNER + group * PACKS * WIDTH;
+        __syncthreads();
+        for (int i = threadIdx.x; i < REACH_Y * REACH_X * PACKS; i += 256) {
+            const int line = i % PACKS, ox = ox0 + i / PACKS % REACH_X, oy = oy0 + i / PACKS / REACH_X;
+            if (oy >= OUT_HEIGHT || ox >= OUT_WIDE || group * PACKS + line >= LINES) {
+                continue;
+            }
+            C value[WIDTH];
+            pack<u16, WIDTH> best;
+            bool any = false;
 #pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            sum[v] = (C)0;
-        }
-        for (int oy = first_window(row + BEFORE_Y, TAPS_Y, STRIDE_Y);
-             oy < OUT_HEIGHT && oy * STRIDE_Y <= row + BEFORE_Y; oy++) {
-            for (int ox = first_window(column + BEFORE_X, TAPS_X, STRIDE_X);
-                 ox < OUT_WIDE && ox * STRIDE_X <= column + BEFORE_X; ox++) {
-                C value[WIDTH];
-                bool is_mine[WIDTH];
-                bool any = false;
+            for (int v = 0; v < WIDTH; v++) {
+                value[v] = (C)0;
+                best.value[v] = 0;
+            }
+#pragma unroll
+            for (int tap = 0; tap < TAPS_Y * TAPS_X; tap++) {
+                const int iy = oy * STRIDE_Y - BEFORE_Y + tap / TAPS_X;
+                const int ix = ox * STRIDE_X - BEFORE_X + tap % TAPS_X;
+                if ((u32)iy >= HEIGHT || (u32)ix >= WIDE) {
+                    continue;
+                }
+                const pack<T, WIDTH> in =
+                    *(const pack<T, WIDTH> *)(x + ((i64)iy * WIDE + ix) * INNER + line * WIDTH);
 #pragma unroll
                 for (int v = 0; v < WIDTH; v++) {
-                    value[v] = (C)0;
-                    is_mine[v] = false;
-                }
-#pragma unroll
-                for (int ky = 0; ky < TAPS_Y; ky++) {
-#pragma unroll
-                    for (int kx = 0; kx < TAPS_X; kx++) {
-                        const int iy = oy * STRIDE_Y - BEFORE_Y + ky;
-                        const int ix = ox * STRIDE_X - BEFORE_X + kx;
-                        if ((u32)iy >= HEIGHT || (u32)ix >= WIDE) {
-                            continue;
-                        }
-                        const pack<T, WIDTH> in =
-                            *(const pack<T, WIDTH> *)(x + ((i64)iy * WIDE + ix) * INNER);
-#pragma unroll
-                        for (int v = 0; v < WIDTH; v++) {
-                            const C next = convert<C>(in.value[v]);
-                            if (!any || next > value[v] || (next != next && value[v] == value[v])) {
-                                value[v] = next;
-                                is_mine[v] = iy == row && ix == column;
-                            }
-                        }
-                        any = true;
+                    const C next = convert<C>(in.value[v]);
+                    if (!any || next > value[v] || (next != next && value[v] == value[v])) {
+                        value[v] = next;
+                        best.value[v] = (u16)tap;
                     }
                 }
-                const pack<D, WIDTH> change =
-                    *(const pack<D, WIDTH> *)(dy + ((i64)oy * OUT_WIDE + ox) * INNER);
+                any = true;
+            }
+            taps[i] = best;
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < TILE_Y * TILE_X * PACKS; i += 256) {
+            const int line = i % PACKS, column = column0 + i / PACKS % TILE_X;
+            const int row = row0 + i / PACKS / TILE_X;
+            if (row >= HEIGHT || column >= WIDE || group * PACKS + line >= LINES) {
+                continue;
+            }
+            C sum[WIDTH];
 #pragma unroll
-                for (int v = 0; v < WIDTH; v++) {
-                    if (is_mine[v]) {
-                        sum[v] = (C)(sum[v] + convert<C>(change.value[v]));
+            for (int v = 0; v < WIDTH; v++) {
+                sum[v] = (C)0;
+            }
+            for (int oy = first_window(row + BEFORE_Y, TAPS_Y, STRIDE_Y);
+                 oy < OUT_HEIGHT && oy * STRIDE_Y <= row + BEFORE_Y; oy++) {
+                for (int ox = first_window(column + BEFORE_X, TAPS_X, STRIDE_X);
+                     ox < OUT_WIDE && ox * STRIDE_X <= column + BEFORE_X; ox++) {
+                    const int tap = (row + BEFORE_Y - oy * STRIDE_Y) * TAPS_X + column + BEFORE_X -
+                                    ox * STRIDE_X;
+                    const pack<u16, WIDTH> best =
+                        taps[((oy - oy0) * REACH_X + ox - ox0) * PACKS + line];
+                    const pack<D, WIDTH> change = *(const pack<D, WIDTH> *)(
+                        dy + ((i64)oy * OUT_WIDE + ox) * INNER + line * WIDTH);
+#pragma unroll
+                    for (int v = 0; v < WIDTH; v++) {
+                        if (best.value[v] == tap) {
+                            sum[v] = (C)(sum[v] + convert<C>(change.value[v]));
+                        }
                     }
                 }
             }
-        }
-        pack<T, WIDTH> result;
+            pack<T, WIDTH> result;
 #pragma unroll
-        for (int v = 0; v < WIDTH; v++) {
-            result.value[v] = convert<T>(sum[v]);
+            for (int v = 0; v < WIDTH; v++) {
+                result.value[v] = convert<T>(sum[v]);
+            }
+            *(pack<T, WIDTH> *)(a.dx + (((outer * HEIGHT + row) * WIDE + column) * LINES +
+                                        group * PACKS + line) * WIDTH) = result;
         }
-        *(pack<T, WIDTH> *)(a.dx + i * WIDTH) = result;
     }
 }

@@ -10,6 +10,10 @@ typedef RONDO_T T;
 #define RONDO_D float  // dy
 #endif
 typedef RONDO_D D;
+#ifndef RONDO_P
+#define RONDO_P float  // parts
+#endif
+typedef RONDO_P P;
 #ifndef PACKED
 #define PACKED 0
 #endif
@@ -43,7 +47,7 @@ typedef RONDO_D D;
 struct weights_arguments {
     const D *dy;
     const T *x;
-    float *parts;  // [part_count, FILTERS, COLUMNS]
+    P *parts;      // [part_count, FILTERS, COLUMNS]
     float *dw;     // [FILTERS, CHANNELS, TAPS_Y, TAPS_X]
     i64 pixels, part_count, part_pixels;
 };
