@@ -1,29 +1,32 @@
 #!/usr/bin/env python3
-"""Networks of several kinds on one GPU, fp16, batch 1: Rondo beside PyTorch, eager and from a CUDA graph.
+"""Networks of several kinds on one GPU, fp16, batch 1: Rondo beside PyTorch, eager, from a CUDA graph and compiled.
 
     bench/gpu_networks.py RONDO [NAME...]      default: all networks that are listed below
-
-RONDO is the tool (build/rondo). Each network is made with random weights, exported to ONNX and run
-by ONNX Runtime's CPU provider for the expected outputs, unless an earlier call has left all that in
-$TMPDIR/gpu_networks. Then PyTorch runs each in fp16 (channels last where it has images, cuDNN's
-benchmark mode on), and behind that Rondo each without any timing of kernels (--tune off) and with all
-of it (--tune full), each on an empty kernel cache, and once more on the full one. At last, several at
-once, `rondo test` compares fp16 and fp32 with the expected outputs. Latency is wall time of one run
-with the wait, inputs on the device: median and 99th percentile of at least 150 runs. A row for each
-network; all numbers go to $OUT/gpu_networks.json (or build-gpu/out), too. Needs torch, torchvision,
-transformers, onnx, onnxruntime.
-
+    BEFORE=path                                an older tool, timed in turns with RONDO
     LIMIT_S=530                                no network is begun after so many seconds
     bench/gpu_networks.py --step export NAME   only makes and exports the network
+
+Each network is made with random weights, exported to ONNX and run by ONNX Runtime's CPU provider for the
+expected outputs, unless an earlier call has left all that in $TMPDIR/gpu_networks. Meanwhile a process of
+PyTorch for each compiles it (torch.compile, mode reduce-overhead: with CUDA graphs); then one after another
+they are timed in fp16 (channels last where there are convolutions, cuDNN's benchmark mode on). Behind that
+each tool runs it twice with the default tuning, in turns, on a kernel cache of its own, and RONDO once after
+--tune full. At last, several at once, `rondo test` compares fp16 and fp32 with the expected outputs. Latency
+is wall time of one run with the wait, inputs on the device: median and 99th percentile of at least 150 runs.
+A row for each network; all numbers go to $OUT/gpu_networks.json (or build-gpu/out), too. Needs torch,
+torchvision, transformers, onnx, onnxruntime.
 """
+import fcntl
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from threading import Timer
 
 warnings.filterwarnings("ignore")
 WORK = os.environ.get("TMPDIR", "/tmp") + "/gpu_networks"
@@ -128,10 +131,132 @@ def make_gpt2():
     return Gpt2(options), (torch.randint(0, 1000, (1, 128)),)
 
 
+def make_mixer():
+    """mixer_b16_224: twelve blocks of 196 tokens and 768 channels."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norms = nn.ModuleList([nn.LayerNorm(768), nn.LayerNorm(768)])
+            self.tokens = nn.Sequential(nn.Linear(196, 384), nn.GELU(), nn.Linear(384, 196))
+            self.channels = nn.Sequential(nn.Linear(768, 3072), nn.GELU(), nn.Linear(3072, 768))
+
+        def forward(self, x):
+            x = x + self.tokens(self.norms[0](x).transpose(1, 2)).transpose(1, 2)
+            return x + self.channels(self.norms[1](x))
+
+    class Mixer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Conv2d(3, 768, 16, 16)
+            self.blocks, self.norm = nn.Sequential(*[Block() for _ in range(12)]), nn.LayerNorm(768)
+            self.head = nn.Linear(768, 1000)
+
+        def forward(self, x):
+            return self.head(self.norm(self.blocks(self.stem(x).flatten(2).transpose(1, 2))).mean(1))
+
+    return Mixer(), image()
+
+
+def make_ssdlite():
+    """All 3234 boxes of 90 classes are above the threshold: 300 of each class go through NonMaxSuppression."""
+    import torch
+    from torchvision.models.detection import ssdlite320_mobilenet_v3_large
+    net = ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None)
+    for module in net.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = 1.0
+    for layers in net.head.classification_head.module_list:
+        torch.nn.init.normal_(layers[-1].weight, std=0.06)
+    with torch.no_grad():
+        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))  # real statistics, so that scores differ by more than a rounding
+
+    def detect(net, x):
+        found = net([x[0]])[0]
+        return found["boxes"], found["scores"], found["labels"]
+
+    return First(net, detect), image(size=320)
+
+
+def make_llama(layers=8, words=32000, past=511, tokens=1, width=2048, heads=32, groups=8, inner=8192):
+    """One step of a decoder with 511 tokens behind it, or the first pass over a prompt (no past)."""
+    import torch
+    from torch import nn
+    extent = width // heads
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            y = x.float()
+            return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * self.weight
+
+    def rotate(x, cosine, sine):
+        return x * cosine + torch.cat([-x[..., extent // 2:], x[..., :extent // 2]], -1) * sine
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
+            self.norms = nn.ModuleList([Norm(), Norm()])
+            self.q, self.k, self.v = linear(width, width), linear(width, groups * extent), linear(width, groups * extent)
+            self.o, self.gate, self.up = linear(width, width), linear(width, inner), linear(width, inner)
+            self.down = linear(inner, width)
+
+        def attend(self, q, k, v):
+            if FUSED and tokens > 1:
+                return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            shape = (1, groups, heads // groups, k.shape[2], extent)
+            k, v = (x.unsqueeze(2).expand(shape).reshape(1, heads, -1, extent) for x in (k, v))
+            weights = q @ k.transpose(2, 3) / extent ** 0.5
+            if tokens > 1:
+                weights = weights + torch.full((tokens, tokens), -65504.0, dtype=q.dtype, device=q.device).triu(1)
+            return torch.softmax(weights, -1) @ v
+
+        def forward(self, x, cosine, sine, *past):
+            split = lambda product, count: product.view(1, tokens, count, extent).transpose(1, 2)
+            y = self.norms[0](x)
+            q = rotate(split(self.q(y), heads), cosine, sine)
+            k, v = rotate(split(self.k(y), groups), cosine, sine), split(self.v(y), groups)
+            if past:
+                k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+            x = x + self.o(self.attend(q, k, v).transpose(1, 2).reshape(1, tokens, width))
+            y = self.norms[1](x)
+            return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y)), k, v
+
+    class Llama(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.norm = nn.Embedding(words, width), Norm()
+            self.layers = nn.ModuleList([Layer() for _ in range(layers)])
+            self.head = nn.Linear(width, words, bias=False)
+            for weight in self.parameters():
+                if weight.dim() == 2:
+                    nn.init.normal_(weight, std=0.02)
+
+        def forward(self, ids, cosine, sine, *past):
+            x, caches = self.words(ids), []
+            for i, layer in enumerate(self.layers):
+                x, k, v = layer(x, cosine, sine, *past[2 * i:2 * i + 2])
+                caches += [k, v]
+            return (self.head(self.norm(x[:, -1:])), *caches)
+
+    caches = [torch.randn(1, groups, past, extent) * 0.3 for _ in range(2 * layers if past else 0)]
+    return Llama(), (torch.randint(0, min(words, 32000), (1, tokens)), torch.rand(1, 1, tokens, extent),
+                     torch.rand(1, 1, tokens, extent), *caches)
+
+
 def make_vision(name, count=1, size=224, **options):
     import torchvision
     return getattr(torchvision.models, name)(weights=None, **options), image(count, size)
 
+
+FUSED = False  # a prompt's attention as PyTorch's fused op: for its own times, not for the export
+NOT_COMPILED = ("ssdlite320",)  # graphs break at each class
 
 NETWORKS = {
     "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "gpt2": make_gpt2,
@@ -139,6 +264,11 @@ NETWORKS = {
     "densenet121": lambda: make_vision("densenet121"), "resnet50": lambda: make_vision("resnet50"),
     "convnext_tiny": lambda: make_vision("convnext_tiny"), "resnet50_b128": lambda: make_vision("resnet50", 128),
     "inception_v3": lambda: make_vision("inception_v3", size=299, aux_logits=True, init_weights=False),
+    "efficientnet_b0": lambda: make_vision("efficientnet_b0"), "regnet_y_3_2gf": lambda: make_vision("regnet_y_3_2gf"),
+    "mixer_b16": make_mixer, "swin_t": lambda: make_vision("swin_t"),
+    "swin_v2_t": lambda: make_vision("swin_v2_t", size=256), "ssdlite320": make_ssdlite,
+    "llama_half_b": make_llama, "llama_half_b_prompt": lambda: make_llama(past=0, tokens=512),
+    "llama_1b": lambda: make_llama(layers=16, words=128256),
 }
 
 
@@ -148,7 +278,7 @@ def make(name):
     torch.manual_seed(0)
     net, inputs = NETWORKS[name]()
     for module in net.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
+        if isinstance(module, torch.nn.BatchNorm2d) and name != "ssdlite320":
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
     return net.eval(), inputs
@@ -180,42 +310,72 @@ def export(name):
 
 
 def time_torch(name):
-    """Prints the network's name and its numbers."""
+    """Compiles, says "ready", waits for a line, and prints the network's name and its numbers."""
+    global FUSED
     import torch
+    FUSED = True
     torch.backends.cudnn.benchmark = True
     net, inputs = make(name)
     net = net.cuda().half()
     inputs = [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
-    if any(x.dim() == 4 for x in inputs):
+    if any(isinstance(module, torch.nn.Conv2d) for module in net.modules()):
         net = net.to(memory_format=torch.channels_last)
         inputs = [x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+    found, replays = {}, {"eager": lambda: net(*inputs)}
 
-    def measure(run):
+    def measure(way, replay):
         times = []
         for _ in range(160):
             torch.cuda.synchronize()
             begin = time.perf_counter()
-            run()
+            replay()
             torch.cuda.synchronize()
             times.append(1e6 * (time.perf_counter() - begin))
-        return statistics.median(times[10:])
+        found[f"{way}_us"] = statistics.median(times[10:])
 
-    found = {}
-    with torch.inference_mode():
-        found["eager_us"] = measure(lambda: net(*inputs))
+    def attempt(way, step):
         try:
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                for _ in range(3):
-                    net(*inputs)
-            torch.cuda.current_stream().wait_stream(stream)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            step()
+        except Exception as error:  # a way that PyTorch does not have here
+            found[f"no_{way}"] = (str(error).splitlines() or [repr(error)])[0]
+
+    def compiled():
+        def late(*_):
+            raise TimeoutError("torch.compile takes too long")
+        signal.signal(signal.SIGALRM, late)
+        signal.alarm(int(os.environ.get("COMPILE_S", "120")))
+        fast = torch.compile(net, mode="reduce-overhead")
+        for _ in range(4):
+            fast(*inputs)
+        torch.cuda.synchronize()
+        signal.alarm(0)
+        replays["compile"] = lambda: fast(*inputs)
+
+    def captured():
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
                 net(*inputs)
-            found["graph_us"] = measure(graph.replay)
-        except RuntimeError as error:
-            found["no_graph"] = str(error).splitlines()[0]
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            net(*inputs)
+        measure("graph", graph.replay)
+
+    with torch.inference_mode():
+        with open(f"{WORK}/gpu.lock", "w") as lock:  # cuDNN times its kernels now
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            net(*inputs)
+            torch.cuda.synchronize()
+        if name not in NOT_COMPILED:
+            attempt("compile", compiled)
+            signal.alarm(0)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        for way, replay in replays.items():
+            attempt(way, lambda: measure(way, replay))
+        attempt("graph", captured)  # last, since a refused capture may break the process
     print(name, json.dumps(found), flush=True)
 
 
@@ -232,12 +392,21 @@ def step(what, *names, **environment):
     return run([sys.executable, __file__, "--step", what, *names], **environment)
 
 
-def time_all_torch(names):
-    """PyTorch's numbers by network, as far as it came."""
-    done = step("time", *names)
-    lines, error = done.stdout.splitlines(), done.stderr[-300:]
-    found = {line.split(" ", 1)[0]: json.loads(line.split(" ", 1)[1]) for line in lines if "{" in line}
-    return {name: found.get(name, {"error": error}) for name in names}
+def begin_torch(name):
+    return subprocess.Popen([sys.executable, __file__, "--step", "time", name], text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=open(f"{WORK}/{name}.torch", "w"),
+                            env=dict(os.environ, OMP_NUM_THREADS="2"))
+
+
+def finish_torch(name, process):
+    """PyTorch's numbers of a process that is ready, or soon will be."""
+    late = Timer(float(os.environ.get("TORCH_S", "150")), process.kill)
+    late.start()
+    text = process.communicate("now\n")[0]
+    late.cancel()
+    lines = [line for line in text.splitlines() if line.startswith(name + " {")]
+    error = open(f"{WORK}/{name}.torch").read()[-300:]
+    return json.loads(lines[0].split(" ", 1)[1]) if lines else {"error": error}
 
 
 def time_rondo(rondo, name, tune, cache):
@@ -246,7 +415,7 @@ def time_rondo(rondo, name, tune, cache):
         os.remove(path)
     begin = time.time()
     done = run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
-                "--no-transfers", "--iterations", "150", "--duration", "0.5", "--json", path], RONDO_CACHE_DIR=cache)
+                "--no-transfers", "--iterations", "150", "--duration", "0.4", "--json", path], RONDO_CACHE_DIR=cache)
     if not os.path.exists(path):
         return {"error": (done.stdout + done.stderr)[-300:]}
     found = json.load(open(path))
@@ -265,52 +434,79 @@ def show(value, digits=0):
     return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "-"
 
 
-HEAD = ("network", "PyTorch eager, us", "graph", "Rondo off: replay, p99", "prepare, s", "full: eager", "replay", "p99",
-        "prepare, s", "warm", "replay / best PyTorch", "off / full", "ops", "nodes", "bypassed", "fp16", "fp32")
+HEAD = ("network", "PyTorch eager", "graph", "compile", "before", "now", "again: before", "now", "p99 before", "now",
+        "now / best PyTorch", "now / before", "full", "now / full", "prepare, s", "full", "ops", "nodes before", "now",
+        "bypassed before", "now", "fp16", "fp32")
+
+
+def least(rows, key="replay_us"):
+    return min((row[key] for row in rows if isinstance(row.get(key), (int, float))), default=None)
+
+
+def ratio(value, base):
+    return show(value / base if value and base else None, 2)
 
 
 def show_row(row):
-    torch_side, off, full, warm = row["torch"], row["off"], row["full"], row["warm"]
-    best = min((v for k, v in torch_side.items() if k.endswith("_us")), default=None)
-    replay = full.get("replay_us")
-    cells = [row["name"], show(torch_side.get("eager_us")), show(torch_side.get("graph_us")),
-             f"{show(off.get('replay_us'))}, {show(off.get('p99_us'))}", show(off.get("prepare_s"), 1),
-             show(full.get("eager_us")), show(replay), show(full.get("p99_us")), show(full.get("prepare_s"), 1),
-             show(warm.get("prepare_s"), 2), show(replay / best if best and replay else None, 2),
-             show(off["replay_us"] / replay if replay and "replay_us" in off else None, 2), full.get("ops"),
-             full.get("nodes"), full.get("bypassed_ops"), row["fp16"].split()[0], row["fp32"].split()[0]]
-    print("| " + " | ".join(str(cell) for cell in cells) + " | " + full.get("error", "") + off.get("error", ""), flush=True)
+    torch_side, before, now, full = row["torch"], row["before"], row["now"], row["full"]
+    both = [[rows[turn] if turn < len(rows) else {} for rows in (before, now)] for turn in (0, 1)]
+    fastest = min((v for k, v in torch_side.items() if k.endswith("_us")), default=None)
+    cells = [row["name"], *[show(torch_side.get(f"{way}_us")) for way in ("eager", "graph", "compile")],
+             *[show(each.get("replay_us")) for turn in both for each in turn], show(least(before, "p99_us")),
+             show(least(now, "p99_us")), ratio(least(now), fastest), ratio(least(now), least(before)),
+             show(full.get("replay_us")), ratio(least(now), full.get("replay_us")),
+             show(both[0][1].get("prepare_s"), 1), show(full.get("prepare_s"), 1), both[0][1].get("ops"),
+             *[each.get("nodes") for each in both[0]], *[each.get("bypassed_ops") for each in both[0]],
+             row.get("fp16", "-"), row.get("fp32", "-")]
+    errors = " ".join(each["error"] for each in (*before, *now, full, torch_side) if "error" in each)
+    print("| " + " | ".join(str(cell) for cell in cells) + " | " + errors[-300:].replace("\n", " "), flush=True)
 
 
 def main(rondo, names):
     begin = time.time()
     limit = float(os.environ.get("LIMIT_S", "530"))
+    tools = {"before": os.environ.get("BEFORE"), "now": rondo}
     rows = []
     os.makedirs(OUT, exist_ok=True)
+    os.makedirs(WORK, exist_ok=True)
+    torch_sides = {name: begin_torch(name) for name in names}
     with ThreadPoolExecutor(8) as pool:
         exports = dict(zip(names, pool.map(lambda name: step("export", name, OMP_NUM_THREADS="2",
                                                              CUDA_VISIBLE_DEVICES=""), names)))
-    torch_sides = time_all_torch(names)
+    for name in names:
+        for line in iter(torch_sides[name].stdout.readline, ""):
+            if line.startswith("ready"):
+                break
+    print(f"exported and compiled: {time.time() - begin:.0f} s", flush=True)
+    torch_sides = {name: finish_torch(name, process) for name, process in torch_sides.items()}
+    print(f"PyTorch timed: {time.time() - begin:.0f} s", flush=True)
     for name in names:
         if exports[name].returncode != 0:
             print(f"{name} is not exported: {(exports[name].stderr.strip().splitlines() or [''])[-1]}", flush=True)
         elif time.time() - begin > limit:
-            print(f"{name}: no time", flush=True)
+            print(f"{name}: no time; PyTorch {torch_sides[name]}", flush=True)
         else:
-            off = time_rondo(rondo, name, "off", f"{WORK}/off_{name}")
-            full = time_rondo(rondo, name, "full", f"{WORK}/full_{name}")
-            warm = time_rondo(rondo, name, "full", f"{WORK}/full_{name}")
-            rows.append({"name": name, "torch": torch_sides[name], "off": off, "full": full, "warm": warm})
+            row = {"name": name, "torch": torch_sides[name], "before": [], "now": [], "full": {}}
+            for _ in range(2):
+                for which, tool in tools.items():
+                    if tool:
+                        row[which].append(time_rondo(tool, name, "fast", f"{WORK}/{which}_{name}"))
+            rows.append(row)
             json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
+    for row in rows:
+        if time.time() - begin < limit:
+            row["full"] = time_rondo(rondo, row["name"], "full", f"{WORK}/full_{row['name']}")
     with ThreadPoolExecutor(6) as pool:
         for dtype in ("fp16", "fp32"):
-            found = pool.map(lambda row: test(rondo, row["name"], dtype, f"{WORK}/full_{row['name']}"), rows)
+            found = pool.map(lambda row: test(rondo, row["name"], dtype, f"{WORK}/now_{row['name']}"), rows)
             for row, result in zip(rows, list(found)):
-                row[dtype] = result
+                row[dtype] = result.split()[0]
+                print(f"{row['name']} {dtype}: {result[:200]}", flush=True)
     json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
     print("| " + " | ".join(HEAD) + " |\n|---|" + "---:|" * (len(HEAD) - 3) + "---|---|")
     for row in rows:
         show_row(row)
+    print(f"{time.time() - begin:.0f} s")
 
 
 if __name__ == "__main__":

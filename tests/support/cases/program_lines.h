@@ -19,7 +19,9 @@ enum { PROGRAM_LINES_MAX = 64 };
 
 typedef struct program_row {
     const char *lines[PROGRAM_LINES_MAX];
-    const char *ops;  // that are left, in order; a ~ in front: results may differ by rounding
+    // That are left, in order. A ~ in front: results may differ by rounding; a number there: what
+    // NonMaxSuppression's limit becomes.
+    const char *ops;
 } program_row;
 
 // Fails the test where other ops are left, or results differ. `options` NULL: only those passes

@@ -86,6 +86,61 @@ TEST(test_program_patterns__shared_keys) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// ---- detections -------------------------------------------------------------------------------
+
+#define DETECTOR                                                                              \
+    "input s f32 40,4", "input r f32 40,2", "value t f32 0.25", "value t2 f32 0.5",           \
+        "list most 5,", "list less 4,", "list minus -1,", "value c0 i64 0", "value c1 i64 1", \
+        "value c2 i64 2"
+#define CLASS_OF(k, column, threshold, limit)                                                    \
+    "Gather axis=1 s " column " > s" k, "Greater s" k " " threshold " > g" k,                    \
+        "NonZero g" k " > n" k, "Transpose n" k " > w" k, "GatherND s" k " w" k " > a" k,        \
+        "GatherND r w" k " > b" k, "Shape a" k " > l" k, "Concat axis=0 " limit " l" k " > m" k, \
+        "ReduceMin keepdims=0 m" k " > q" k, "Reshape q" k " minus > k" k,                       \
+        "TopK a" k " k" k " > v" k " i" k, "Gather axis=0 b" k " i" k " > x" k
+#define JOINED(a, b) \
+    "Concat axis=0 x" a " x" b " > y", "Concat axis=0 v" a " v" b " > z", "output y", "output z"
+#define CLASS_OPS                                                                        \
+    "Gather Greater NonZero Transpose GatherND GatherND Shape Concat ReduceMin Reshape " \
+    "TopK Gather "
+
+// The best of each class, as torchvision writes it; not where classes differ or are out of order.
+TEST(test_program_patterns__detections) {
+    static const program_row rows[] = {
+        {{DETECTOR, CLASS_OF("1", "c1", "t", "most"), CLASS_OF("2", "c2", "t", "most"),
+          JOINED("1", "2")},
+         "rondo.BestRows"},
+        {{DETECTOR, CLASS_OF("1", "c1", "t", "most"), CLASS_OF("2", "c2", "t2", "most"),
+          JOINED("1", "2")},
+         CLASS_OPS CLASS_OPS "Concat Concat"},
+        {{DETECTOR, CLASS_OF("1", "c1", "t", "most"), CLASS_OF("2", "c2", "t", "less"),
+          JOINED("1", "2")},
+         CLASS_OPS CLASS_OPS "Concat Concat"},
+        {{DETECTOR, CLASS_OF("1", "c1", "t", "most"), CLASS_OF("2", "c2", "t", "most"),
+          JOINED("2", "1")},
+         CLASS_OPS CLASS_OPS "Concat Concat"},
+        {{DETECTOR, CLASS_OF("1", "c0", "t", "most"), CLASS_OF("2", "c2", "t", "most"),
+          JOINED("1", "2")},
+         CLASS_OPS CLASS_OPS "Concat Concat"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
+// No more boxes than are taken, where one class alone is looked at.
+TEST(test_program_patterns__boxes_that_are_taken) {
+#define BOXES(classes)                                                                         \
+    "input b f32 1,9,4", "input s f32 1," classes ",9", "list all 100,", "value over f32 0.5", \
+        "list two 2,", "list one 1,", "list zero 0,", "list first 3,",                         \
+        "NonMaxSuppression b s all over > f", "Gather axis=1 f two > g", "Squeeze g one > k",  \
+        "Slice k zero first > y"
+    static const program_row rows[] = {
+        {{BOXES("1"), "output y"}, "3NonMaxSuppression Gather Squeeze Slice"},
+        {{BOXES("2"), "output y"}, "100NonMaxSuppression Gather Squeeze Slice"},
+        {{BOXES("1"), "output y", "output k"}, "100NonMaxSuppression Gather Squeeze Slice"},
+    };
+    program_rows_check(rows, COUNT(rows), NULL);
+}
+
 // ---- rotations by position --------------------------------------------------------------------
 
 #define ROTATED                                                                       \

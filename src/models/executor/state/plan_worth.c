@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "executor/state/plan.h"
 #include "program/passes/passes.h"
@@ -25,6 +26,7 @@ rondo_status rondo__plan_worth_gather(const rondo__unit *unit, rondo_program *pr
             return RONDO_STATUS_OK;  // the plan for shapes of every kind
         }
     }
+    RETURN_IF_ERROR(rondo__pass_detections(program));
     const rondo__rest_options options = {.is_body = unit->worth != NULL,
                                          .is_near = rondo__unit_has_two_sides(unit)};
     return rondo__pass_rest(program, &options);

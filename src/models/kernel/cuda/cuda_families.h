@@ -42,6 +42,7 @@
     X(top_k)                     \
     X(non_zero)                  \
     X(compress)                  \
+    X(best_rows)                 \
     X(unique)                    \
     X(suppression)               \
     X(softmax)                   \

@@ -142,6 +142,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(OP, EyeLike, eye_like),
     ROW(OP, TopK, top_k),
     // what they find decides their results' shapes
+    ROW(FUSED, BestRows, best_rows),
     ROW(OP, Compress, compress),
     ROW(OP, NonMaxSuppression, suppression),
     ROW(OP, NonZero, non_zero),

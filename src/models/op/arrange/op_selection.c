@@ -1,5 +1,5 @@
 // op/arrange/op_selection.c — picking elements by value: Compress, NonMaxSuppression, NonZero,
-// TopK.
+// TopK, rondo.BestRows.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
@@ -266,6 +266,127 @@ static rondo_status compute_top_k(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
+// ---- rondo.BestRows ---------------------------------------------------------------------------
+
+// What attributes say: see op/fused/fused.h.
+typedef struct best_rows {
+    int64_t first, columns, label, most;
+    float threshold;
+} best_rows;
+
+static best_rows read_best_rows(const rondo__op *op) {
+    return (best_rows){.first = rondo__op_get_int(op, "first", 0),
+                       .columns = rondo__op_get_int(op, "columns", 0),
+                       .label = rondo__op_get_int(op, "label", 0),
+                       .most = rondo__op_get_int(op, "most", 0),
+                       .threshold = rondo__op_get_float(op, "threshold", 0.0f)};
+}
+
+static rondo_status infer_best_rows(rondo__infer *infer) {
+    const rondo_shape *scores = &infer->inputs[0].shape;
+    const rondo_shape *rows = &infer->inputs[1].shape;
+    const best_rows b = read_best_rows(infer->op);
+    if (infer->inputs[0].dtype != RONDO_DTYPE_F32 || infer->inputs[1].dtype != RONDO_DTYPE_F32 ||
+        scores->rank != 2 || rows->rank != 2 || scores->extent[0] != rows->extent[0] ||
+        b.first < 0 || b.columns < 1 || b.columns > scores->extent[1] - b.first || b.most < 0) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA,
+                             "the scores or rows are not f32 [n, m] and [n, w] with such columns");
+    }
+    (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_F32);
+    for (size_t i = 1; i < infer->output_count; ++i) {
+        infer->outputs[i].dtype = i == 1 ? RONDO_DTYPE_F32 : RONDO_DTYPE_I64;
+        (void)rondo__infer_set_rank(infer, i, 1);
+    }
+    return rondo__infer_set_partial(infer, 0,
+                                    &(rondo_shape){.rank = 2, .extent = {-1, rows->extent[1]}});
+}
+
+// The best of one column, into `best`, which has room for them. Returns how many.
+static int64_t find_best(const best_rows *b, const rondo_tensor *scores, int64_t column,
+                         sort_item *items, int64_t *best) {
+    const int64_t count = scores->shape.extent[0], width = scores->shape.extent[1];
+    int64_t candidates = 0, found = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        if (((const float *)scores->data)[i * width + column] > b->threshold) {
+            items[candidates++] =
+                (sort_item){.key = ~rondo__sort_key(scores, i * width + column), .index = i};
+        }
+    }
+    make_heap(items, candidates, true);
+    while (candidates > 0 && found < b->most) {
+        best[found++] = items[0].index;
+        items[0] = items[--candidates];
+        sift_down(items, candidates, 0, true);
+    }
+    return found;
+}
+
+typedef struct best_outputs {
+    float *rows, *scores;
+    int64_t *labels;
+} best_outputs;
+
+static void write_best(const rondo__compute *compute, int64_t column, int64_t label,
+                       const int64_t *best, int64_t count, best_outputs *at) {
+    const int64_t width = compute->inputs[0]->shape.extent[1];
+    const int64_t row = compute->inputs[1]->shape.extent[1];
+    for (int64_t k = 0; k < count; ++k) {
+        if (at->rows != NULL) {
+            memcpy(at->rows, (const float *)compute->inputs[1]->data + best[k] * row,
+                   (size_t)row * sizeof(float));
+            at->rows += row;
+        }
+        if (at->scores != NULL) {
+            *at->scores++ = ((const float *)compute->inputs[0]->data)[best[k] * width + column];
+        }
+        if (at->labels != NULL) {
+            *at->labels++ = label;
+        }
+    }
+}
+
+static rondo_status get_best_outputs(rondo__compute *compute, int64_t count, best_outputs *out) {
+    const rondo_shape rows = {.rank = 2, .extent = {count, compute->inputs[1]->shape.extent[1]}};
+    const rondo_shape list = {.rank = 1, .extent = {count}};
+    void *data[3] = {NULL, NULL, NULL};
+    for (size_t i = 0; i < 3; ++i) {
+        if (rondo__compute_wants_output(compute, i)) {
+            RETURN_IF_ERROR(rondo__compute_get_output(compute, i,
+                                                      i < 2 ? RONDO_DTYPE_F32 : RONDO_DTYPE_I64,
+                                                      i == 0 ? &rows : &list, &data[i]));
+        }
+    }
+    *out = (best_outputs){data[0], data[1], data[2]};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_best_rows(rondo__compute *compute) {
+    const best_rows b = read_best_rows(compute->op);
+    const int64_t count = compute->inputs[0]->shape.extent[0];
+    const int64_t most = b.most < count ? b.most : count;
+    sort_item *items = rondo__calloc((size_t)count + 1, sizeof *items);
+    int64_t *best = rondo__calloc((size_t)(b.columns * most) + 1, sizeof *best);
+    int64_t *counts = rondo__calloc((size_t)b.columns, sizeof *counts);
+    best_outputs outputs;
+    int64_t all = 0;
+    rondo_status status =
+        items == NULL || best == NULL || counts == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    for (int64_t c = 0; status == RONDO_STATUS_OK && c < b.columns; ++c) {
+        counts[c] = find_best(&b, compute->inputs[0], b.first + c, items, best + c * most);
+        all += counts[c];
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = get_best_outputs(compute, all, &outputs);
+    }
+    for (int64_t c = 0; status == RONDO_STATUS_OK && c < b.columns; ++c) {
+        write_best(compute, b.first + c, b.label + c, best + c * most, counts[c], &outputs);
+    }
+    rondo__free(items);
+    rondo__free(best);
+    rondo__free(counts);
+    return status;
+}
+
 // ---- NonMaxSuppression ------------------------------------------------------------------------
 
 static rondo_status infer_suppression(rondo__infer *infer) {
@@ -474,6 +595,14 @@ static bool bound_suppression(const rondo__bounding *b, rondo__op_bound *out_bou
            rondo__mul_i64(lines, kept, &out_bound->shape.extent[0]);
 }
 
+static bool bound_best_rows(const rondo__bounding *b, rondo__op_bound *out_bound) {
+    const best_rows best = read_best_rows(b->op);
+    const int64_t most = least(best.most, b->inputs[0].shape.extent[0]);
+    *out_bound = (rondo__op_bound){.shape = {.rank = b->output == 0 ? 2 : 1}, .axis = 0};
+    out_bound->shape.extent[1] = b->output == 0 ? b->inputs[1].shape.extent[1] : 0;
+    return rondo__mul_i64(best.columns, most, &out_bound->shape.extent[0]);
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
@@ -497,6 +626,8 @@ const rondo__op_def rondo__op_table_selection[] = {
           .half = {HALF_STAYS | HALF_TRACED, HALF_PLAIN, HALF_BOXED}),
     ENTRY(NonZero, 9, 28, 1, 1, 1, HALF, no_attributes, infer_non_zero, compute_non_zero,
           .bound = bound_non_zero),
+    RONDO_OP_ROW(FUSED, BestRows, 1, RONDO_OP_OPSET_MAX, 2, 2, 1, 3, .flags = RONDO__OP_INTERNAL,
+                 .infer = infer_best_rows, .compute = compute_best_rows, .bound = bound_best_rows),
     ENTRY(TopK, 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
     ENTRY(TopK, 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
     ENTRY(TopK, 11, 28, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),

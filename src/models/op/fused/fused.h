@@ -79,6 +79,12 @@
 //   output           y = x * cosines + r * sines, where r is x with the halves of its last axis
 //                    swapped and the first of them then negated; both operands broadcast to x
 //
+// rondo.BestRows     inputs scores [n, m], rows [n, w], both f32
+//   outputs          of each of `columns` columns from `first` on the rows whose score is above
+//                    `threshold`, the best first and equal ones as they stand, at most `most`: rows
+//                    [found, w], scores [found], labels i64 [found] (the first column's `label`)
+//   attributes       first, columns, label, most, threshold
+//
 // rondo.SpaceToDepth   input x
 //   output           y: blocks of pixels as channels; see op/image/space_to_depth.h
 //

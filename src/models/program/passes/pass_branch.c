@@ -57,6 +57,11 @@ static bool find_branch(const rondo__node *node, bool is_true, rondo__body_view 
            can_move(node, out_view);
 }
 
+bool rondo__branches_may_move(const rondo__node *node) {
+    rondo__body_view view;
+    return find_branch(node, true, &view) && find_branch(node, false, &view);
+}
+
 // The branch that a constant condition takes.
 static bool find_known_branch(const rondo_program *program, const rondo__node *node,
                               rondo__body_view *out_view) {

@@ -6,9 +6,10 @@
 //                              body: Transpose, Gather, MatMul, ReduceSum
 //
 // An op *waits* when the shape of an input or an output depends on data. Some ops always stay
-// outside; they are *walls*: control flow, strings and sequences, and ops like NonZero, whose shape
-// no body could know ahead either. An op with known shapes between two ops that wait joins their
-// body, so that shape arithmetic (Shape, Gather, Concat, Reshape) is in the body that it serves.
+// outside; they are *walls*: control flow (but an If that shapes decide, whose branch the body
+// takes), strings and sequences, and ops like NonZero, whose shape no body could know ahead either.
+// An op with known shapes between two ops that wait joins their body, so that shape arithmetic
+// (Shape, Gather, Concat, Reshape) is in the body that it serves.
 //
 // If a body's results stay on a GPU (`is_near`), an op like NonZero whose input waits ends a body:
 // there its input's shape is known, and its kernel runs behind the others. Ops that read its result
@@ -68,6 +69,33 @@ static bool is_fed(const rondo_program *program, const rondo__node *node) {
     return true;
 }
 
+// Whether a value follows from shapes alone, so that a body knows it when it is planned.
+static bool follows_from_shapes(const rondo_program *program, int32_t value, int depth) {
+    enum { DEPTH_MAX = 8 };
+    const int32_t maker = get_maker(program, value);
+    if (value < 0 || rondo__value_is_constant(&program->values[value])) {
+        return true;
+    }
+    if (maker < 0 || depth >= DEPTH_MAX) {
+        return false;
+    }
+    const rondo__node *node = &program->nodes[maker];
+    const uint32_t flags = node->op.def->flags;
+    bool follows = (flags & (RONDO__OP_CONTROL | RONDO__OP_RANDOM | RONDO__OP_IMPURE)) == 0 &&
+                   node->op.def->bound == NULL;
+    for (size_t i = 0; i < node->input_count && follows; ++i) {
+        follows = (flags & RONDO__OP_SHAPE_ONLY) != 0 ||
+                  follows_from_shapes(program, node->inputs[i], depth + 1);
+    }
+    return follows;
+}
+
+// Whether a body will have a branch of this If in its place.
+static bool is_decided_inside(const rondo_program *program, const rondo__node *node) {
+    return rondo__node_is(node, RONDO__OP_If) && rondo__branches_may_move(node) &&
+           follows_from_shapes(program, node->inputs[0], 0);
+}
+
 static void classify(const rondo_program *program, const rondo__node *node,
                      const rondo__rest_options *options, mark *own) {
     const bool is_shaped = node->op.def->bound != NULL;
@@ -80,8 +108,10 @@ static void classify(const rondo_program *program, const rondo__node *node,
         own->ends = own->ends || (is_input && !is_known(program, value));
     }
     // In a body what still waits with all inputs at hand would wait in a further body, too.
-    own->is_wall = has_objects || is_shaped || (node->op.def->flags & RONDO__OP_CONTROL) != 0 ||
-                   (options->is_body && own->waits && is_fed(program, node));
+    own->is_wall =
+        has_objects || is_shaped ||
+        ((node->op.def->flags & RONDO__OP_CONTROL) != 0 && !is_decided_inside(program, node)) ||
+        (options->is_body && own->waits && is_fed(program, node));
     own->waits = own->waits && !own->is_wall;
     own->ends = own->ends && is_shaped && !has_objects && options->is_near;
 }

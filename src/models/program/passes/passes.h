@@ -140,5 +140,8 @@ rondo_status rondo__pass_moments(rondo_program *program);
 rondo_status rondo__pass_row_product(rondo_program *program);
 rondo_status rondo__pass_append_attention(rondo_program *program);
 rondo_status rondo__pass_shortcut(rondo_program *program);
+rondo_status rondo__pass_detections(rondo_program *program);
+// Whether either branch of an If could stand in its place: once the condition is known.
+bool rondo__branches_may_move(const rondo__node *node);
 
 #endif  // RONDO_PROGRAM_PASSES_PASSES_H

@@ -1,7 +1,7 @@
 // pool_gradient.cu - how MaxPool changes with its image: each pixel gets dy of the windows whose maximum it
 // is. A block has a tile of pixels (PACKS packs of WIDTH channels, where they come last). First it finds the
 // maximum of each window that reaches into the tile anew, as pool.cu does: the first of the greatest, or the
-// first NaN; then each pixel adds up what its windows say. So nobody keeps places, and sums have one order.
+// first NaN; then each pixel adds up what its windows say. So no places are kept, and sums have one order.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 

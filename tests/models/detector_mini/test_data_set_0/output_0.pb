@@ -1,0 +1,1 @@
+B	out_boxesJ`Du5A+nA®TñA,qJBs£æA×‚@3€BÝ¦ÿAƒ~AeÝ9A~š>B÷Ï×AòÃ–AÑ•'A{ÀA€½A6’@MÆ¨=ø®-BïýB•£ýA>½ÈAÒç^B¤°B

@@ -1,0 +1,2 @@
+B
+out_scoresJ7!}?Ö1z?eGw?5yl?È+k?Ï}j?

@@ -1,0 +1,1 @@
+B	out_boxesJ`¢@B’‘ŠA'¡Bì@Bã›@tÈBößË@Vm€Bù"AêxþAÃ6B§ÏbBç{æALTB³0B÷Ž`B—]B>ôB…w#BQvOBAÜc@FîAï‰A

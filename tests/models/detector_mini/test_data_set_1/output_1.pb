@@ -1,0 +1,2 @@
+B
+out_scoresJÄ]A?xë<?F“<?€_;?xf-?3C-?
