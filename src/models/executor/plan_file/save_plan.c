@@ -229,7 +229,7 @@ static rondo_status write_file(const saver *s, const char *path) {
     }
     sections[TEXT_COUNT] =
         (rondo__section_source){"data", RONDO__SAVED_DATA_VERSION, s->data.pieces, s->data.count};
-    return rondo__section_file_write(path, sections, TEXT_COUNT + 1);
+    return rondo__section_file_write(&rondo__plan_file_kind, path, sections, TEXT_COUNT + 1);
 }
 
 static void free_saver(saver *s) {
