@@ -1,4 +1,5 @@
-// rondo/update.h — a graph takes over another recording, and what changed between two.
+// rondo/update.h — a graph takes over another recording, and what changed between two; recordings
+// in files.
 //
 // Where a step changes as a whole, record it again and update the executable:
 //
@@ -90,6 +91,68 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_compare(rondo_graph *before, r
 //            struct that the library refuses, as one whose struct_size is 0.
 RONDO_API size_t rondo_difference_format(const rondo_difference *difference, char *text,
                                          size_t capacity);
+
+// ---- graph files ------------------------------------------------------------------------------
+//
+// A recorded graph as a file that another process makes it of, with addresses of its own:
+//
+//   const rondo_graph_symbol symbols[] = {
+//       {"step.cubin:add", add, 0, RONDO_SYMBOL_FUNCTION},
+//       {"weights", weights, weight_bytes, RONDO_SYMBOL_MEMORY},
+//   };
+//   rondo_graph_save(graph, "step.graph", symbols, 2);
+//
+//   rondo_graph_load(empty, "step.graph", symbols, 2);  // there: with addresses of that process
+//
+// The file has names in place of addresses: of kernels, of memory (an address is how far behind the
+// begin it stands), of events. Numbers among arguments stay as they are.
+
+typedef int32_t rondo_symbol_kind;
+enum {
+    RONDO_SYMBOL_FUNCTION = 0,  // what rondo_launch.function has
+    RONDO_SYMBOL_MEMORY = 1,    // of the device, or pinned memory that copies use
+    RONDO_SYMBOL_EVENT = 2,     // a rondo_event with RONDO_EVENT_EXTERNAL
+};
+
+typedef struct rondo_graph_symbol {  // ABI: fixed
+    const char *name;                // on the host also that of its nodes: a literal
+    void *address;
+    size_t byte_count;  // of memory; otherwise 0
+    rondo_symbol_kind kind;
+} rondo_graph_symbol;
+
+// Writes the template. It is made again from what was written before that is put into the file, and
+// compared, launch attributes included: what cannot be made again is refused with its node.
+//
+// An argument of a kernel is an address where eight bytes of it, at a multiple of eight, lie in a
+// symbol's memory; a parameter of fewer bytes never is (drivers before CUDA 12.4 do not tell
+// parameters). Others that are addresses of the process are refused: so the file has none. Not seen
+// are handles that are numbers (textures, conditions that the program's own kernels set), and what
+// lies in memory.
+//
+// Errors:    STATE (no template), INVALID (symbols), UNSUPPORTED (names the node, and what of it is
+//            no symbol's or cannot be made again: host functions, memory that the capture took,
+//            copies and fills of several rows, tensor maps, attributes of the program's own
+//            launches), UNAVAILABLE (the file).
+// Capture:   unsafe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
+                                                       const rondo_graph_symbol *symbols,
+                                                       size_t symbol_count);
+
+// Records what the file has, as a capture does that ends well; `graph` is empty. Labels, patches
+// and what was switched off are not in the file.
+//
+// symbols    those of the file by name and kind; memory has the bytes and the alignment (up to 256)
+//            that it had. More than the file has are fine.
+//
+// Errors:    INVALID (a symbol is missing or does not fit), BAD_DATA (cut short or altered),
+//            UNSUPPORTED (of another backend, another generation of GPU, another version),
+//            UNAVAILABLE; STATE, NO_DEVICE_MEMORY as at the end of a capture.
+// Ownership: what symbols stand for, as in a capture.
+// Cost:      about a launch for each node, and the driver's instantiation.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_load(rondo_graph *graph, const char *path,
+                                                       const rondo_graph_symbol *symbols,
+                                                       size_t symbol_count);
 
 RONDO_EXTERN_C_END
 

@@ -112,6 +112,9 @@ RONDO_NODE_CONDITIONAL = 8
 RONDO_NODE_OTHER = 9
 RONDO_UPDATE_PATCHED = 0
 RONDO_UPDATE_INSTANTIATED = 1
+RONDO_SYMBOL_FUNCTION = 0
+RONDO_SYMBOL_MEMORY = 1
+RONDO_SYMBOL_EVENT = 2
 RONDO_TOGGLE_KEEP = 0
 RONDO_TOGGLE_ENABLE = 1
 RONDO_TOGGLE_DISABLE = 2
@@ -598,6 +601,18 @@ rondo_update_report._fields_ = [
     ("result", c_int32),
     ("has_difference", c_bool),
     ("difference", rondo_difference),
+]
+
+
+class rondo_graph_symbol(Structure):
+    pass
+
+
+rondo_graph_symbol._fields_ = [
+    ("name", c_char_p),
+    ("address", c_void_p),
+    ("byte_count", c_size_t),
+    ("kind", c_int32),
 ]
 
 
@@ -1761,6 +1776,8 @@ FUNCTIONS = {
     "rondo_graph_recapture": (c_int32, (c_void_p, c_void_p, POINTER(rondo_step_options), c_void_p, c_void_p, POINTER(rondo_update_report),)),
     "rondo_graph_compare": (c_int32, (c_void_p, c_void_p, POINTER(rondo_difference), c_size_t, POINTER(c_size_t),)),
     "rondo_difference_format": (c_size_t, (POINTER(rondo_difference), c_char_p, c_size_t,)),
+    "rondo_graph_save": (c_int32, (c_void_p, c_char_p, POINTER(rondo_graph_symbol), c_size_t,)),
+    "rondo_graph_load": (c_int32, (c_void_p, c_char_p, POINTER(rondo_graph_symbol), c_size_t,)),
     "rondo_stream_get_last_node": (c_int32, (c_void_p, POINTER(rondo_node),)),
     "rondo_stream_add_node": (c_int32, (c_void_p, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_get_node_index": (c_int32, (c_void_p, rondo_node, POINTER(c_size_t),)),

@@ -1,10 +1,12 @@
-// The rows of test_api_hostile.c for tuning files, plan files and checkpoints.
+// The rows of test_api_hostile.c for tuning files, plan files, graph files and checkpoints.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_API_HOSTILE_FILES_H
 #define RONDO_TESTS_API_HOSTILE_FILES_H
 
 #define FILE_ROWS(X)                                                                          \
     X(rondo_executor_write_tuning, (P(s.executor), P(take_text), NULL))                       \
+    X(rondo_graph_save, (P(s.graph), P("no/such/folder/none"), NULL, 0))                      \
+    X(rondo_graph_load, (P(s.empty), P("no/such/file"), NULL, 0))                             \
     X(rondo_executor_save, (P(s.executor), P("no/such/folder/none")))                         \
     X(rondo_program_load_plan, (P("no/such/file"), S(rondo_plan_options), P(&s.out.program))) \
     X(rondo_program_get_plan_options, (P(s.program), W(rondo_executor_options)))              \

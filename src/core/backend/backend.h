@@ -105,6 +105,7 @@ static inline bool rondo__stream_may_record(const rondo_stream *stream) {
 
 struct rondo_event {
     rondo_device *device;  // retained
+    const void *native;    // what descriptions of its nodes call the event
     uint32_t flags;
     atomic_int reference_count;    // the owner, and each graph that uses an external event
     atomic_bool was_recorded;      // by the program, at least once
@@ -415,6 +416,9 @@ struct rondo__backend {
     // is compiled then)
     void (*want_function)(rondo_device *device, const char *source, const char *const *options,
                           size_t option_count, const char *kernel_name);
+    // Says that a library of the vendor's ("cublasLt") will be wanted, so that a thread of its own
+    // loads it meanwhile, before a device is open, too. (optional: it is loaded then)
+    void (*want_library)(const char *short_name);
     // Shows what get_function has loaded so far, as far as its machine code is still to be had.
     // (optional, as the next: nothing)
     rondo_status (*visit_kernels)(rondo_device *device, rondo__kernel_code_visit visit,

@@ -220,7 +220,7 @@ static void rewrite(const char *name, void (*change)(rondo__section_source *sour
     rondo__section_piece pieces[RONDO__SECTION_COUNT_MAX];
     rondo__section_source sources[RONDO__SECTION_COUNT_MAX];
     size_t count = 0;
-    OK(rondo__section_file_open(g_path, &file));
+    OK(rondo__section_file_open(&rondo__plan_file_kind, g_path, &file));
     for (size_t i = 0; i < file.section_count; ++i) {
         const rondo__section *section = &file.sections[i];
         const bool is_changed = strcmp(section->name, name) == 0;
@@ -235,7 +235,7 @@ static void rewrite(const char *name, void (*change)(rondo__section_source *sour
         }
         ++count;
     }
-    OK(rondo__section_file_write(g_other, sources, count));
+    OK(rondo__section_file_write(&rondo__plan_file_kind, g_other, sources, count));
     rondo__section_file_close(&file);
 }
 

@@ -32,6 +32,7 @@ rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
         return RONDO_STATUS_NO_MEMORY;
     }
     event->head.device = device;
+    event->head.native = event;
     event->head.flags = flags;
     atomic_init(&event->reference_count, 1);
     pthread_mutex_init(&event->lock, NULL);

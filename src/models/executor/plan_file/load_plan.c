@@ -37,6 +37,31 @@ static rondo_status check_made_of(const rondo_program *program, const rondo_prog
                                "changed: make it anew");
 }
 
+static bool holds(const rondo__record *text, const char *word) {
+    const size_t length = strlen(word);
+    for (const uint8_t *at = text->at; (size_t)(text->past - at) >= length; ++at) {
+        if (memcmp(at, word, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A choice of theirs has the library loaded while the program opens its device.
+static void want_libraries(const rondo__saved *saved) {
+    static const char *const names[][2] = {{"\tcublaslt ", "cublasLt"}, {"\tcudnn", "cudnn"}};
+    rondo__record tuning;
+    if (strcmp(saved->about.device, "cuda") != 0 || rondo__backend_cuda.want_library == NULL ||
+        !rondo__saved_find(saved, "tuning", RONDO__SAVED_TUNING_VERSION, &tuning)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        if (holds(&tuning, names[i][0])) {
+            rondo__backend_cuda.want_library(names[i][1]);
+        }
+    }
+}
+
 static rondo_status load(const char *path, const rondo_plan_options *options, const char *call,
                          rondo_program **out_program) {
     rondo_plan_options merged = {.struct_size = sizeof merged};
@@ -50,6 +75,7 @@ static rondo_status load(const char *path, const rondo_plan_options *options, co
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__saved_open(path, &saved));
     saved->allow_remake = merged.allow_remake;
+    want_libraries(saved);
     const size_t byte_count = saved->file.byte_count;
     RETURN_IF_ERROR(rondo__saved_read_program(saved, out_program));
     if (merged.made_of != NULL) {

@@ -5,6 +5,7 @@
 // base and the plan's key, since a plan's own program has been prepared for one device's memory.
 // All that the data section points to stays until the file is written.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/block.h"
@@ -22,6 +23,12 @@
 
 enum { ABOUT, PROGRAM, BASES, PLANS, TUNING, KERNELS, FORMS, TEXT_COUNT };
 
+// A form, with the hash of the constant that it was made of.
+typedef struct form_item {
+    rondo__ready_form form;
+    rondo__hash128 constant;
+} form_item;
+
 typedef struct saver {
     rondo_executor *executor;
     char *base_key;
@@ -32,6 +39,11 @@ typedef struct saver {
     size_t program_count, program_capacity;
     void **copies;
     size_t copy_count, copy_capacity;
+    // Written in an order of their own: that of the visits is of addresses, and of threads.
+    rondo__kernel_code *kernels;
+    size_t kernel_count, kernel_capacity;
+    form_item *forms;
+    size_t form_count, form_capacity;
 } saver;
 
 // An entry: its bytes behind their length. Takes `entry`.
@@ -174,20 +186,67 @@ static rondo_status keep_copy(saver *s, const void *bytes, size_t byte_count, co
     return RONDO_STATUS_OK;
 }
 
-static rondo_status write_kernel(void *user_data, const rondo__kernel_code *code) {
-    saver *s = user_data;
-    rondo__kernel_code kept = *code;
-    RETURN_IF_ERROR(keep_copy(s, code->bytes, code->byte_count, &kept.bytes));
-    return rondo__prepared_write_kernel(&kept, &s->data, &s->texts[KERNELS]);
+static int compare_hashes(rondo__hash128 a, rondo__hash128 b) {
+    return a.high != b.high ? (a.high < b.high ? -1 : 1) : a.low < b.low ? -1 : a.low > b.low;
 }
 
-static rondo_status write_form(void *user_data, const rondo__ready_form *form) {
+static rondo_status take_kernel(void *user_data, const rondo__kernel_code *code) {
     saver *s = user_data;
-    rondo__ready_form kept = *form;
-    if (!rondo_device_is_host(s->executor->device)) {
-        RETURN_IF_ERROR(keep_copy(s, form->bytes, form->byte_count, &kept.bytes));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(s->kernels, s->kernel_capacity, s->kernel_count + 1));
+    s->kernels[s->kernel_count] = *code;
+    return keep_copy(s, code->bytes, code->byte_count, &s->kernels[s->kernel_count++].bytes);
+}
+
+static int compare_kernels(const void *a, const void *b) {
+    return compare_hashes(((const rondo__kernel_code *)a)->key,
+                          ((const rondo__kernel_code *)b)->key);
+}
+
+static rondo_status write_kernels(saver *s) {
+    RETURN_IF_ERROR(rondo__device_visit_kernels(s->executor->device, take_kernel, s));
+    if (s->kernel_count > 0) {
+        qsort(s->kernels, s->kernel_count, sizeof *s->kernels, compare_kernels);
     }
-    return rondo__prepared_write_form(&kept, &s->data, &s->texts[FORMS]);
+    for (size_t i = 0; i < s->kernel_count; ++i) {
+        RETURN_IF_ERROR(
+            rondo__prepared_write_kernel(&s->kernels[i], &s->data, &s->texts[KERNELS]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status take_form(void *user_data, const rondo__ready_form *form) {
+    saver *s = user_data;
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(s->forms, s->form_capacity, s->form_count + 1));
+    form_item *item = &s->forms[s->form_count++];
+    *item = (form_item){*form, rondo__hash128_bytes(form->constant, form->constant_bytes)};
+    return rondo_device_is_host(s->executor->device)
+               ? RONDO_STATUS_OK
+               : keep_copy(s, form->bytes, form->byte_count, &item->form.bytes);
+}
+
+static int compare_forms(const void *a, const void *b) {
+    const form_item *left = a;
+    const form_item *right = b;
+    const int order = compare_hashes(left->constant, right->constant);
+    if (order != 0 || left->form.dtype != right->form.dtype) {
+        return order != 0 ? order : (int)left->form.dtype - (int)right->form.dtype;
+    }
+    if (left->form.form_bytes != right->form.form_bytes) {
+        return left->form.form_bytes < right->form.form_bytes ? -1 : 1;
+    }
+    return memcmp(left->form.form, right->form.form, left->form.form_bytes);
+}
+
+static rondo_status write_forms(saver *s) {
+    RETURN_IF_ERROR(
+        rondo__weight_account_visit(&s->executor->resources.weights, take_form, s));
+    if (s->form_count > 0) {
+        qsort(s->forms, s->form_count, sizeof *s->forms, compare_forms);
+    }
+    for (size_t i = 0; i < s->form_count; ++i) {
+        RETURN_IF_ERROR(rondo__prepared_write_form(&s->forms[i].form, &s->data, &s->texts[FORMS]));
+    }
+    return RONDO_STATUS_OK;
 }
 
 // ---- the file ---------------------------------------------------------------------------------
@@ -199,13 +258,13 @@ static rondo_status gather(saver *s) {
     RETURN_IF_ERROR(rondo__program_write(unit->source, &s->data, &s->texts[PROGRAM]));
     rondo__tuning_choices_print(executor->resources.choices, &s->texts[TUNING]);
     RETURN_IF_ERROR(rondo__text_get_status(&s->texts[TUNING]));
-    RETURN_IF_ERROR(rondo__device_visit_kernels(executor->device, write_kernel, s));
+    RETURN_IF_ERROR(write_kernels(s));
     if (unit->is_lean || executor->options.reference || rondo__program_has_user_ops(unit->source)) {
         return RONDO_STATUS_OK;  // what was made of it may be another thing in another process
     }
     RETURN_IF_ERROR(write_base(s));
     RETURN_IF_ERROR(write_plans(s));
-    return rondo__weight_account_visit(&executor->resources.weights, write_form, s);
+    return write_forms(s);
 }
 
 static rondo_status write_file(const saver *s, const char *path) {
@@ -229,7 +288,7 @@ static rondo_status write_file(const saver *s, const char *path) {
     }
     sections[TEXT_COUNT] =
         (rondo__section_source){"data", RONDO__SAVED_DATA_VERSION, s->data.pieces, s->data.count};
-    return rondo__section_file_write(path, sections, TEXT_COUNT + 1);
+    return rondo__section_file_write(&rondo__plan_file_kind, path, sections, TEXT_COUNT + 1);
 }
 
 static void free_saver(saver *s) {
@@ -244,6 +303,8 @@ static void free_saver(saver *s) {
     }
     rondo__free(s->programs);
     rondo__free(s->copies);
+    rondo__free(s->kernels);
+    rondo__free(s->forms);
     rondo__data_blocks_deinit(&s->data);
     rondo__free(s->base_key);
 }

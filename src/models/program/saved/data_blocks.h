@@ -5,7 +5,7 @@
 #ifndef RONDO_PROGRAM_SAVED_DATA_BLOCKS_H
 #define RONDO_PROGRAM_SAVED_DATA_BLOCKS_H
 
-#include "program/saved/section_file.h"
+#include "saved/section_file.h"
 
 enum { RONDO__DATA_ALIGNMENT = 64 };
 

@@ -105,7 +105,7 @@ rondo_status rondo__saved_open(const char *path, rondo__saved **out_saved) {
     if (saved == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status = rondo__section_file_open(path, &saved->file);
+    rondo_status status = rondo__section_file_open(&rondo__plan_file_kind, path, &saved->file);
     if (status == RONDO_STATUS_OK) {
         status = open_sections(saved);
     }

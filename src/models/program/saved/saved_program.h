@@ -11,7 +11,7 @@
 
 #include "program/program.h"
 #include "program/saved/data_blocks.h"
-#include "program/saved/saved_record.h"
+#include "saved/saved_record.h"
 
 // Appends the program's record.
 //

@@ -9,6 +9,7 @@
 #include "backend/cuda/driver/cuda_memory.h"
 #include "backend/cuda/driver/cuda_peer.h"
 #include "backend/cuda/driver/cuda_stream.h"
+#include "backend/cuda/driver/discover.h"
 #include "backend/cuda/graph/cuda_capture.h"
 #include "backend/cuda/graph/cuda_child.h"
 #include "backend/cuda/graph/cuda_conditional.h"
@@ -339,4 +340,5 @@ const rondo__backend rondo__backend_cuda = {
     .visit_kernels = rondo__cuda_visit_kernels,
     .offer_kernel = rondo__cuda_offer_kernel,
     .want_function = rondo__cuda_want_function,
+    .want_library = rondo__cuda_want_library,
 };

@@ -29,6 +29,7 @@ rondo_status rondo__cuda_create_event(rondo_device *device_, uint32_t flags,
                                   device->head.name);
         goto free_event;
     }
+    event->head.native = event->native;
     *out_event = &event->head;
     goto leave;
 

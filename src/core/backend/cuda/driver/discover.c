@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "base/text.h"
+#include "base/thread.h"
 
 enum { NAME_COUNT_MAX = 4, PATH_BYTES = 1024 };
 
@@ -284,6 +285,54 @@ rondo_status rondo__cuda_open_library(const char *short_name, rondo__library **o
                       (double)(rondo__clock_now_ns() - start_ns) * 1e-6);
     *out_library = found;
     return RONDO_STATUS_OK;
+}
+
+// ---- ahead ------------------------------------------------------------------------------------
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_t threads[sizeof(g_libraries) / sizeof(g_libraries[0])];
+    bool is_running[sizeof(g_libraries) / sizeof(g_libraries[0])];
+    bool is_wanted[sizeof(g_libraries) / sizeof(g_libraries[0])];
+    bool joins_at_exit;
+} g_ahead = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *load_ahead(void *number) {
+    const char *name = g_libraries[(uintptr_t)number].short_name;
+    rondo__library *loaded = NULL;
+    if (rondo__cuda_open_library(name, &loaded) != RONDO_STATUS_OK) {
+        RONDO_LOG_DEBUG_F("%s was not loaded ahead", name);
+    }
+    return NULL;
+}
+
+// Otherwise the driver would end while a thread starts it.
+static void join_ahead(void) {
+    for (size_t i = 0; i < sizeof(g_libraries) / sizeof(g_libraries[0]); i++) {
+        if (g_ahead.is_running[i]) {
+            (void)pthread_join(g_ahead.threads[i], NULL);
+            g_ahead.is_running[i] = false;
+        }
+    }
+}
+
+void rondo__cuda_want_library(const char *short_name) {
+    const known_library *wanted = find_known(short_name);
+    if (wanted == NULL) {
+        return;
+    }
+    const size_t i = (size_t)(wanted - g_libraries);
+    rondo_error saved;
+    rondo__error_save(&saved);
+    pthread_mutex_lock(&g_ahead.lock);
+    g_ahead.joins_at_exit = g_ahead.joins_at_exit || atexit(join_ahead) == 0;
+    if (!g_ahead.is_wanted[i] && g_ahead.joins_at_exit) {
+        g_ahead.is_wanted[i] = true;
+        g_ahead.is_running[i] = rondo__thread_start("rondo load", load_ahead, (void *)(uintptr_t)i,
+                                                    &g_ahead.threads[i]) == RONDO_STATUS_OK;
+    }
+    pthread_mutex_unlock(&g_ahead.lock);
+    rondo__error_restore(&saved);
 }
 
 rondo_status rondo__cuda_load_functions(rondo__cuda_functions *wanted) {

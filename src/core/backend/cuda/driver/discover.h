@@ -29,6 +29,12 @@
 RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,
                                                      rondo__library **out_library);
 
+// Loads it on a thread of its own, so that the call above finds it loaded. A process that ends
+// waits for the thread.
+//
+// Threads:   safe.
+void rondo__cuda_want_library(const char *short_name);
+
 // Macros for a list X(result, name, parameters) of functions: the member of a table, and the name.
 #define RONDO__CUDA_FUNCTION(result, name, parameters) result(*name) parameters;
 #define RONDO__CUDA_FUNCTION_NAME(result, name, parameters) #name,

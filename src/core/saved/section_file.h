@@ -1,5 +1,5 @@
-// program/saved/section_file.h — a file of sections, each with a version, a length and a checksum:
-// the frame of plan files, which knows nothing of what is inside.
+// saved/section_file.h — a file of sections, each with a version, a length and a checksum:
+// the frame of plan files and graph files, which knows nothing of what is inside.
 //
 //   head     magic, version of the frame, number of sections, length of the file, checksum of all
 //            that stands before the first section
@@ -9,8 +9,8 @@
 // Numbers are little-endian, as all machines are that Rondo runs on. Checksums find damage. They do
 // not keep out an attacker, who can write a file with fitting checksums.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SAVED_SECTION_FILE_H
-#define RONDO_PROGRAM_SAVED_SECTION_FILE_H
+#ifndef RONDO_SAVED_SECTION_FILE_H
+#define RONDO_SAVED_SECTION_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +25,15 @@ enum {
     RONDO__SECTION_COUNT_MAX = 16,
     RONDO__SECTION_ALIGNMENT = 4096,  // of the last section, whose bytes are used where they lie
 };
+
+// What the files are: the first eight bytes, and what messages call them.
+typedef struct rondo__section_kind {
+    char magic[9];
+    const char *name;
+} rondo__section_kind;
+
+extern const rondo__section_kind rondo__plan_file_kind;
+extern const rondo__section_kind rondo__graph_file_kind;
 
 // A section to be written: pieces one behind the other, with zeros in between where `offset` says
 // so.
@@ -45,7 +54,8 @@ typedef struct rondo__section_source {
 //
 // Errors:    UNAVAILABLE, NO_MEMORY.
 // Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__section_file_write(const char *path,
+RONDO_MUST_USE rondo_status rondo__section_file_write(const rondo__section_kind *kind,
+                                                      const char *path,
                                                       const rondo__section_source *sections,
                                                       size_t section_count);
 
@@ -59,6 +69,7 @@ typedef struct rondo__section {
 
 // A file in memory; `storage` keeps it there.
 typedef struct rondo__section_file {
+    const rondo__section_kind *kind;
     rondo_storage *storage;
     size_t byte_count;
     size_t section_count;
@@ -72,14 +83,16 @@ typedef struct rondo__section_file {
 // Ownership: close it; tensors over its bytes retain the storage.
 // Threads:   safe.
 // Cost:      reads the whole file, on several threads.
-RONDO_MUST_USE rondo_status rondo__section_file_open(const char *path,
+RONDO_MUST_USE rondo_status rondo__section_file_open(const rondo__section_kind *kind,
+                                                     const char *path,
                                                      rondo__section_file *out_file);
 void rondo__section_file_close(rondo__section_file *file);  // zeroed is fine
 
 // NULL: there is none of this name.
 const rondo__section *rondo__section_file_find(const rondo__section_file *file, const char *name);
 
-// Whether the first bytes of a file are those of a section file.
-bool rondo__section_file_is_one(const void *bytes, size_t byte_count);
+// Whether the first bytes of a file are those of one of this kind.
+bool rondo__section_file_is_one(const rondo__section_kind *kind, const void *bytes,
+                                size_t byte_count);
 
-#endif  // RONDO_PROGRAM_SAVED_SECTION_FILE_H
+#endif  // RONDO_SAVED_SECTION_FILE_H

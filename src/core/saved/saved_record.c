@@ -1,6 +1,6 @@
-// program/saved/saved_record.c — see saved_record.h.
+// saved/saved_record.c — see saved_record.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "program/saved/saved_record.h"
+#include "saved/saved_record.h"
 
 #include <string.h>
 

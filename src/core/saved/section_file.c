@@ -1,6 +1,6 @@
-// program/saved/section_file.c — see section_file.h.
+// saved/section_file.c — see section_file.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "program/saved/section_file.h"
+#include "saved/section_file.h"
 
 #include <string.h>
 
@@ -17,10 +17,13 @@ enum {
     SMALL_ALIGNMENT = 64,
 };
 
-static const char magic[8] = {'R', 'o', 'n', 'd', 'o', 'P', 'l', 'n'};
+enum { MAGIC_BYTES = 8 };
+
+const rondo__section_kind rondo__plan_file_kind = {"RondoPln", "plan file"};
+const rondo__section_kind rondo__graph_file_kind = {"RondoGrf", "graph file"};
 
 typedef struct file_head {
-    char magic[8];
+    char magic[MAGIC_BYTES];
     uint32_t version;
     uint32_t section_count;
     uint64_t byte_count;  // of the file
@@ -45,8 +48,9 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-bool rondo__section_file_is_one(const void *bytes, size_t byte_count) {
-    return byte_count >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+bool rondo__section_file_is_one(const rondo__section_kind *kind, const void *bytes,
+                                size_t byte_count) {
+    return byte_count >= MAGIC_BYTES && memcmp(bytes, kind->magic, MAGIC_BYTES) == 0;
 }
 
 // ---- checksums --------------------------------------------------------------------------------
@@ -200,13 +204,14 @@ static rondo_status add_section(writer *w, const rondo__section_source *source, 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status fill_file(writer *w, const rondo__section_source *sections, size_t count,
-                              uint8_t *front, size_t front_bytes) {
+static rondo_status fill_file(writer *w, const rondo__section_kind *kind,
+                              const rondo__section_source *sections, size_t count, uint8_t *front,
+                              size_t front_bytes) {
     file_head head = {
         .version = FRAME_VERSION,
         .section_count = (uint32_t)count,
     };
-    memcpy(head.magic, magic, sizeof magic);
+    memcpy(head.magic, kind->magic, MAGIC_BYTES);
     RETURN_IF_ERROR(add_bytes(w, front, front_bytes, false));
     for (size_t i = 0; i < count; ++i) {
         table_row row = {.reserved = 0};
@@ -223,7 +228,8 @@ static rondo_status fill_file(writer *w, const rondo__section_source *sections, 
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__section_file_write(const char *path, const rondo__section_source *sections,
+rondo_status rondo__section_file_write(const rondo__section_kind *kind, const char *path,
+                                       const rondo__section_source *sections,
                                        size_t section_count) {
     const size_t front_bytes = sizeof(file_head) + section_count * sizeof(table_row);
     writer w = {.part = rondo__malloc(PART_BYTES)};
@@ -231,7 +237,7 @@ rondo_status rondo__section_file_write(const char *path, const rondo__section_so
     rondo_status status =
         w.part != NULL && front != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
-        status = fill_file(&w, sections, section_count, front, front_bytes);
+        status = fill_file(&w, kind, sections, section_count, front, front_bytes);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__file_write_parts(path, w.parts, w.part_count);
@@ -245,49 +251,51 @@ rondo_status rondo__section_file_write(const char *path, const rondo__section_so
 
 // ---- reading ----------------------------------------------------------------------------------
 
-static rondo_status check_head(const rondo__file *file, file_head *out_head) {
-    if (!rondo__section_file_is_one(file->bytes, file->byte_count)) {
-        return RONDO_FAIL(BAD_DATA, "this is no plan file of Rondo");
+static rondo_status check_head(const rondo__section_kind *kind, const rondo__file *file,
+                               file_head *out_head) {
+    const char *name = kind->name;
+    if (!rondo__section_file_is_one(kind, file->bytes, file->byte_count)) {
+        return RONDO_FAIL(BAD_DATA, "this is no %s of Rondo", name);
     }
     if (file->byte_count < sizeof *out_head) {
-        return RONDO_FAIL(BAD_DATA, "the plan file was cut short: it has %zu bytes",
+        return RONDO_FAIL(BAD_DATA, "the %s was cut short: it has %zu bytes", name,
                           file->byte_count);
     }
     memcpy(out_head, file->bytes, sizeof *out_head);
     if (out_head->version != FRAME_VERSION) {
         return RONDO_FAIL(UNSUPPORTED,
-                          "the plan file is of version %u, this library reads version %d: make it "
-                          "anew with this library",
-                          (unsigned)out_head->version, FRAME_VERSION);
+                          "the %s is of version %u, this library reads version %d: make it anew "
+                          "with this library",
+                          name, (unsigned)out_head->version, FRAME_VERSION);
     }
     const size_t front_bytes = sizeof *out_head + out_head->section_count * sizeof(table_row);
     if (out_head->section_count > RONDO__SECTION_COUNT_MAX) {
-        return RONDO_FAIL(BAD_DATA, "the plan file was altered: it says that it has %u sections",
+        return RONDO_FAIL(BAD_DATA, "the %s was altered: it says that it has %u sections", name,
                           (unsigned)out_head->section_count);
     }
     if (file->byte_count < front_bytes) {
-        return RONDO_FAIL(BAD_DATA, "the plan file was cut short: it has %zu bytes",
+        return RONDO_FAIL(BAD_DATA, "the %s was cut short: it has %zu bytes", name,
                           file->byte_count);
     }
     rondo__hash128 sum;
     RETURN_IF_ERROR(hash_head(file->bytes, front_bytes, &sum));
     if (!is_equal(sum, out_head->sum)) {
-        return RONDO_FAIL(BAD_DATA,
-                          "the plan file was altered: the checksum of its table does not fit");
+        return RONDO_FAIL(BAD_DATA, "the %s was altered: the checksum of its table does not fit",
+                          name);
     }
     if (file->byte_count != out_head->byte_count) {
-        return RONDO_FAIL(BAD_DATA, "the plan file was %s: it has %zu bytes of %llu",
+        return RONDO_FAIL(BAD_DATA, "the %s was %s: it has %zu bytes of %llu", name,
                           file->byte_count < out_head->byte_count ? "cut short" : "altered",
                           file->byte_count, (unsigned long long)out_head->byte_count);
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status read_section(const rondo__file *file, const table_row *row,
-                                 rondo__section *out_section) {
+static rondo_status read_section(const rondo__section_kind *kind, const rondo__file *file,
+                                 const table_row *row, rondo__section *out_section) {
     if (row->offset > file->byte_count || row->byte_count > file->byte_count - row->offset ||
         row->offset % SMALL_ALIGNMENT != 0) {
-        return RONDO_FAIL(BAD_DATA, "the plan file was altered: a section lies outside of it");
+        return RONDO_FAIL(BAD_DATA, "the %s was altered: a section lies outside of it", kind->name);
     }
     memcpy(out_section->name, row->name, sizeof row->name);
     out_section->version = row->version;
@@ -299,19 +307,18 @@ static rondo_status read_section(const rondo__file *file, const table_row *row,
     return is_equal(sum, row->sum)
                ? RONDO_STATUS_OK
                : RONDO_FAIL(BAD_DATA,
-                            "the plan file was altered: the checksum of its section \"%s\" does "
-                            "not fit",
-                            out_section->name);
+                            "the %s was altered: the checksum of its section \"%s\" does not fit",
+                            kind->name, out_section->name);
 }
 
 static rondo_status read_sections(const rondo__file *file, rondo__section_file *out_file) {
     file_head head;
-    RETURN_IF_ERROR(check_head(file, &head));
+    RETURN_IF_ERROR(check_head(out_file->kind, file, &head));
     out_file->byte_count = file->byte_count;
     for (size_t i = 0; i < head.section_count; ++i) {
         table_row row;
         memcpy(&row, file->bytes + sizeof head + i * sizeof row, sizeof row);
-        RETURN_IF_ERROR(read_section(file, &row, &out_file->sections[i]));
+        RETURN_IF_ERROR(read_section(out_file->kind, file, &row, &out_file->sections[i]));
         out_file->section_count = i + 1;
     }
     return RONDO_STATUS_OK;
@@ -323,8 +330,9 @@ static void unmap(void *user_data) {
     rondo__free(file);
 }
 
-rondo_status rondo__section_file_open(const char *path, rondo__section_file *out_file) {
-    *out_file = (rondo__section_file){0};
+rondo_status rondo__section_file_open(const rondo__section_kind *kind, const char *path,
+                                      rondo__section_file *out_file) {
+    *out_file = (rondo__section_file){.kind = kind};
     rondo__file *file = rondo__calloc(1, sizeof *file);
     if (file == NULL) {
         return RONDO_STATUS_NO_MEMORY;

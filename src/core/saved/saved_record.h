@@ -1,10 +1,10 @@
-// program/saved/saved_record.h — numbers, texts and lists as bytes, one behind the other.
+// saved/saved_record.h — numbers, texts and lists as bytes, one behind the other.
 //
 // A number takes seven bits of each byte, the lowest first; the top bit says that more follow. A
 // text has its length in front and a zero behind, so that a reader may point to it where it lies.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SAVED_SAVED_RECORD_H
-#define RONDO_PROGRAM_SAVED_SAVED_RECORD_H
+#ifndef RONDO_SAVED_SAVED_RECORD_H
+#define RONDO_SAVED_SAVED_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,4 +34,4 @@ const char *rondo__record_get_text(rondo__record *record);  // "" when it is bad
 // NULL when it is bad.
 const void *rondo__record_get_bytes(rondo__record *record, size_t *out_byte_count);
 
-#endif  // RONDO_PROGRAM_SAVED_SAVED_RECORD_H
+#endif  // RONDO_SAVED_SAVED_RECORD_H

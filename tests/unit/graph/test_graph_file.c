@@ -1,0 +1,256 @@
+// Altered graph files: refused, or a graph that stays inside of the memory it was given. On the
+// host and on the fake driver.
+//
+//   test_graph_file [COUNT]      so many altered files of each kind; 200
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/device.h"
+#include "graph/graph_object.h"
+#include "rondo/control.h"
+#include "rondo/rondo.h"
+#include "saved/section_file.h"
+#include "support/expect_ok.h"
+#include "support/fake/fake_cuda.h"
+#include "support/test.h"
+
+enum { NUMBERS = 64, FILE_BYTES_MAX = 1 << 14 };
+
+static size_t g_count = 200;
+static char g_path[64];
+static rondo_device *g_device;
+static rondo_stream *g_stream;
+static uint32_t *g_x;
+static rondo_graph_symbol g_symbols[2];
+
+typedef struct arguments {
+    uint32_t *x;
+    uint64_t count;
+} arguments;
+
+static void run_kernel(void *data) {
+    (void)data;
+}
+
+static void run_fake_kernel(const void *data, size_t bytes) {
+    (void)data;
+    (void)bytes;
+}
+
+static rondo_graph *create_graph(void) {
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE};
+    rondo_graph *graph;
+    OK(rondo_graph_create(g_device, &options, &graph));
+    return graph;
+}
+
+static void launch(rondo_stream *stream, uint32_t *x) {
+    const arguments given = {.x = x, .count = 4};
+    const rondo_launch wanted = {.struct_size = sizeof wanted,
+                                 .name = "scale",
+                                 .function = g_symbols[0].address,
+                                 .grid = {1, 1, 1},
+                                 .block = {32, 1, 1},
+                                 .arguments = &given,
+                                 .argument_bytes = sizeof given};
+    OK(rondo_stream_launch(stream, &wanted));
+}
+
+static rondo_status put_body(rondo_stream *stream, void *user_data) {
+    (void)user_data;
+    launch(stream, g_x + 4);
+    return rondo_stream_fill(stream, g_x, 0, 4, 1);
+}
+
+// Every kind of node that a file has, but events.
+static rondo_graph *record(void) {
+    rondo_graph *inner = create_graph();
+    rondo_graph *graph = create_graph();
+    OK(rondo_graph_capture_begin(inner, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    launch(g_stream, g_x + 8);
+    OK(rondo_graph_capture_end(inner));
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_stream_fill(g_stream, g_x, 1, 2, 8));
+    launch(g_stream, g_x);
+    OK(rondo_stream_copy(g_stream, g_x + 16, g_x, 32, RONDO_COPY_DEVICE_TO_DEVICE));
+    OK(rondo_stream_add_graph(g_stream, inner));
+    OK(rondo_control_while(g_stream, g_x, put_body, NULL));
+    OK(rondo_control_if(g_stream, g_x + 1, put_body, put_body, NULL));
+    OK(rondo_graph_capture_end(graph));
+    rondo_graph_destroy(inner);
+    return graph;
+}
+
+static void open_device(bool is_fake) {
+    union {
+        rondo_host_function function;
+        void *address;
+    } kernel = {.function = run_kernel};
+    if (is_fake) {
+        fake_cuda_reset(NULL);
+        fake_cuda_install();
+        fake_cuda_install_compiler();
+        fake_cuda_set_kernel("scale", run_fake_kernel);
+    }
+    OK(rondo_device_open(is_fake ? "cuda:0" : "host", &g_device));
+    if (is_fake) {
+        OK(rondo__device_get_function(g_device, "", NULL, 0, "scale", &kernel.address));
+    }
+    OK(rondo_stream_create(g_device, NULL, &g_stream));
+    OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, NUMBERS * sizeof *g_x, (void **)&g_x));
+    g_symbols[0] = (rondo_graph_symbol){"scale", kernel.address, 0, RONDO_SYMBOL_FUNCTION};
+    g_symbols[1] = (rondo_graph_symbol){"x", g_x, NUMBERS * sizeof *g_x, RONDO_SYMBOL_MEMORY};
+}
+
+static void close_device(void) {
+    rondo_memory_free(g_device, g_x);
+    rondo_stream_destroy(g_stream);
+    rondo_device_release(g_device);
+}
+
+// ---- files ------------------------------------------------------------------------------------
+
+static size_t read_file(unsigned char bytes[FILE_BYTES_MAX]) {
+    FILE *file = fopen(g_path, "rb");
+    assert_non_null(file);
+    const size_t count = fread(bytes, 1, FILE_BYTES_MAX, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(count > 0 && count < FILE_BYTES_MAX);
+    return count;
+}
+
+static void write_file(const unsigned char *bytes, size_t count) {
+    FILE *file = fopen(g_path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static uint64_t g_random = 1;
+
+static size_t draw(size_t bound) {
+    g_random = g_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return bound > 0 ? (size_t)(g_random >> 33) % bound : 0;
+}
+
+// Half of the time near the beginning, where the table is.
+static void alter(unsigned char *bytes, size_t count) {
+    for (size_t i = 1 + draw(4); i > 0 && count > 0; --i) {
+        bytes[draw(draw(2) == 0 ? count : (count < 256 ? count : 256))] ^=
+            (unsigned char)(1 + draw(255));
+    }
+}
+
+// Loads it; what is refused leaves the graph as it was.
+static bool load(rondo_graph *graph) {
+    const rondo_status status = rondo_graph_load(graph, g_path, g_symbols, 2);
+    if (status == RONDO_STATUS_OK) {
+        OK(rondo_graph_reset(graph));
+        return true;
+    }
+    assert_true(strlen(rondo_error_get_last()->message) > 0);
+    assert_int_equal(graph->state, RONDO__GRAPH_EMPTY);
+    return false;
+}
+
+// Sums do not fit any more, or what was altered is padding.
+static size_t load_altered(rondo_graph *graph, const unsigned char *whole, size_t count) {
+    unsigned char bytes[FILE_BYTES_MAX];
+    size_t loaded = 0;
+    for (size_t i = 0; i < g_count; ++i) {
+        memcpy(bytes, whole, count);
+        alter(bytes, count);
+        write_file(bytes, draw(4) == 0 ? draw(count) : count);
+        loaded += load(graph);
+    }
+    return loaded;
+}
+
+// Sections that are altered, in a file whose sums fit: numbers are looked at one by one.
+static size_t load_resummed(rondo_graph *graph, const unsigned char *whole, size_t count) {
+    rondo__section_file file;
+    unsigned char bytes[3][FILE_BYTES_MAX];
+    size_t loaded = 0;
+    for (size_t i = 0; i < g_count; ++i) {
+        rondo__section_piece pieces[3];
+        rondo__section_source sources[3];
+        write_file(whole, count);
+        OK(rondo__section_file_open(&rondo__graph_file_kind, g_path, &file));
+        assert_int_equal(file.section_count, 3);
+        const size_t altered = draw(8) == 0 ? draw(3) : 2;
+        for (size_t k = 0; k < 3; ++k) {
+            const rondo__section *section = &file.sections[k];
+            memcpy(bytes[k], section->bytes, section->byte_count);
+            pieces[k] = (rondo__section_piece){bytes[k], section->byte_count, 0};
+            sources[k] = (rondo__section_source){section->name, section->version, &pieces[k], 1};
+        }
+        pieces[altered].byte_count -= draw(8) == 0 ? draw(pieces[altered].byte_count) : 0;
+        alter(bytes[altered], pieces[altered].byte_count);
+        OK(rondo__section_file_write(&rondo__graph_file_kind, g_path, sources, 3));
+        rondo__section_file_close(&file);
+        loaded += load(graph);
+    }
+    return loaded;
+}
+
+static void load_all(bool is_fake) {
+    static unsigned char whole[FILE_BYTES_MAX];
+    open_device(is_fake);
+    rondo_graph *graph = record();
+    rondo_graph *again = create_graph();
+    OK(rondo_graph_save(graph, g_path, g_symbols, 2));
+    const size_t count = read_file(whole);
+    assert_true(load(again));
+    rondo_log_set_level(RONDO_LOG_ERROR);
+    assert_true(load_altered(again, whole, count) < g_count * 3 / 4);
+    assert_true(load_resummed(again, whole, count) < g_count);
+    rondo_log_set_level(RONDO_LOG_WARNING);
+    rondo_graph_destroy(again);
+    rondo_graph_destroy(graph);
+    close_device();
+}
+
+TEST(test_graph_file__altered_files_are_no_wrong_graph_on_the_host) {
+    load_all(false);
+}
+
+TEST(test_graph_file__altered_files_are_no_wrong_graph_on_a_gpu) {
+    load_all(true);
+}
+
+// A file of another generation, and of the host.
+TEST(test_graph_file__another_device_is_refused_by_name) {
+    open_device(false);
+    rondo_graph *graph = record();
+    OK(rondo_graph_save(graph, g_path, g_symbols, 2));
+    rondo_graph_destroy(graph);
+    close_device();
+    open_device(true);
+    rondo_graph *again = create_graph();
+    assert_int_equal(rondo_graph_load(again, g_path, g_symbols, 2), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "made on host"));
+    rondo_graph_destroy(again);
+    close_device();
+}
+
+static int make_file(void **state) {
+    (void)state;
+    (void)snprintf(g_path, sizeof g_path, "%s/rondo_graph_XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : P_tmpdir);
+    const int file = mkstemp(g_path);
+    return file >= 0 && close(file) == 0 ? 0 : -1;
+}
+
+static int drop_file(void **state) {
+    (void)state;
+    return unlink(g_path);
+}
+
+int main(int argc, char **argv) {
+    g_count = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : g_count;
+    return RUN_TESTS(make_file, drop_file);
+}
