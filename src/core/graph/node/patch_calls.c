@@ -388,7 +388,7 @@ static bool runs_already(const rondo_graph *graph, rondo_node node, const rondo_
     if (graph->images == NULL || graph->checks_addresses || work->struct_size != sizeof *work ||
         work->kind != RONDO_NODE_KERNEL || work->launch == NULL ||
         work->launch->struct_size != sizeof *work->launch || work->launch->flags != 0 ||
-        work->launch->arguments == NULL) {
+        work->launch->cluster[0] != 0 || work->launch->arguments == NULL) {
         return false;
     }
     size_t index = rondo__tracked_get_index(graph->tracked, node);
