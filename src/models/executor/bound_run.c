@@ -9,12 +9,15 @@
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/log/hook.h"
+#include "base/log/logging.h"
 #include "base/memory.h"
+#include "device/copy_note.h"
 #include "executor/async.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
 #include "executor/feeds.h"
+#include "executor/run/carried.h"
 #include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
@@ -44,7 +47,14 @@ struct rondo_bound_run {
     rondo__plan *plan;  // NULL: it is to be looked for
     uint64_t plan_changes;
     bool is_prepared;  // results fit the plan
+    // On a GPU:
+    rondo__carried *carried;  // the run as one graph; NULL: not yet
+    uint32_t steady_count;    // runs one behind the other that could be it
+    bool is_moved;            // an entry was set since the graph was made
+    bool is_refused;          // the plan cannot be
 };
+
+enum { STEADY_RUNS = 2 };  // before a graph is made of them
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -52,7 +62,16 @@ static size_t count_feeds(const rondo_executor *executor) {
     return executor->main.source->input_count + executor->main.source->optional_count;
 }
 
+// The plan is another one, or its graph no longer fits.
+static void drop_carried(rondo_bound_run *run) {
+    rondo__carried_destroy(run->carried);
+    run->carried = NULL;
+    run->steady_count = 0;
+    run->is_refused = false;
+}
+
 static void free_bound_run(rondo_bound_run *run) {
+    drop_carried(run);
     const size_t feed_count = count_feeds(run->executor);
     for (size_t i = 0; run->feeds != NULL && i < feed_count; ++i) {
         rondo_tensor_deinit(&run->feeds[i]);
@@ -150,6 +169,7 @@ rondo_status rondo_bound_run_set_feed(rondo_bound_run *run, const char *name,
     rondo_tensor former = *feed;
     rondo_tensor_share(next, feed);
     drop(run->executor, &former);
+    run->is_moved = true;
     sum_up_feeds(run);
     return RONDO_STATUS_OK;
 }
@@ -184,6 +204,7 @@ rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run, const char *name,
     run->fetches[index] = next;
     run->wants[index] = tensor != NULL;
     run->is_prepared = false;
+    run->is_moved = true;
     drop(run->executor, &former);
     return RONDO_STATUS_OK;
 }
@@ -198,6 +219,7 @@ rondo_status rondo_bound_run_set_allocator(rondo_bound_run *run, rondo_fetch_all
     }
     run->memory = (rondo__fetch_memory){allocate, user_data};
     run->is_prepared = false;
+    run->is_moved = true;
     return RONDO_STATUS_OK;
 }
 
@@ -267,6 +289,7 @@ static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch,
     run->plan = stays ? fetch->plan : NULL;
     run->plan_changes = executor->main.plan_changes;
     run->is_prepared = false;
+    drop_carried(run);
     return RONDO_STATUS_OK;
 }
 
@@ -310,6 +333,44 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
     run->is_prepared = is_prepared;
 }
 
+// Whether one graph may be all of the run at hand: the plan is one that was replayed, its work is
+// the same each time, and nobody wants to see its parts.
+static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
+    const rondo_executor *executor = run->executor;
+    const rondo__plan *plan = fetch->plan;
+    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits ||
+        rondo_device_is_host(executor->device) || plan->step_count != 1) {
+        return false;
+    }
+    const rondo__step *step = &plan->steps[0];
+    return step->run.graph != NULL && step->run.branch_count == 1 && !step->is_ahead &&
+           executor->graphs != RONDO_GRAPHS_OFF && plan->random_count == 0 &&
+           plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
+           executor->options.communicator == NULL && executor->options.watchdog == NULL &&
+           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
+           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+}
+
+// Lets the run be a replay of one graph, which is made when runs repeat.
+static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
+                                 const rondo_tensor *feeds) {
+    if (!may_be_carried(run, fetch)) {
+        return RONDO_STATUS_OK;
+    }
+    if (run->is_moved) {
+        if (run->carried == NULL || !rondo__carried_follow(run->carried, fetch, feeds)) {
+            drop_carried(run);
+        }
+        run->is_moved = false;
+    }
+    if (run->carried == NULL && !run->is_refused && ++run->steady_count > STEADY_RUNS) {
+        RETURN_IF_ERROR(rondo__carried_make(fetch, feeds, &run->carried));
+        run->is_refused = run->carried == NULL;
+    }
+    fetch->carried = run->carried;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool waits) {
     rondo_executor *executor = run->executor;
     const rondo_tensor *feeds;
@@ -317,6 +378,7 @@ static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool wait
     RETURN_IF_ERROR(find_plan(run, &fetch, &feeds));
     fetch.is_prepared = run->is_prepared;
     fetch.results = lay_out_results(run, fetch.plan);
+    RETURN_IF_ERROR(find_carried(run, &fetch, feeds));
     executor->ports.lists.memory = run->memory.allocate != NULL ? &run->memory : NULL;
     rondo_status status;
     if (waits) {

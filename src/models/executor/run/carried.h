@@ -1,0 +1,45 @@
+// executor/run/carried.h — a bound run of a GPU as one replay: its graph brings the feeds, does the
+// plan's work, and takes the fetches away.
+//
+//   feeds in host memory   pageable: by the processor to the plan's staging memory; from there, or
+//                          from pinned memory where it lies, by copy nodes
+//   near tensors           stand in for values (stand_ins.h), or are copied by nodes
+//   fetches                likewise; pageable ones leave staging memory when the wait is over
+//
+// So a run is a launch and a wait, where six transfers of some bytes each took most of 47 us. A
+// pinned tensor in the place of another is a patch; other changes make the graph anew.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_RUN_CARRIED_H
+#define RONDO_EXECUTOR_RUN_CARRIED_H
+
+#include "executor/run/fetch.h"
+
+// Records the graph of such a run; *out_carried stays NULL where the plan cannot be recorded so.
+//
+// fetch      of a run that waits, whose results are prepared, and of a plan that is one segment.
+//
+// Errors:    LOST. Other failures mean that the run is as others are.
+// Ownership: destroy it before the executor; not between a run and its wait.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__carried_make(const rondo__fetch *fetch,
+                                                const rondo_tensor *feeds,
+                                                rondo__carried **out_carried);
+void rondo__carried_destroy(rondo__carried *carried);  // NULL is fine
+
+// Takes other tensors of the same types and shapes. False: they need another graph.
+bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
+                           const rondo_tensor *feeds);
+
+// Puts the run on the stream.
+//
+// Errors:    as rondo_graph_replay.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__carried_put(const rondo__carried *carried,
+                                               const rondo_tensor *feeds);
+
+// Whether a feed is a device tensor.
+bool rondo__carried_is_near(const rondo__carried *carried);
+// Whether the graph writes output `i` where it was bound.
+bool rondo__carried_writes(const rondo__carried *carried, size_t i);
+
+#endif  // RONDO_EXECUTOR_RUN_CARRIED_H
