@@ -3,8 +3,9 @@
 // What rondo_executor_run finds anew in each run is kept: where the tensors stand among inputs and
 // outputs, that they are right, and the plan. The plan is the same as long as no feed has another
 // type or shape, no plan was made or given up (which changes what plans are found by, too), no
-// input's value is part of its key, and no state is there: a state may have moved. Otherwise a run
-// looks for its plan, as every run by names does.
+// input's value is part of its key, each output has one shape (others are compared with the symbols
+// of the run), and no state is there: a state may have moved. Otherwise a run looks for its plan, as
+// every run by names does.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"
@@ -29,6 +30,7 @@
 
 typedef struct bound_fetch {
     bool is_open;          // runs allocate it
+    bool is_written;       // by a run that succeeded
     rondo_device *device;  // then where
 } bound_fetch;
 
@@ -214,6 +216,7 @@ rondo_status rondo_bound_run_set_allocator(rondo_bound_run *run, rondo_fetch_all
     RETURN_IF_ERROR(rondo__check_pointer(run, __func__, "run"));
     for (size_t i = 0; i < run->executor->main.source->output_count; ++i) {
         if (run->fetches[i].is_open) {
+            run->fetches[i].is_written = false;
             drop(run->executor, &run->results[i]);
         }
     }
@@ -233,9 +236,8 @@ rondo_status rondo_bound_run_get_fetch(rondo_bound_run *run, const char *name,
     if (!run->wants[index]) {
         return RONDO_FAIL(INVALID, "output \"%s\" is not bound", name);
     }
-    if (run->results[index].dtype == RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(STATE, "output \"%s\" is allocated by a run, and none has succeeded",
-                          name);
+    if (!run->fetches[index].is_written) {
+        return RONDO_FAIL(STATE, "output \"%s\" is written by a run, and none has succeeded", name);
     }
     rondo_tensor_share(&run->results[index], out_tensor);
     return RONDO_STATUS_OK;
@@ -259,6 +261,14 @@ static rondo_status check_objects(const rondo_bound_run *run) {
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static bool has_late_outputs(const rondo__plan *plan) {
+    bool has = false;
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        has = has || plan->slots[plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC;
+    }
+    return has;
 }
 
 // Sets unit and plan of the fetch, and where the feeds are.
@@ -285,7 +295,7 @@ static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch,
     *out_feeds = feeds;
     const bool stays = fetch->unit == &executor->main && !run->feeds_optional &&
                        !run->has_objects && !rondo__unit_has_keys(fetch->unit) &&
-                       fetch->plan->entry != NULL;
+                       !has_late_outputs(fetch->plan) && fetch->plan->entry != NULL;
     run->plan = stays ? fetch->plan : NULL;
     run->plan_changes = executor->main.plan_changes;
     run->is_prepared = false;
@@ -327,6 +337,7 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
             drop(run->executor, bound);
         }
         *bound = *result;
+        run->fetches[i].is_written = true;
         is_prepared =
             is_prepared && fits(fetch->plan, i, bound) && rondo__dtype_is_plain(result->dtype);
     }

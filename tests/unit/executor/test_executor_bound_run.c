@@ -554,6 +554,72 @@ TEST(test_executor_bound_run__values_decide_shapes) {
     rondo_device_release(device);
 }
 
+static size_t warning_count;
+
+static void count_warnings(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)message;
+    warning_count += level <= RONDO_LOG_WARNING ? 1 : 0;
+}
+
+// A symbol of an output that each run finds anew; until one has, there is nothing to fetch.
+TEST(test_executor_bound_run__data_decide_shapes) {
+    const rondo_port x_port = {.struct_size = sizeof x_port,
+                               .name = "x",
+                               .dtype = RONDO_DTYPE_F32,
+                               .rank = 1,
+                               .extent = {12}};
+    const rondo_port y_port = {.struct_size = sizeof y_port,
+                               .dtype = RONDO_DTYPE_I64,
+                               .rank = 2,
+                               .extent = {1, -1},
+                               .symbol = {NULL, "n"}};
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    rondo_bound_run *run;
+    rondo_tensor y;
+    int64_t room[12];
+    const rondo_tensor x = first_of(12);
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x_port));
+    OK(rondo_builder_add_node(builder, "NonZero", (const char *[]){"x"}, 1, (const char *[]){"y"},
+                              1, NULL));
+    OK(rondo_builder_add_output(builder, "y", &y_port));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_bound_run_create(executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x));
+    // Memory of another shape: the first run fails.
+    OK(rondo_bound_run_set_fetch(
+        run, "y",
+        &(rondo_tensor){
+            .dtype = RONDO_DTYPE_I64, .shape = {.rank = 2, .extent = {1, 12}}, .data = room}));
+    EXPECT(STATE, "none has succeeded", rondo_bound_run_get_fetch(run, "y", &y));
+    memset(numbers, 0, 12 * sizeof *numbers);
+    EXPECT(INVALID, "fetch \"y\"", rondo_bound_run_run(run));
+    EXPECT(STATE, "none has succeeded", rondo_bound_run_get_fetch(run, "y", &y));
+    OK(rondo_bound_run_set_fetch(run, "y", &(rondo_tensor){0}));
+    warning_count = 0;
+    rondo_log_set_sink(count_warnings, NULL);
+    for (int i = 0; i < 6; ++i) {
+        numbers[i] = 1;
+        OK(rondo_bound_run_run(run));
+        OK(rondo_bound_run_get_fetch(run, "y", &y));
+        assert_int_equal(y.shape.extent[1], i + 1);
+        rondo_tensor_deinit(&y);
+    }
+    rondo_log_set_sink(NULL, NULL);
+    assert_int_equal(warning_count, 0);
+    rondo_bound_run_destroy(run);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 // ---- shapes without a run ---------------------------------------------------------------------
 
 static void infer(rondo_executor *executor, const rondo_binding *feeds, size_t count,
@@ -723,6 +789,7 @@ int main(void) {
         cmocka_unit_test(test_executor_bound_run__shapes_change),
         cmocka_unit_test(test_executor_bound_run__wrong_entries_change_nothing),
         cmocka_unit_test(test_executor_bound_run__values_decide_shapes),
+        cmocka_unit_test(test_executor_bound_run__data_decide_shapes),
         cmocka_unit_test(test_executor_bound_run__shapes_without_a_run),
         cmocka_unit_test(test_executor_bound_run__shapes_that_values_decide),
         cmocka_unit_test(test_executor_bound_run__states_and_training),
