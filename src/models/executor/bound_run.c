@@ -357,9 +357,9 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
     return step->run.graph != NULL && step->run.branch_count == 1 && !step->is_ahead &&
            executor->graphs != RONDO_GRAPHS_OFF && plan->random_count == 0 &&
            plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
-           executor->options.communicator == NULL && executor->options.watchdog == NULL &&
-           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
-           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
+           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
+           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // Lets the run be a replay of one graph, which is made when runs repeat.
@@ -367,6 +367,9 @@ static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
                                  const rondo_tensor *feeds) {
     if (!may_be_carried(run, fetch)) {
         return RONDO_STATUS_OK;
+    }
+    if (run->carried != NULL && !rondo__carried_is_watched_so(run->carried)) {
+        drop_carried(run);
     }
     if (run->is_moved) {
         if (run->carried == NULL || !rondo__carried_follow(run->carried, fetch, feeds)) {

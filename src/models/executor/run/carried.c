@@ -201,6 +201,7 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
         return RONDO_STATUS_NO_MEMORY;
     }
     carried->places.arena = plan->memory.arena->address;
+    (void)rondo__stand_ins_watch(&carried->places);
     RETURN_IF_ERROR(rondo__stand_ins_check(plan, "rondo_bound_run_run", false));
     return choose_ways(carried, fetch, feeds)
                ? record(carried)
@@ -243,6 +244,10 @@ void rondo__carried_destroy(rondo__carried *carried) {
     rondo__free(carried->outputs);
     rondo__free(carried);
     rondo__error_restore(&saved);
+}
+
+bool rondo__carried_is_watched_so(rondo__carried *carried) {
+    return rondo__stand_ins_watch(&carried->places);
 }
 
 // ---- runs -------------------------------------------------------------------------------------
@@ -297,7 +302,12 @@ bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
     return fits_all;
 }
 
-rondo_status rondo__carried_put(const rondo__carried *carried, const rondo_tensor *feeds) {
+static rondo_status put_replay(void *user_data) {
+    const rondo__carried *carried = user_data;
+    return rondo_graph_replay(carried->graph, carried->places.unit->stream);
+}
+
+rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds) {
     const rondo__plan *plan = carried->places.plan;
     for (size_t i = 0; i < plan->program->input_count; ++i) {
         if (carried->inputs[i].way == WAY_STAGED) {
@@ -305,7 +315,7 @@ rondo_status rondo__carried_put(const rondo__carried *carried, const rondo_tenso
                    get_slot(plan, plan->program->inputs[i])->bytes);
         }
     }
-    return rondo_graph_replay(carried->graph, carried->places.unit->stream);
+    return rondo__stand_ins_replay(&carried->places, put_replay, carried);
 }
 
 bool rondo__carried_is_near(const rondo__carried *carried) {

@@ -26,6 +26,9 @@ RONDO_MUST_USE rondo_status rondo__carried_make(const rondo__fetch *fetch,
                                                 rondo__carried **out_carried);
 void rondo__carried_destroy(rondo__carried *carried);  // NULL is fine
 
+// Whether the plan's own graph, by whose marks a watchdog knows where the run is, is the same still.
+bool rondo__carried_is_watched_so(rondo__carried *carried);
+
 // Takes other tensors of the same types and shapes. False: they need another graph.
 bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
                            const rondo_tensor *feeds);
@@ -34,8 +37,7 @@ bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
 //
 // Errors:    as rondo_graph_replay.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__carried_put(const rondo__carried *carried,
-                                               const rondo_tensor *feeds);
+RONDO_MUST_USE rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds);
 
 // Whether a feed is a device tensor.
 bool rondo__carried_is_near(const rondo__carried *carried);

@@ -27,7 +27,7 @@ typedef struct rondo__fetch {
     const bool *wants;              // NULL: all
     bool waits;                     // the run waits for the stream before the finish
     bool is_prepared;               // all shapes are known ahead, and all results are there and fit
-    const rondo__carried *carried;  // the run is a replay of it; NULL: it is not
+    rondo__carried *carried;  // the run is a replay of it; NULL: it is not
 } rondo__fetch;
 
 // Fails unless each result that was given can be written; allocates the others.
