@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "hash.h"
 #include "interrupt.h"
 #include "model_file.h"
 #include "output_file.h"
@@ -187,9 +188,9 @@ static bool check_outputs(trainer *t) {
             cli_output_check(s->output) && cli_output_check(s->report));
 }
 
-// FNV-1a of a file's bytes; 0: there is none, or it cannot be read again.
+// Hash of a file's bytes; 0: there is none, or it cannot be read again.
 static uint64_t hash_file(const char *path) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = CLI_HASH_SEED;
     unsigned char bytes[1 << 14];
     size_t count;
     struct stat info;
@@ -198,9 +199,7 @@ static uint64_t hash_file(const char *path) {
         return 0;
     }
     while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        for (size_t i = 0; i < count; ++i) {
-            hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-        }
+        hash = cli_hash(hash, bytes, count);
     }
     (void)fclose(file);
     return hash;

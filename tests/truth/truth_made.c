@@ -146,6 +146,28 @@ static void ask_eager_attributes(void) {
     say("%u", read_word(0));
 }
 
+static void ask_cluster_grid(void) {
+    if (w.cluster == NULL) {
+        say("this GPU has no clusters");
+        return;
+    }
+    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
+    MUST(work_with(w.stream, w.cluster,
+                   (rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                .value = {.cluster = {2, 1, 1}}},
+                   0, 0, 0, 0));
+    const rondo__cu_graph graph = end();
+    const rondo__cu_graph_exec exec = instantiate(graph);
+    rondo__cu_kernel_node params = describe_work(0, 0, 0, 0);
+    params.function = w.cluster;
+    params.grid[0] = 3;
+    say("%s", name_of(d.cuGraphExecKernelNodeSetParams(exec, node_at(graph, 0), &params)));
+    params.grid[0] = 4;
+    say("%s", name_of(d.cuGraphExecKernelNodeSetParams(exec, node_at(graph, 0), &params)));
+    launch(exec);
+    say("cluster %u", read_word(0));
+}
+
 static void ask_cooperative_body(void) {
     rondo__cu_graph bodies[1];
     uint64_t handle = 0;
@@ -244,26 +266,28 @@ static void ask_clone_objects(void) {
 }
 
 const truth_question truth_made[] = {
-    {"m1", "a kernel behind two that were set", ask_set_full, "2 edges, 0 programmatic; 3 3 3",
+    {"h1", "a kernel behind two that were set", ask_set_full, "2 edges, 0 programmatic; 3 3 3",
      NULL},
-    {"m2", "a kernel that may overlap, behind one that was set", ask_set_overlap,
+    {"h2", "a kernel that may overlap, behind one that was set", ask_set_overlap,
      "1 edges, 1 programmatic; 3 3 3", NULL},
-    {"m3", "a kernel that may overlap, behind two that were set", ask_set_overlap_both,
+    {"h3", "a kernel that may overlap, behind two that were set", ask_set_overlap_both,
      "2 edges, 2 programmatic; 3 3 3", NULL},
-    {"m4", "an external wait and an external record behind nodes that were set", ask_set_events,
+    {"h4", "an external wait and an external record behind nodes that were set", ask_set_events,
      "3 nodes; 2 edges, 0 programmatic; 3; then ok", NULL},
-    {"m5", "a cooperative kernel is recorded, read and run", ask_cooperative, "ok; 1; 3", NULL},
-    {"m6", "a kernel of priority -2 is recorded, read and run", ask_priority_high, "ok; -2; 3",
+    {"h5", "a cooperative kernel is recorded, read and run", ask_cooperative, "ok; 1; 3", NULL},
+    {"h6", "a kernel of priority -2 is recorded, read and run", ask_priority_high, "ok; -2; 3",
      NULL},
-    {"m7", "a kernel of priority -100", ask_priority_beyond, "ok; -5; 3", NULL},
-    {"m8", "a kernel of priority 1", ask_priority_low, "ok; 0; 3", NULL},
-    {"m9", "kernels with a priority, and cooperative, outside a capture", ask_eager_attributes,
+    {"h7", "a kernel of priority -100", ask_priority_beyond, "ok; -5; 3", NULL},
+    {"h8", "a kernel of priority 1", ask_priority_low, "ok; 0; 3", NULL},
+    {"h9", "kernels with a priority, and cooperative, outside a capture", ask_eager_attributes,
      "ok; ok; 7", NULL},
-    {"m10", "a cooperative kernel in a body", ask_cooperative_body, "ok; instantiation ok", NULL},
-    {"m11", "the order of a clone's nodes", ask_clone_order, "5 nodes, 5 in the same place", NULL},
-    {"m12", "executables of a graph and of its clone, one patched", ask_clone_runs,
+    {"h14", "a kernel with clusters of 2 is patched to a grid of 3, and of 4", ask_cluster_grid,
+     "INVALID_CLUSTER_SIZE; ok; cluster 2", NULL},
+    {"h10", "a cooperative kernel in a body", ask_cooperative_body, "ok; instantiation ok", NULL},
+    {"h11", "the order of a clone's nodes", ask_clone_order, "5 nodes, 5 in the same place", NULL},
+    {"h12", "executables of a graph and of its clone, one patched", ask_clone_runs,
      "patch ok; 3; 30", NULL},
-    {"m13", "a user object of a graph that is gone, and its clone", ask_clone_objects, "kept: yes",
+    {"h13", "a user object of a graph that is gone, and its clone", ask_clone_objects, "kept: yes",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -405,11 +405,19 @@ SUITE_CASE(test_conformance_hand_made__launches_have_attributes) {
             const rondo_node_state now = read(s.graph, node);
             assert_memory_equal(now.cluster, rows[i].cluster, sizeof now.cluster);
             assert_int_equal(now.is_cooperative, (rows[i].flags & RONDO_LAUNCH_COOPERATIVE) != 0);
-            // A GPU has few levels, and takes the nearest.
-            assert_true(now.priority == rows[i].priority ||
-                        (s.context->is_cuda && now.priority < 2));
-            // They stay where the node takes other arguments.
-            ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.y, NODE_COUNT, 1, 10));
+            // A GPU has the levels 0 to 5, and takes the nearest.
+            assert_int_equal(now.priority,
+                             s.context->is_cuda && rows[i].priority < 0 ? 0 : rows[i].priority);
+            // They stay where the node takes other arguments, of a grid that fits them.
+            const suite_affine_arguments arguments = {s.y, NODE_COUNT, 1, 10};
+            rondo_launch launch = suite_describe_affine(s.context, &arguments);
+            const rondo_work work = node_kernel_work(&launch);
+            if (now.cluster[0] == 2) {
+                ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &work), INVALID);
+                ASSERT_MESSAGE_HAS("was recorded with clusters of 2 x 1 x 1 blocks");
+            }
+            launch.grid[0] = 2;
+            ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
             assert_memory_equal(read(s.graph, node).cluster, rows[i].cluster, sizeof now.cluster);
             expected += 11;
         }

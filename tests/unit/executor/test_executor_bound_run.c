@@ -282,13 +282,13 @@ TEST(test_executor_bound_run__is_one_launch) {
                      fake_cuda_count_calls("cuMemcpyDtoHAsync");
             launches = fake_cuda_count_calls("cuGraphLaunch");
             waits = fake_cuda_count_calls("cuStreamSynchronize");
-            patches = fake_cuda_count_calls("cuGraphExecMemcpyNodeSetParams");
+            patches = fake_cuda_count_calls("cuGraphExecKernelNodeSetParams");
         }
         OK(rondo_bound_run_run(run));
         if (i == 9 && on_devices_is_fake()) {
             assert_int_equal(fake_cuda_count_calls("cuGraphLaunch"), launches + 3);
             assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), waits + 3);
-            assert_int_equal(fake_cuda_count_calls("cuGraphExecMemcpyNodeSetParams"), patches + 1);
+            assert_int_equal(fake_cuda_count_calls("cuGraphExecKernelNodeSetParams"), patches + 1);
             assert_int_equal(fake_cuda_count_calls("cuMemcpyHtoDAsync") +
                                  fake_cuda_count_calls("cuMemcpyDtoHAsync"),
                              copies);
@@ -301,6 +301,63 @@ TEST(test_executor_bound_run__is_one_launch) {
     give_place(w, 3, &pinned[1]);
     give_place(w, 0, &y);
     add_world_close(w);
+}
+
+// Tensors that are copied beside the graph, among small ones.
+TEST(test_executor_bound_run__large_tensors) {
+    enum { LARGE = 10000 };
+    if (on_devices_is_fake()) {
+        print_message("skipped: the fake driver knows one addition\n");
+        skip();
+    }
+    const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
+                                 .name = "x",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 1,
+                                 .extent = {LARGE}},
+                                {.struct_size = sizeof(rondo_port),
+                                 .name = "term",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 1,
+                                 .extent = {1}}};
+    rondo_program *program =
+        one_op_build("Add", ports, 2, (const char *[]){"x", "term", NULL}, "y", NULL);
+    rondo_device *device;
+    rondo_executor *executor;
+    rondo_bound_run *run;
+    float term;
+    rondo_tensor x = {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {LARGE}}}, y[2];
+    const rondo_tensor terms = {
+        .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {1}}, .data = &term};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, sizeof(float) * LARGE, &x.data));
+    y[0] = x;
+    OK(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, sizeof(float) * LARGE, &y[0].data));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &x.shape, &y[1]));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_bound_run_create(executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x));
+    OK(rondo_bound_run_set_feed(run, "term", &terms));
+    for (int i = 0; i < 20; ++i) {
+        if (i % 10 == 0) {
+            OK(rondo_bound_run_set_fetch(run, "y", &y[i / 10]));
+        }
+        term = (float)i;
+        for (int k = 0; k < LARGE; ++k) {
+            ((float *)x.data)[k] = (float)(k + i);
+        }
+        OK(rondo_bound_run_run(run));
+        for (int k = 0; k < LARGE; ++k) {
+            assert_true(((const float *)y[i / 10].data)[k] == (float)(k + 2 * i));
+        }
+    }
+    rondo_bound_run_destroy(run);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_memory_free(device, x.data);
+    rondo_memory_free(device, y[0].data);
+    rondo_tensor_deinit(&y[1]);
+    rondo_device_release(device);
 }
 
 TEST(test_executor_bound_run__shares_what_is_imported) {
@@ -784,6 +841,7 @@ int main(void) {
         cmocka_unit_test(test_executor_bound_run__takes_no_memory),
         cmocka_unit_test(test_executor_bound_run__tensors_move),
         cmocka_unit_test(test_executor_bound_run__is_one_launch),
+        cmocka_unit_test(test_executor_bound_run__large_tensors),
         cmocka_unit_test(test_executor_bound_run__shares_what_is_imported),
         cmocka_unit_test(test_executor_bound_run__the_program_allocates),
         cmocka_unit_test(test_executor_bound_run__shapes_change),

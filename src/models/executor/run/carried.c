@@ -11,201 +11,192 @@
 #include "base/memory.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/stand_ins.h"
-
-enum { LANES = 4 };  // copies of feeds beside each other: a GPU has a few engines for them
+#include "kernel/carry.h"
 
 typedef enum way {
-    WAY_NONE,      // nothing is to be brought
+    WAY_NONE,      // nothing is to be brought, or it is not fetched
     WAY_IN_PLACE,  // the ops work on the tensor
-    WAY_COPIED,    // a node copies from it, or to it
-    WAY_STAGED,    // the same, by way of staging memory
+    WAY_PIECE,     // of the graph's first or last kernel
+    WAY_COPY,      // on the stream
 } way;
 
+// An input or output.
 typedef struct port {
     way way;
     bool is_near;
+    bool is_staged;       // the processor brings it to staging memory, or takes it from there
     const void *address;  // the tensor's
-    rondo_node node;
+    void *place;          // where the device has it: of the value
+    char *staging;
+    size_t bytes;
 } port;
+
+// A kernel that carries pieces; without any there is none.
+typedef struct carrier {
+    rondo__carry carry;
+    size_t count;
+    rondo_node node;
+} carrier;
 
 struct rondo__carried {
     rondo__stand_ins places;
     rondo_graph *graph;
+    void *function;  // NULL: the kernel is not to be had
+    size_t input_count, output_count;
     port *inputs, *outputs;
+    carrier in, out;
 };
 
 // ---- what goes which way ----------------------------------------------------------------------
 
-static const rondo__slot *get_slot(const rondo__plan *plan, int32_t value) {
-    return &plan->slots[value];
-}
-
-// The way of a tensor whose value lies in the arena of the GPU.
-static way choose_way(const rondo__stand_ins *places, int32_t value, const rondo_tensor *tensor) {
-    const rondo_executor *executor = places->unit->executor;
-    if (rondo__stand_ins_is_near(executor, tensor)) {
-        return rondo__stand_ins_find(places, value) == tensor->data ? WAY_IN_PLACE : WAY_COPIED;
-    }
-    return rondo__areas_is_pageable(executor->device, tensor->data, rondo_tensor_get_bytes(tensor))
-               ? WAY_STAGED
-               : WAY_COPIED;
-}
-
-// False: the value lies where no copy node of this graph may bring it.
-static bool choose_input(rondo__carried *carried, size_t i, const rondo_tensor *feed) {
+// What can be said of any slot before its way is chosen. False: the value lies where the graph
+// cannot bring it.
+static bool begin_port(const rondo__carried *carried, int32_t value, const rondo_tensor *tensor,
+                       port *out_port) {
     const rondo__plan *plan = carried->places.plan;
-    const int32_t value = plan->program->inputs[i];
-    const rondo__slot *slot = get_slot(plan, value);
-    if (slot->kind == RONDO__SLOT_DYNAMIC || slot->is_on_host || slot->is_bound ||
-        rondo__plan_get_host_input(plan, i) != NULL) {
+    const rondo__slot *slot = &plan->slots[value];
+    const rondo_executor *executor = carried->places.unit->executor;
+    *out_port = (port){.is_near = rondo__stand_ins_is_near(executor, tensor),
+                       .address = tensor->data,
+                       .bytes = slot->bytes};
+    if (slot->kind == RONDO__SLOT_DYNAMIC || slot->is_on_host || slot->is_bound) {
         return false;
     }
-    const bool is_brought = slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0;
-    carried->inputs[i] = (port){
-        .way = is_brought ? choose_way(&carried->places, value, feed) : WAY_NONE,
-        .is_near = rondo__stand_ins_is_near(carried->places.unit->executor, feed),
-        .address = feed->data,
-    };
+    if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
+        return true;
+    }
+    out_port->place = rondo__stand_ins_find(&carried->places, value);
+    out_port->is_staged =
+        !out_port->is_near &&
+        rondo__areas_is_pageable(executor->device, tensor->data, rondo_tensor_get_bytes(tensor));
+    out_port->way = out_port->place == tensor->data ? WAY_IN_PLACE : WAY_COPY;
     return true;
 }
 
-static bool choose_output(rondo__carried *carried, size_t i, const rondo_tensor *result) {
-    const rondo__plan *plan = carried->places.plan;
-    const int32_t value = plan->program->outputs[i];
-    const rondo__slot *slot = get_slot(plan, value);
-    const bool is_near = rondo__stand_ins_is_near(carried->places.unit->executor, result);
-    if (slot->kind == RONDO__SLOT_DYNAMIC || slot->is_on_host || slot->is_bound ||
-        (slot->kind == RONDO__SLOT_CONSTANT && is_near)) {
-        return false;
+// Lets a small tensor be a piece, while there is room for one.
+static void add_piece(const rondo__carried *carried, carrier *all, port *p) {
+    if (p->way == WAY_COPY && p->bytes <= RONDO__CARRY_BYTES && carried->function != NULL &&
+        all->count < RONDO__CARRY_PIECES) {
+        p->way = WAY_PIECE;
+        all->count += 1;
     }
-    const bool is_taken = slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0;
-    carried->outputs[i] =
-        (port){.way = is_taken ? choose_way(&carried->places, value, result) : WAY_NONE,
-               .is_near = is_near,
-               .address = result->data};
-    return true;
 }
 
 static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
                         const rondo_tensor *feeds) {
-    const rondo_program *program = fetch->plan->program;
-    bool can = true;
+    const rondo__plan *plan = carried->places.plan;
     rondo__stand_ins_choose(&carried->places, feeds, fetch->results, fetch->wants);
-    for (size_t i = 0; i < program->input_count && can; ++i) {
-        can = choose_input(carried, i, &feeds[i]);
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        port *p = &carried->inputs[i];
+        if (!begin_port(carried, plan->program->inputs[i], &feeds[i], p) ||
+            rondo__plan_get_host_input(plan, i) != NULL) {
+            return false;
+        }
+        p->staging = plan->memory.staging + plan->memory.input_staging[i];
+        add_piece(carried, &carried->in, p);
     }
-    for (size_t i = 0; i < program->output_count && can; ++i) {
-        can = !fetch->wants[i] || choose_output(carried, i, &fetch->results[i]);
+    for (size_t i = 0; i < carried->output_count; ++i) {
+        port *p = &carried->outputs[i];
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        if (!fetch->wants[i]) {
+            continue;
+        }
+        if (!begin_port(carried, plan->program->outputs[i], &fetch->results[i], p) ||
+            (slot->kind == RONDO__SLOT_CONSTANT && p->is_near)) {
+            return false;
+        }
+        p->staging = plan->memory.staging + plan->memory.output_staging[i];
+        add_piece(carried, &carried->out, p);
     }
-    return can;
+    return true;
 }
 
-// ---- recording --------------------------------------------------------------------------------
-
-// The copy that brings input `i`, or takes output `i` away; `bound` is the program's tensor.
-static rondo_work describe_feed(const rondo__carried *carried, size_t i) {
-    const rondo__plan *plan = carried->places.plan;
-    const int32_t value = plan->program->inputs[i];
-    const port *p = &carried->inputs[i];
-    return (rondo_work){
-        .struct_size = sizeof(rondo_work),
-        .kind = RONDO_NODE_COPY,
-        .copy_kind = p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE,
-        .source = p->way == WAY_STAGED ? plan->memory.staging + plan->memory.input_staging[i]
-                                       : p->address,
-        .destination = rondo__stand_ins_find(&carried->places, value),
-        .byte_count = get_slot(plan, value)->bytes};
-}
-
-static rondo_work describe_fetch(const rondo__carried *carried, size_t i) {
-    const rondo__plan *plan = carried->places.plan;
-    const int32_t value = plan->program->outputs[i];
-    const port *p = &carried->outputs[i];
+// The program's end of a port.
+static void *get_outer(const port *p) {
     union {
         const void *read_only;
         void *written;
     } bound = {.read_only = p->address};
-    return (rondo_work){
-        .struct_size = sizeof(rondo_work),
-        .kind = RONDO_NODE_COPY,
-        .copy_kind = p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST,
-        .source = rondo__stand_ins_find(&carried->places, value),
-        .destination = p->way == WAY_STAGED ? plan->memory.staging + plan->memory.output_staging[i]
-                                            : bound.written,
-        .byte_count = get_slot(plan, value)->bytes};
+    return p->is_staged ? p->staging : bound.written;
 }
 
-static bool has_node(const port *p) {
-    return p->way == WAY_COPIED || p->way == WAY_STAGED;
-}
-
-// Copies of feeds in a few lanes. *out_count: the ends of these.
-static rondo_status add_feeds(rondo__carried *carried, rondo_node ends[LANES], size_t *out_count) {
-    size_t count = 0;
-    for (size_t i = 0; i < carried->places.plan->program->input_count; ++i) {
-        if (!has_node(&carried->inputs[i])) {
-            continue;
-        }
-        const rondo_work work = describe_feed(carried, i);
-        rondo_node *end = &ends[count % LANES];
-        RETURN_IF_ERROR(
-            rondo_graph_add_node(carried->graph, end, count >= LANES ? 1 : 0, &work, end));
-        carried->inputs[i].node = *end;
-        count += 1;
-    }
-    *out_count = count < LANES ? count : LANES;
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status launch_plan(rondo_stream *stream, void *user_data) {
-    rondo__carried *carried = user_data;
-    return rondo__stand_ins_launch(&carried->places, stream);
-}
-
-static rondo_status add_nodes(rondo__carried *carried) {
-    rondo_node before[LANES], last[LANES];
-    size_t count, last_count;
-    RETURN_IF_ERROR(add_feeds(carried, before, &count));
-    RETURN_IF_ERROR(rondo_graph_add_step(carried->graph, before, count, launch_plan, carried, last,
-                                         LANES, &last_count));
-    if (last_count > LANES) {
-        return RONDO_FAIL(UNSUPPORTED, "the plan's work ends at %zu nodes", last_count);
-    }
-    for (size_t i = 0; i < carried->places.plan->program->output_count; ++i) {
-        if (has_node(&carried->outputs[i])) {
-            const rondo_work work = describe_fetch(carried, i);
-            RETURN_IF_ERROR(rondo_graph_add_node(carried->graph, last, last_count, &work,
-                                                 &carried->outputs[i].node));
+static void list_pieces(carrier *all, const port *ports, size_t count, bool is_in) {
+    size_t used = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const port *p = &ports[i];
+        if (p->way == WAY_PIECE) {
+            all->carry.pieces[used++] =
+                (rondo__carry_piece){.from = is_in ? get_outer(p) : p->place,
+                                     .to = is_in ? p->place : get_outer(p),
+                                     .bytes = (int64_t)p->bytes};
         }
     }
-    return RONDO_STATUS_OK;
+}
+
+static void list_all_pieces(rondo__carried *carried) {
+    list_pieces(&carried->in, carried->inputs, carried->input_count, true);
+    list_pieces(&carried->out, carried->outputs, carried->output_count, false);
+}
+
+// ---- recording --------------------------------------------------------------------------------
+
+static rondo_status launch_carrier(const rondo__carried *carried, carrier *all,
+                                   rondo_stream *stream) {
+    if (all->count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_launch launch = rondo__carry_describe(carried->function, &all->carry, all->count);
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+    return rondo_stream_add_node(stream, &work, &all->node);
+}
+
+static rondo_status record_on(rondo__carried *carried, rondo_stream *stream) {
+    RETURN_IF_ERROR(launch_carrier(carried, &carried->in, stream));
+    RETURN_IF_ERROR(rondo__stand_ins_launch(&carried->places, stream));
+    return launch_carrier(carried, &carried->out, stream);
 }
 
 static rondo_status record(rondo__carried *carried) {
-    const rondo__unit *unit = carried->places.unit;
+    rondo_stream *stream = carried->places.unit->stream;
     const rondo_graph_options options = {.struct_size = sizeof options, .label = "bound run"};
-    RETURN_IF_ERROR(rondo_graph_create(unit->executor->device, &options, &carried->graph));
-    RETURN_IF_ERROR(rondo_graph_build_begin(carried->graph));
-    RETURN_IF_ERROR(add_nodes(carried));
+    RETURN_IF_ERROR(rondo_graph_create(rondo_stream_get_device(stream), &options, &carried->graph));
+    RETURN_IF_ERROR(rondo_graph_capture_begin(carried->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    const rondo_status status = record_on(carried, stream);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_graph_capture_abort(carried->graph);
+        rondo__error_restore(&saved);
+        return status;
+    }
     RETURN_IF_ERROR(rondo_graph_capture_end(carried->graph));
-    return rondo_graph_upload(carried->graph, unit->stream);
+    return rondo_graph_upload(carried->graph, stream);
 }
 
 static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
                             const rondo_tensor *feeds) {
     const rondo__plan *plan = fetch->plan;
     RETURN_IF_ERROR(rondo__stand_ins_init(fetch->unit, plan, &carried->places));
-    carried->inputs = rondo__calloc(plan->program->input_count + 1, sizeof *carried->inputs);
-    carried->outputs = rondo__calloc(plan->program->output_count + 1, sizeof *carried->outputs);
+    carried->input_count = plan->program->input_count;
+    carried->output_count = plan->program->output_count;
+    carried->inputs = rondo__calloc(carried->input_count + 1, sizeof *carried->inputs);
+    carried->outputs = rondo__calloc(carried->output_count + 1, sizeof *carried->outputs);
     if (carried->inputs == NULL || carried->outputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     carried->places.arena = plan->memory.arena->address;
     (void)rondo__stand_ins_watch(&carried->places);
     RETURN_IF_ERROR(rondo__stand_ins_check(plan, "rondo_bound_run_run", false));
-    return choose_ways(carried, fetch, feeds)
-               ? record(carried)
-               : RONDO_FAIL(UNSUPPORTED, "a feed or fetch lies with the processor");
+    if (rondo__carry_get_function(fetch->unit->executor->device, &carried->function) !=
+        RONDO_STATUS_OK) {
+        carried->function = NULL;
+    }
+    if (!choose_ways(carried, fetch, feeds)) {
+        return RONDO_FAIL(UNSUPPORTED, "a feed or fetch lies with the processor");
+    }
+    list_all_pieces(carried);
+    return record(carried);
 }
 
 rondo_status rondo__carried_make(const rondo__fetch *fetch, const rondo_tensor *feeds,
@@ -221,6 +212,7 @@ rondo_status rondo__carried_make(const rondo__fetch *fetch, const rondo_tensor *
     const rondo_status status = fill_in(carried, fetch, feeds);
     if (status == RONDO_STATUS_OK) {
         *out_carried = carried;
+        rondo__error_restore(&saved);
         return RONDO_STATUS_OK;
     }
     RONDO_LOG_INFO_F("a bound run is no single graph: %s", rondo_error_get_last()->message);
@@ -250,57 +242,62 @@ bool rondo__carried_is_watched_so(rondo__carried *carried) {
     return rondo__stand_ins_watch(&carried->places);
 }
 
-// ---- runs -------------------------------------------------------------------------------------
+// ---- other tensors ----------------------------------------------------------------------------
 
-// Whether the port can go on with the tensor; `out_is_moved`: by a patch of its copy.
-static bool fits(const rondo__carried *carried, const port *p, const rondo_tensor *tensor,
-                 bool *out_is_moved) {
+// False: the tensor cannot take the place of the port's.
+static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *tensor) {
     const rondo_executor *executor = carried->places.unit->executor;
-    *out_is_moved = false;
-    if (p->address == tensor->data || p->way == WAY_NONE) {
-        return p->is_near == rondo__stand_ins_is_near(executor, tensor);
-    }
-    if (p->is_near || rondo__stand_ins_is_near(executor, tensor)) {
+    if (p->is_near != rondo__stand_ins_is_near(executor, tensor) ||
+        (p->way == WAY_IN_PLACE && p->address != tensor->data)) {
         return false;
     }
-    const bool is_pageable =
-        rondo__areas_is_pageable(executor->device, tensor->data, rondo_tensor_get_bytes(tensor));
-    *out_is_moved = p->way == WAY_COPIED;
-    return is_pageable == (p->way == WAY_STAGED);
-}
-
-static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *tensor, bool is_feed,
-                   size_t i) {
-    bool is_moved;
-    if (!fits(carried, p, tensor, &is_moved)) {
-        return false;
+    if (p->way == WAY_PIECE || p->way == WAY_COPY) {
+        p->is_staged = !p->is_near && rondo__areas_is_pageable(executor->device, tensor->data,
+                                                               rondo_tensor_get_bytes(tensor));
     }
     p->address = tensor->data;
-    if (!is_moved) {
-        return true;
+    return true;
+}
+
+static rondo_status patch(const rondo__carried *carried, const carrier *all) {
+    if (all->count == 0) {
+        return RONDO_STATUS_OK;
     }
-    const rondo_work work = is_feed ? describe_feed(carried, i) : describe_fetch(carried, i);
-    return rondo_graph_patch_node(carried->graph, p->node, &work) == RONDO_STATUS_OK;
+    const rondo_launch launch = rondo__carry_describe(carried->function, &all->carry, all->count);
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+    return rondo_graph_patch_node(carried->graph, all->node, &work);
+}
+
+static bool follow_all(rondo__carried *carried, const rondo__fetch *fetch,
+                       const rondo_tensor *feeds) {
+    bool fits = true;
+    for (size_t i = 0; i < carried->input_count && fits; ++i) {
+        fits = follow(carried, &carried->inputs[i], &feeds[i]);
+    }
+    for (size_t i = 0; i < carried->output_count && fits; ++i) {
+        port *p = &carried->outputs[i];
+        fits = fetch->wants[i] == (p->address != NULL) &&
+               (!fetch->wants[i] || follow(carried, p, &fetch->results[i]));
+    }
+    if (!fits) {
+        return false;
+    }
+    list_all_pieces(carried);
+    return patch(carried, &carried->in) == RONDO_STATUS_OK &&
+           patch(carried, &carried->out) == RONDO_STATUS_OK;
 }
 
 bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
                            const rondo_tensor *feeds) {
-    const rondo_program *program = carried->places.plan->program;
     rondo_error saved;
-    bool fits_all = true;
     rondo__error_save(&saved);
-    for (size_t i = 0; i < program->input_count && fits_all; ++i) {
-        fits_all = follow(carried, &carried->inputs[i], &feeds[i], true, i);
-    }
-    for (size_t i = 0; i < program->output_count && fits_all; ++i) {
-        port *p = &carried->outputs[i];
-        fits_all = fetch->wants[i]
-                       ? p->address != NULL && follow(carried, p, &fetch->results[i], false, i)
-                       : p->address == NULL;
-    }
+    const bool fits = follow_all(carried, fetch, feeds);
     rondo__error_restore(&saved);
-    return fits_all;
+    return fits;
 }
+
+// ---- runs -------------------------------------------------------------------------------------
 
 static rondo_status put_replay(void *user_data) {
     const rondo__carried *carried = user_data;
@@ -308,24 +305,38 @@ static rondo_status put_replay(void *user_data) {
 }
 
 rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds) {
-    const rondo__plan *plan = carried->places.plan;
-    for (size_t i = 0; i < plan->program->input_count; ++i) {
-        if (carried->inputs[i].way == WAY_STAGED) {
-            memcpy(plan->memory.staging + plan->memory.input_staging[i], feeds[i].data,
-                   get_slot(plan, plan->program->inputs[i])->bytes);
+    rondo_stream *stream = carried->places.unit->stream;
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        const port *p = &carried->inputs[i];
+        if (p->is_staged) {
+            memcpy(p->staging, feeds[i].data, p->bytes);
+        }
+        if (p->way == WAY_COPY) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                stream, p->place, get_outer(p), p->bytes,
+                p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
         }
     }
-    return rondo__stand_ins_replay(&carried->places, put_replay, carried);
+    RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
+    for (size_t i = 0; i < carried->output_count; ++i) {
+        const port *p = &carried->outputs[i];
+        if (p->way == WAY_COPY) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                stream, get_outer(p), p->place, p->bytes,
+                p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 bool rondo__carried_is_near(const rondo__carried *carried) {
     bool is = false;
-    for (size_t i = 0; i < carried->places.plan->program->input_count; ++i) {
+    for (size_t i = 0; i < carried->input_count; ++i) {
         is = is || carried->inputs[i].is_near;
     }
     return is;
 }
 
 bool rondo__carried_writes(const rondo__carried *carried, size_t i) {
-    return carried->outputs[i].way == WAY_COPIED || carried->outputs[i].way == WAY_IN_PLACE;
+    return carried->outputs[i].way != WAY_NONE && !carried->outputs[i].is_staged;
 }
