@@ -48,8 +48,7 @@ struct rondo_bound_run {
     // What the run before has found:
     rondo__plan *plan;  // NULL: it is to be looked for
     uint64_t plan_changes;
-    bool is_prepared;  // results fit the plan
-    // On a GPU:
+    bool is_prepared;         // results fit the plan
     rondo__carried *carried;  // the run as one graph; NULL: not yet
     uint32_t steady_count;    // runs one behind the other that could be it
     bool is_moved;            // an entry was set since the graph was made
@@ -349,8 +348,7 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;
-    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits ||
-        rondo_device_is_host(executor->device) || plan->step_count != 1) {
+    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits || plan->step_count != 1) {
         return false;
     }
     const rondo__step *step = &plan->steps[0];

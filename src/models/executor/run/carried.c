@@ -11,13 +11,14 @@
 #include "base/memory.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/stand_ins.h"
+#include "graph/graph_object.h"
 #include "kernel/carry.h"
 
 typedef enum way {
     WAY_NONE,      // nothing is to be brought, or it is not fetched
     WAY_IN_PLACE,  // the ops work on the tensor
     WAY_PIECE,     // of the graph's first or last kernel
-    WAY_COPY,      // on the stream
+    WAY_COPY,      // on the stream; on the host by the thread that runs
 } way;
 
 // An input or output.
@@ -25,6 +26,7 @@ typedef struct port {
     way way;
     bool is_near;
     bool is_staged;       // the processor brings it to staging memory, or takes it from there
+    bool is_left;         // of the host: the end of the run copies it
     const void *address;  // the tensor's
     void *place;          // where the device has it: of the value
     char *staging;
@@ -42,6 +44,9 @@ struct rondo__carried {
     rondo__stand_ins places;
     rondo_graph *graph;
     void *function;  // NULL: the kernel is not to be had
+    bool is_host;
+    bool is_in_place;   // it has device tensors, and copies none of them
+    bool may_run_here;  // on the host: the graph, by the thread that waits for it
     size_t input_count, output_count;
     port *inputs, *outputs;
     carrier in, out;
@@ -67,10 +72,10 @@ static bool begin_port(const rondo__carried *carried, int32_t value, const rondo
     }
     out_port->place = rondo__stand_ins_find(&carried->places, value);
     out_port->is_staged =
-        !out_port->is_near &&
+        !out_port->is_near && !carried->is_host &&
         rondo__areas_is_pageable(executor->device, tensor->data, rondo_tensor_get_bytes(tensor));
     out_port->way = out_port->place == tensor->data ? WAY_IN_PLACE : WAY_COPY;
-    return true;
+    return !carried->is_host || !out_port->is_near || out_port->way == WAY_IN_PLACE;
 }
 
 // Lets a small tensor be a piece, while there is room for one.
@@ -106,6 +111,7 @@ static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
             return false;
         }
         p->staging = plan->memory.staging + plan->memory.output_staging[i];
+        p->is_left = carried->is_host && !p->is_near;
         add_piece(carried, &carried->out, p);
     }
     return true;
@@ -174,6 +180,17 @@ static rondo_status record(rondo__carried *carried) {
     return rondo_graph_upload(carried->graph, stream);
 }
 
+// How many feeds and fetches are tensors of the device, and how many of these the ops work on.
+static void count_near(const rondo__carried *carried, size_t *out_near, size_t *out_in_place) {
+    *out_near = *out_in_place = 0;
+    for (size_t i = 0; i < carried->input_count + carried->output_count; ++i) {
+        const port *p = i < carried->input_count ? &carried->inputs[i]
+                                                 : &carried->outputs[i - carried->input_count];
+        *out_near += p->is_near ? 1 : 0;
+        *out_in_place += p->is_near && p->way == WAY_IN_PLACE ? 1 : 0;
+    }
+}
+
 static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
                             const rondo_tensor *feeds) {
     const rondo__plan *plan = fetch->plan;
@@ -185,15 +202,23 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
     if (carried->inputs == NULL || carried->outputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    carried->is_host = rondo_device_is_host(fetch->unit->executor->device);
+    carried->may_run_here = carried->is_host && plan->steps[0].run.may_run_here;
     carried->places.arena = plan->memory.arena->address;
     (void)rondo__stand_ins_watch(&carried->places);
     RETURN_IF_ERROR(rondo__stand_ins_check(plan, "rondo_bound_run_run", false));
-    if (rondo__carry_get_function(fetch->unit->executor->device, &carried->function) !=
-        RONDO_STATUS_OK) {
+    if (carried->is_host || rondo__carry_get_function(fetch->unit->executor->device,
+                                                      &carried->function) != RONDO_STATUS_OK) {
         carried->function = NULL;
     }
     if (!choose_ways(carried, fetch, feeds)) {
-        return RONDO_FAIL(UNSUPPORTED, "a feed or fetch lies with the processor");
+        return RONDO_FAIL(UNSUPPORTED, "a feed or fetch lies where its graph cannot bring it");
+    }
+    size_t near, in_place;
+    count_near(carried, &near, &in_place);
+    carried->is_in_place = near > 0 && near == in_place;
+    if (carried->is_host && near == 0) {
+        return RONDO_FAIL(UNSUPPORTED, "no tensor is one of the device");
     }
     list_all_pieces(carried);
     return record(carried);
@@ -252,8 +277,9 @@ static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *t
         return false;
     }
     if (p->way == WAY_PIECE || p->way == WAY_COPY) {
-        p->is_staged = !p->is_near && rondo__areas_is_pageable(executor->device, tensor->data,
-                                                               rondo_tensor_get_bytes(tensor));
+        p->is_staged = !p->is_near && !carried->is_host &&
+                       rondo__areas_is_pageable(executor->device, tensor->data,
+                                                rondo_tensor_get_bytes(tensor));
     }
     p->address = tensor->data;
     return true;
@@ -301,6 +327,11 @@ bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
 
 static rondo_status put_replay(void *user_data) {
     const rondo__carried *carried = user_data;
+    rondo_executor *executor = carried->places.unit->executor;
+    if (carried->may_run_here && carried->places.watched == NULL) {
+        return rondo__graph_replay_here(carried->graph, carried->places.unit->stream,
+                                        &executor->work.is_all_here);
+    }
     return rondo_graph_replay(carried->graph, carried->places.unit->stream);
 }
 
@@ -311,7 +342,9 @@ rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *fee
         if (p->is_staged) {
             memcpy(p->staging, feeds[i].data, p->bytes);
         }
-        if (p->way == WAY_COPY) {
+        if (p->way == WAY_COPY && carried->is_host) {
+            memcpy(p->place, feeds[i].data, p->bytes);
+        } else if (p->way == WAY_COPY) {
             RETURN_IF_ERROR(rondo_stream_copy(
                 stream, p->place, get_outer(p), p->bytes,
                 p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
@@ -320,7 +353,7 @@ rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *fee
     RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
     for (size_t i = 0; i < carried->output_count; ++i) {
         const port *p = &carried->outputs[i];
-        if (p->way == WAY_COPY) {
+        if (p->way == WAY_COPY && !p->is_left) {
             RETURN_IF_ERROR(rondo_stream_copy(
                 stream, get_outer(p), p->place, p->bytes,
                 p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
@@ -338,5 +371,10 @@ bool rondo__carried_is_near(const rondo__carried *carried) {
 }
 
 bool rondo__carried_writes(const rondo__carried *carried, size_t i) {
-    return carried->outputs[i].way != WAY_NONE && !carried->outputs[i].is_staged;
+    const port *p = &carried->outputs[i];
+    return p->way != WAY_NONE && !p->is_staged && !p->is_left;
+}
+
+bool rondo__carried_is_in_place(const rondo__carried *carried) {
+    return carried->is_in_place;
 }

@@ -1,4 +1,4 @@
-// executor/run/carried.h — a bound run on a GPU as one replay: its graph brings the feeds, does the
+// executor/run/carried.h — a bound run as one replay: its graph brings the feeds, does the
 // plan's work, and takes the fetches away.
 //
 //   feeds in host memory   pageable: by the processor to the plan's staging memory; from there, or
@@ -7,6 +7,9 @@
 //   fetches                likewise, by its last kernel; pageable ones leave staging memory when
 //                          the wait is over
 //   large tensors          by copies on the stream, before and behind the replay
+//
+// On the host it is made where a tensor is one of the device: the graph works on that, and the thread
+// that waits runs it.
 //
 // So a run of small tensors is a launch and a wait, where six copies and four time stamps took most
 // of 43 us on an H200. Other tensors of the same kind in their place are a patch; other changes
@@ -44,6 +47,8 @@ RONDO_MUST_USE rondo_status rondo__carried_put(rondo__carried *carried, const ro
 
 // Whether a feed is a device tensor.
 bool rondo__carried_is_near(const rondo__carried *carried);
+// Whether it has device tensors, and copies none of them.
+bool rondo__carried_is_in_place(const rondo__carried *carried);
 // Whether the device writes output `i` where it was bound.
 bool rondo__carried_writes(const rondo__carried *carried, size_t i);
 

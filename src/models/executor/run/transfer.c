@@ -254,6 +254,7 @@ static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
     unit->runs.took_device_feeds = rondo__carried_is_near(fetch->carried);
     RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
     RETURN_IF_ERROR(rondo__carried_put(fetch->carried, feeds));
+    unit->runs.in_place_count += rondo__carried_is_in_place(fetch->carried) ? 1 : 0;
     executor->work.ran_count += plan->item_count;
     executor->work.replayed_count += plan->item_count;
     note_steps(executor, begun_ns, out_times);
