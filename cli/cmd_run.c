@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "npy.h"
 #include "output_file.h"
 #include "progress.h"
@@ -53,11 +54,7 @@ typedef struct path_table {
 
 // False when the path is there already.
 static bool add_path(path_table *table, const char *path) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a
-    for (const char *c = path; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    }
-    size_t slot = (size_t)hash & (table->slot_count - 1);
+    size_t slot = (size_t)cli_hash(CLI_HASH_SEED, path, strlen(path)) & (table->slot_count - 1);
     while (table->slots[slot] != NULL) {
         if (strcmp(table->slots[slot], path) == 0) {
             return false;

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "file_bytes.h"
+#include "hash.h"
 
 enum { SHOWN_MAX = 40 };
 
@@ -94,12 +95,10 @@ static bool get_amount(json_t *value, const char *key, double *out_number) {
            *out_number >= 0.0;
 }
 
-// FNV-1a, going on from the row around.
+// Goes on from the row around.
 static uint64_t hash_name(uint64_t hash, const char *name, bool is_device_work) {
-    for (const char *at = name; *at != '\0'; at++) {
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    }
-    return (hash ^ (is_device_work ? 0x101u : 0x100u)) * UINT64_C(0x100000001b3);
+    const unsigned char end[] = {0, is_device_work ? 1 : 0};
+    return cli_hash(cli_hash(hash, name, strlen(name)), end, sizeof end);
 }
 
 // One row of a file; false when it is not like those that profiles have.
@@ -125,8 +124,7 @@ static bool read_row(json_t *value, double runs, rows *list) {
     const row *outer = parent >= 0.0 ? &list->items[(size_t)parent] : NULL;
     row *made = &list->items[list->count];
     *made = (row){.outer = outer, .name = name, .is_device_work = is_work};
-    made->hash =
-        hash_name(outer != NULL ? outer->hash : UINT64_C(0xcbf29ce484222325), name, is_work);
+    made->hash = hash_name(outer != NULL ? outer->hash : CLI_HASH_SEED, name, is_work);
     made->event = has_quartiles ? profile_event_make(runs, calls, quartiles)
                                 : profile_event_make_old(runs, calls, total, least, most);
     list->sorted[list->count++] = made;

@@ -48,6 +48,14 @@
 
 RONDO_EXTERN_C_BEGIN
 
+typedef int32_t rondo_scope_kind;
+enum {
+    RONDO_SCOPE_IF = 0,       // branch 0 runs when the predicate is not zero
+    RONDO_SCOPE_IF_ELSE = 1,  // branch 0 runs when it is not zero, branch 1 when it is
+    RONDO_SCOPE_SWITCH = 2,   // branch n runs when it is n; none when it is out of range
+    RONDO_SCOPE_WHILE = 3,    // branch 0 runs again and again while it is not zero
+};
+
 // ---- functions: recorded in a capture, run outside one ----------------------------------------
 
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
@@ -91,14 +99,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_while(rondo_stream *stream,
 #if defined(RONDO_EXPERIMENTAL)
 
 // ---- scopes: inside a capture -----------------------------------------------------------------
-
-typedef int32_t rondo_scope_kind;
-enum {
-    RONDO_SCOPE_IF = 0,       // branch 0 runs when the predicate is not zero
-    RONDO_SCOPE_IF_ELSE = 1,  // branch 0 runs when it is not zero, branch 1 when it is
-    RONDO_SCOPE_SWITCH = 2,   // branch n runs when it is n; none when it is out of range
-    RONDO_SCOPE_WHILE = 3,    // branch 0 runs again and again while it is not zero
-};
 
 // A conditional node that is being recorded. Plain data to be handed back; once the scope or its
 // capture has ended, it stands for nothing and calls with it fail harmlessly.

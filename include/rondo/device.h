@@ -251,6 +251,7 @@ enum {
     // `arguments` are one parameter: a struct aligned to more than 16 bytes, as with a CUtensorMap
     // in it.
     RONDO_LAUNCH_ONE_PARAMETER = 1u << 1,
+    RONDO_LAUNCH_COOPERATIVE = 1u << 2,  // all blocks at once: they may wait for each other
 };
 
 // One launch of a device kernel.
@@ -264,6 +265,8 @@ typedef struct rondo_launch {
     const void *arguments;  // packed as the kernel has them; copied now
     size_t argument_bytes;  // up to 4096
     uint32_t flags;         // RONDO_LAUNCH_*; 0 for none
+    uint32_t cluster[3];    // blocks of a cluster, which divide the grid; zeroes: none
+    int32_t priority;       // in a graph, as of streams; 0: the stream's
 } rondo_launch;
 
 // Launches a kernel in stream order.

@@ -124,8 +124,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
 //   ...
 //   rondo_watchdog_replay(watchdog, graph, stream);  // instead of rondo_graph_replay
 //
-// Executors take one, too (rondo_executor_options): each op is a mark then, and tensors of the
-// device are copied. A thread of the library looks at words that the device writes; it calls no
+// Executors take one, too (rondo_executor_options): each op is a mark then. A thread of the library looks at words that the device writes; it calls no
 // driver. Other replays cost what they did; one that is watched, and each mark, is a fill of four
 // bytes more.
 typedef struct rondo_watchdog rondo_watchdog;

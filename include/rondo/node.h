@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/export.h"
 #include "rondo/graph.h"
@@ -52,7 +53,7 @@ typedef struct rondo_node {  // ABI: fixed
 // What a node does. Fields that do not belong to its kind are not looked at.
 typedef struct rondo_work {
     size_t struct_size;          // sizeof(rondo_work)
-    rondo_node_kind kind;        // KERNEL, HOST, COPY, FILL; for adding also CHILD
+    rondo_node_kind kind;        // KERNEL, HOST, COPY, FILL; for adding also all below
     const rondo_launch *launch;  // KERNEL
     const char *name;            // HOST: for dumps and errors; a literal
     rondo_host_function function;
@@ -66,6 +67,12 @@ typedef struct rondo_work {
     uint32_t element_bytes;  // 1, 2 or 4
     size_t element_count;    // of all rows, where there are several
     rondo_graph *graph;      // CHILD: its template, see rondo_stream_add_graph
+    rondo_event *event;      // EVENT_RECORD and EVENT_WAIT: one of RONDO_EVENT_EXTERNAL
+    rondo_scope_kind scope;  // CONDITIONAL, as all below (rondo/control.h)
+    const void *predicate;
+    const rondo_body_function *bodies;  // called now, to record; an empty body: NULL
+    uint32_t body_count;                // 1; of IF_ELSE 2; of a switch 1 to 1024
+    void *user_data;                    // for the bodies
 } rondo_work;
 
 // ---- handles ----------------------------------------------------------------------------------
@@ -80,8 +87,9 @@ typedef struct rondo_work {
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_get_last_node(rondo_stream *stream,
                                                                  rondo_node *out_node);
 
-// Records the work on the stream, as rondo_stream_launch, _call_host, _copy, _fill or _add_graph
-// would, and gives the node's handle. *out_node may be NULL.
+// Records the work on the stream, as rondo_stream_launch, _call_host, _copy, _fill, _add_graph,
+// _wait_event, rondo_event_record or rondo_control_if, _switch and _while would, and gives the
+// node's handle. *out_node may be NULL.
 //
 // Errors:    as those, and as rondo_stream_get_last_node; INVALID (another kind, a fill or copy of
 //            nothing, which records no node).
@@ -135,6 +143,11 @@ typedef struct rondo_node_state {
     uint64_t byte_count;
     uint32_t fill_value;
     uint32_t element_bytes;
+    uint32_t cluster[3];  // KERNEL, as the next two: as rondo_launch has them, or zeroes
+    bool is_cooperative;  // RONDO_LAUNCH_COOPERATIVE
+    int32_t priority;     // on CUDA the level that the driver has chosen
+    const void *event;    // event and conditional nodes, as in rondo_graph_node
+    const void *predicate;
 } rondo_node_state;
 
 // Errors:    STATE (a handle of an earlier recording or of another graph; no template),
@@ -163,6 +176,34 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
                                                            size_t after_count,
                                                            const rondo_work *work,
                                                            rondo_node *out_node);
+
+// Adds what a function records on the stream that it is given, which is Rondo's: so code that only
+// knows streams, and libraries, make nodes between those that are added one by one. The function
+// puts work there and returns a failure to give up; it leaves the graph to this call.
+//
+// after       as for rondo_graph_add_node: the stream begins behind these.
+// nodes       those that work behind the step comes behind: one, more where it forked, those of
+//             `after` where it recorded nothing. Writes at most `capacity`; *out_count is how many
+//             there are.
+//
+// Errors:    as rondo_graph_add_node; those of the function. A failure breaks the graph that is
+//            built.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_step(
+    rondo_graph *graph, const rondo_node *after, size_t after_count, rondo_step_function step,
+    void *user_data, rondo_node *nodes, size_t capacity, size_t *out_count);
+
+// Makes a graph of the same recording, without patches, with an executable of its own: the two are
+// patched apart, and replayed at once on two streams where what they write allows that. Its nodes
+// stand where they stand in `graph`, and have handles of their own.
+//
+// label      NULL: that of `graph`.
+//
+// Errors:    STATE (no template), UNSUPPORTED (conditional or memory nodes, device-updatable
+//            kernels: record it again; check_addresses), NO_DEVICE_MEMORY.
+// Ownership: caller destroys it. It shares memory, generators and events with `graph`, which may be
+//            destroyed before.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_clone(rondo_graph *graph, const char *label,
+                                                        rondo_graph **out_clone);
 
 // ---- patching ---------------------------------------------------------------------------------
 

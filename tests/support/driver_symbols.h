@@ -40,8 +40,6 @@ RONDO__CUDA_SYMBOL(TESTS, cuGraphAddMemsetNode, 10000, "cuGraphAddMemsetNode",
                    (rondo__cu_graph_node * out_node, rondo__cu_graph graph,
                     const rondo__cu_graph_node *dependencies, size_t dependency_count,
                     const rondo__cu_fill_node *params, rondo__cu_context context))
-RONDO__CUDA_SYMBOL(TESTS, cuGraphClone, 10000, "cuGraphClone",
-                   (rondo__cu_graph * out_graph, rondo__cu_graph graph))
 RONDO__CUDA_SYMBOL(TESTS, cuGraphNodeGetEnabled, 11060, "cuGraphNodeGetEnabled",
                    (rondo__cu_graph_exec exec, rondo__cu_graph_node node,
                     unsigned int *out_is_enabled))

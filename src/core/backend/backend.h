@@ -176,7 +176,7 @@ typedef struct rondo__node_info {
 typedef struct rondo__launch_attributes {
     uint32_t cluster[3];  // blocks; 0: none were asked for
     uint32_t is_cooperative;
-    int64_t priority;
+    int64_t priority;  // a larger one is served first
     uint64_t access_policy;  // hash of the window of memory that is to stay in the cache
     uint64_t others;         // hash of all the rest; no addresses
 } rondo__launch_attributes;
@@ -364,6 +364,9 @@ struct rondo__backend {
     // usual)
     rondo_status (*read_attributes)(rondo__template *template_, size_t index,
                                     rondo__launch_attributes *out_attributes);
+    // A template of its own with the same nodes, in the same order. It has no conditional and no
+    // memory nodes. (optional: UNSUPPORTED)
+    rondo_status (*clone)(rondo__template *template_, rondo__template **out_clone);
     // The graph inside a CHILD node, borrowed for as long as the template is not edited.
     rondo_status (*get_child)(rondo__template *template_, size_t index,
                               rondo__template **out_child);

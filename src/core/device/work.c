@@ -301,6 +301,25 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
     return rondo__mark_work(stream, name, status);
 }
 
+// The grid is whole clusters.
+static rondo_status check_cluster(const rondo_launch *launch, const char *call) {
+    const uint32_t *cluster = launch->cluster;
+    if ((cluster[0] | cluster[1] | cluster[2]) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    for (int i = 0; i < 3; ++i) {
+        if (cluster[i] == 0 || launch->grid[i] % cluster[i] != 0) {
+            return FAIL_INVALID(
+                "kernel \"%s\": clusters of %u x %u x %u blocks do not divide the grid of %u x %u "
+                "x %u; each must be at least 1, or all of them 0",
+                launch->name != NULL ? launch->name : "", (unsigned)cluster[0],
+                (unsigned)cluster[1], (unsigned)cluster[2], (unsigned)launch->grid[0],
+                (unsigned)launch->grid[1], (unsigned)launch->grid[2]);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__work_check_launch(const rondo_launch **in_out_launch, rondo_launch *whole,
                                       const char *call) {
     const rondo_launch *launch = *in_out_launch;
@@ -320,12 +339,15 @@ rondo_status rondo__work_check_launch(const rondo_launch **in_out_launch, rondo_
                 (unsigned)launch->block[1], (unsigned)launch->block[2]);
         }
     }
-    if ((launch->flags & ~(uint32_t)(RONDO_LAUNCH_OVERLAP | RONDO_LAUNCH_ONE_PARAMETER)) != 0) {
+    const uint32_t flags =
+        RONDO_LAUNCH_OVERLAP | RONDO_LAUNCH_ONE_PARAMETER | RONDO_LAUNCH_COOPERATIVE;
+    if ((launch->flags & ~flags) != 0) {
         return FAIL_INVALID(
-            "launch flags 0x%x have unknown bits; there are RONDO_LAUNCH_OVERLAP and "
-            "RONDO_LAUNCH_ONE_PARAMETER",
+            "launch flags 0x%x have unknown bits; there are RONDO_LAUNCH_OVERLAP, "
+            "RONDO_LAUNCH_ONE_PARAMETER and RONDO_LAUNCH_COOPERATIVE",
             (unsigned)launch->flags);
     }
+    RETURN_IF_ERROR(check_cluster(launch, call));
     return rondo__work_check_arguments(launch->arguments, launch->argument_bytes, call);
 }
 

@@ -4,7 +4,7 @@
 // the capture's graph, and freed with the last of them:
 //
 //      graph ----- sharer ---+
-//                            +--> share { participants of the graph }
+//      clone ----- sharer ---+--> share { participants of the graph }
 //      outer ----- sharer ---+
 //
 // Each replay of either graph asks the shared participants, which may keep other threads out until
@@ -31,7 +31,8 @@ typedef struct share {
 typedef struct sharer {
     rondo__participant head;  // its key is the share
     share *share;             // retained
-    bool is_own;              // of the graph whose participants are shared: its only one
+    bool is_own;              // of the graph whose participants are shared, or of its clone: the
+                              // first one, and the only one until a patch
 } sharer;
 
 static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
@@ -141,5 +142,20 @@ rondo_status rondo__graph_share_with(rondo_graph *graph, rondo__capture *capture
         return RONDO_STATUS_NO_MEMORY;
     }
     *out_added = &added->head;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__graph_share_own(rondo_graph *graph, rondo_graph *clone) {
+    share *shared;
+    if (graph->participants == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(share_participants(graph, &shared));
+    sharer *own = create_sharer(shared);
+    if (own == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    own->is_own = true;
+    clone->participants = &own->head;
     return RONDO_STATUS_OK;
 }

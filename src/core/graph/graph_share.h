@@ -16,4 +16,18 @@ rondo__participant *rondo__graph_get_participants(const rondo_graph *graph);
 RONDO_MUST_USE rondo_status rondo__graph_share_with(rondo_graph *graph, rondo__capture *capture,
                                                     rondo__participant **out_added);
 
+// Lets `clone`, which holds the same nodes in the same order, take part in all that `graph` needs,
+// labels included.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__graph_share_own(rondo_graph *graph, rondo_graph *clone);
+
+// OK when the template can be copied; `cure` says what to do otherwise.
+//
+// Errors:    UNSUPPORTED (conditional or memory nodes).
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__graph_check_copyable(const rondo_graph *graph, const char *call,
+                                                        const char *cure);
+
 #endif  // RONDO_GRAPH_GRAPH_SHARE_H

@@ -9,7 +9,8 @@
 #include "graph/label/label.h"
 #include "pool/arena_graph.h"
 
-static rondo_status check_copyable(const rondo_graph *graph) {
+rondo_status rondo__graph_check_copyable(const rondo_graph *graph, const char *call,
+                                         const char *cure) {
     const rondo__backend *backend = graph->device->backend;
     size_t count = 0;
     RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &count));
@@ -17,18 +18,18 @@ static rondo_status check_copyable(const rondo_graph *graph) {
         rondo__node_info info;
         RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
         if (info.kind == RONDO__NODE_CONDITIONAL) {
-            return RONDO_FAIL_AS("rondo_stream_add_graph", UNSUPPORTED,
+            return RONDO_FAIL_AS(call, UNSUPPORTED,
                                  "graph \"%s\" has a conditional node (number %zu), and those "
-                                 "cannot be copied into another graph; record its work directly",
-                                 graph->label, i);
+                                 "cannot be copied into another graph; %s",
+                                 graph->label, i, cure);
         }
         if (info.is_memory) {
             return RONDO_FAIL_AS(
-                "rondo_stream_add_graph", UNSUPPORTED,
+                call, UNSUPPORTED,
                 "graph \"%s\" has a memory node (number %zu), as cudaMallocAsync and libraries "
-                "record, and those cannot be copied into another graph; record its work directly, "
+                "record, and those cannot be copied into another graph; %s, "
                 "or give the library a workspace (cublasSetWorkspace, behind each cublasSetStream)",
-                graph->label, i);
+                graph->label, i, cure);
         }
     }
     return RONDO_STATUS_OK;
@@ -87,7 +88,7 @@ rondo_status rondo_stream_add_graph(rondo_stream *stream, rondo_graph *graph) {
         return rondo__mark_missing(stream, "graph", found);
     }
     rondo__participant *added = NULL;
-    rondo_status status = check_copyable(graph);
+    rondo_status status = rondo__graph_check_copyable(graph, __func__, "record its work directly");
     if (status == RONDO_STATUS_OK && capture == NULL) {
         status = check_foreign(graph);
     } else if (status == RONDO_STATUS_OK && graph->participants != NULL) {

@@ -412,13 +412,22 @@ static rondo_status begin_replay(rondo_watchdog *dog, rondo_graph *graph,
     return status;
 }
 
-rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog, rondo_graph *graph,
-                                   rondo_stream *stream) {
-    RETURN_IF_ERROR(check(watchdog, graph, stream, __func__));
+rondo_status rondo__watchdog_mark_again(rondo_watchdog *watchdog, rondo_graph *graph,
+                                        uint32_t number, rondo_stream *stream) {
+    watched *w = NULL;
+    pthread_mutex_lock(&watchdog->lock);
+    const rondo_status status = find(watchdog, graph, &w);
+    pthread_mutex_unlock(&watchdog->lock);
+    return status == RONDO_STATUS_OK ? put_word(stream, find_word(watchdog, w, REACHED), number)
+                                     : status;
+}
+
+rondo_status rondo__watchdog_watch(rondo_watchdog *watchdog, rondo_graph *graph,
+                                   rondo_stream *stream, rondo__watchdog_put put, void *user_data) {
     watched *w = NULL;
     RETURN_IF_ERROR(begin_replay(watchdog, graph, stream, &w));
     RETURN_IF_ERROR(put_word(stream, find_word(watchdog, w, REACHED), 0));
-    RETURN_IF_ERROR(rondo_graph_replay(graph, stream));
+    RETURN_IF_ERROR(put(user_data));
     // One thread at a time uses the graph, so no other takes a number from it.
     pthread_mutex_lock(&watchdog->lock);
     if (!is_pending(watchdog, w)) {
@@ -428,6 +437,23 @@ rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog, rondo_graph *graph,
     const uint32_t ticket = ++w->ticket;
     pthread_mutex_unlock(&watchdog->lock);
     return put_word(stream, find_word(watchdog, w, DONE), ticket);
+}
+
+typedef struct replay {
+    rondo_graph *graph;
+    rondo_stream *stream;
+} replay;
+
+static rondo_status put_replay(void *user_data) {
+    const replay *r = user_data;
+    return rondo_graph_replay(r->graph, r->stream);
+}
+
+rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog, rondo_graph *graph,
+                                   rondo_stream *stream) {
+    RETURN_IF_ERROR(check(watchdog, graph, stream, __func__));
+    replay r = {graph, stream};
+    return rondo__watchdog_watch(watchdog, graph, stream, put_replay, &r);
 }
 
 uint64_t rondo_watchdog_get_stall_count(rondo_watchdog *watchdog) {

@@ -49,7 +49,7 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     RETURN_IF_ERROR(rondo__states_take_feeds(&executor->main, lists->feeds));
     RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
     rondo__fetch fetch = {
-        executor->variants.active, NULL, lists->results, lists->wants, false, false};
+        .unit = executor->variants.active, .results = lists->results, .wants = lists->wants};
     RETURN_IF_ERROR(rondo__unit_find_plan(fetch.unit, lists->feeds, &fetch.plan));
     return rondo__executor_put_fetch(executor, &fetch, lists->feeds, done);
 }

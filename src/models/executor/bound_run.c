@@ -3,18 +3,22 @@
 // What rondo_executor_run finds anew in each run is kept: where the tensors stand among inputs and
 // outputs, that they are right, and the plan. The plan is the same as long as no feed has another
 // type or shape, no plan was made or given up (which changes what plans are found by, too), no
-// input's value is part of its key, and no state is there: a state may have moved. Otherwise a run
-// looks for its plan, as every run by names does.
+// input's value is part of its key, each output has one shape (others are compared with the symbols
+// of the run), and no state is there: a state may have moved. Otherwise a run looks for its plan, as
+// every run by names does.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/log/hook.h"
+#include "base/log/logging.h"
 #include "base/memory.h"
+#include "device/copy_note.h"
 #include "executor/async.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
 #include "executor/feeds.h"
+#include "executor/run/carried.h"
 #include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
@@ -26,6 +30,7 @@
 
 typedef struct bound_fetch {
     bool is_open;          // runs allocate it
+    bool is_written;       // by a run that succeeded
     rondo_device *device;  // then where
 } bound_fetch;
 
@@ -43,8 +48,14 @@ struct rondo_bound_run {
     // What the run before has found:
     rondo__plan *plan;  // NULL: it is to be looked for
     uint64_t plan_changes;
-    bool is_prepared;  // results fit the plan
+    bool is_prepared;         // results fit the plan
+    rondo__carried *carried;  // the run as one graph; NULL: not yet
+    uint32_t steady_count;    // runs one behind the other that could be it
+    bool is_moved;            // an entry was set since the graph was made
+    bool is_refused;          // the plan cannot be
 };
+
+enum { STEADY_RUNS = 2 };  // before a graph is made of them
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -52,7 +63,16 @@ static size_t count_feeds(const rondo_executor *executor) {
     return executor->main.source->input_count + executor->main.source->optional_count;
 }
 
+// The plan is another one, or its graph no longer fits.
+static void drop_carried(rondo_bound_run *run) {
+    rondo__carried_destroy(run->carried);
+    run->carried = NULL;
+    run->steady_count = 0;
+    run->is_refused = false;
+}
+
 static void free_bound_run(rondo_bound_run *run) {
+    drop_carried(run);
     const size_t feed_count = count_feeds(run->executor);
     for (size_t i = 0; run->feeds != NULL && i < feed_count; ++i) {
         rondo_tensor_deinit(&run->feeds[i]);
@@ -150,6 +170,7 @@ rondo_status rondo_bound_run_set_feed(rondo_bound_run *run, const char *name,
     rondo_tensor former = *feed;
     rondo_tensor_share(next, feed);
     drop(run->executor, &former);
+    run->is_moved = true;
     sum_up_feeds(run);
     return RONDO_STATUS_OK;
 }
@@ -184,6 +205,7 @@ rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run, const char *name,
     run->fetches[index] = next;
     run->wants[index] = tensor != NULL;
     run->is_prepared = false;
+    run->is_moved = true;
     drop(run->executor, &former);
     return RONDO_STATUS_OK;
 }
@@ -193,11 +215,13 @@ rondo_status rondo_bound_run_set_allocator(rondo_bound_run *run, rondo_fetch_all
     RETURN_IF_ERROR(rondo__check_pointer(run, __func__, "run"));
     for (size_t i = 0; i < run->executor->main.source->output_count; ++i) {
         if (run->fetches[i].is_open) {
+            run->fetches[i].is_written = false;
             drop(run->executor, &run->results[i]);
         }
     }
     run->memory = (rondo__fetch_memory){allocate, user_data};
     run->is_prepared = false;
+    run->is_moved = true;
     return RONDO_STATUS_OK;
 }
 
@@ -211,9 +235,8 @@ rondo_status rondo_bound_run_get_fetch(rondo_bound_run *run, const char *name,
     if (!run->wants[index]) {
         return RONDO_FAIL(INVALID, "output \"%s\" is not bound", name);
     }
-    if (run->results[index].dtype == RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(STATE, "output \"%s\" is allocated by a run, and none has succeeded",
-                          name);
+    if (!run->fetches[index].is_written) {
+        return RONDO_FAIL(STATE, "output \"%s\" is written by a run, and none has succeeded", name);
     }
     rondo_tensor_share(&run->results[index], out_tensor);
     return RONDO_STATUS_OK;
@@ -237,6 +260,14 @@ static rondo_status check_objects(const rondo_bound_run *run) {
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static bool has_late_outputs(const rondo__plan *plan) {
+    bool has = false;
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        has = has || plan->slots[plan->program->outputs[i]].kind == RONDO__SLOT_DYNAMIC;
+    }
+    return has;
 }
 
 // Sets unit and plan of the fetch, and where the feeds are.
@@ -263,10 +294,11 @@ static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch,
     *out_feeds = feeds;
     const bool stays = fetch->unit == &executor->main && !run->feeds_optional &&
                        !run->has_objects && !rondo__unit_has_keys(fetch->unit) &&
-                       fetch->plan->entry != NULL;
+                       !has_late_outputs(fetch->plan) && fetch->plan->entry != NULL;
     run->plan = stays ? fetch->plan : NULL;
     run->plan_changes = executor->main.plan_changes;
     run->is_prepared = false;
+    drop_carried(run);
     return RONDO_STATUS_OK;
 }
 
@@ -304,10 +336,51 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
             drop(run->executor, bound);
         }
         *bound = *result;
+        run->fetches[i].is_written = true;
         is_prepared =
             is_prepared && fits(fetch->plan, i, bound) && rondo__dtype_is_plain(result->dtype);
     }
     run->is_prepared = is_prepared;
+}
+
+// Whether one graph may be all of the run at hand: the plan is one that was replayed, its work is
+// the same each time, and nobody wants to see its parts.
+static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
+    const rondo_executor *executor = run->executor;
+    const rondo__plan *plan = fetch->plan;
+    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits || plan->step_count != 1) {
+        return false;
+    }
+    const rondo__step *step = &plan->steps[0];
+    return step->run.graph != NULL && step->run.branch_count == 1 && !step->is_ahead &&
+           executor->graphs != RONDO_GRAPHS_OFF && plan->random_count == 0 &&
+           plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
+           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
+           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
+           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+}
+
+// Lets the run be a replay of one graph, which is made when runs repeat.
+static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
+                                 const rondo_tensor *feeds) {
+    if (!may_be_carried(run, fetch)) {
+        return RONDO_STATUS_OK;
+    }
+    if (run->carried != NULL && !rondo__carried_is_watched_so(run->carried)) {
+        drop_carried(run);
+    }
+    if (run->is_moved) {
+        if (run->carried == NULL || !rondo__carried_follow(run->carried, fetch, feeds)) {
+            drop_carried(run);
+        }
+        run->is_moved = false;
+    }
+    if (run->carried == NULL && !run->is_refused && ++run->steady_count > STEADY_RUNS) {
+        RETURN_IF_ERROR(rondo__carried_make(fetch, feeds, &run->carried));
+        run->is_refused = run->carried == NULL;
+    }
+    fetch->carried = run->carried;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool waits) {
@@ -317,6 +390,7 @@ static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool wait
     RETURN_IF_ERROR(find_plan(run, &fetch, &feeds));
     fetch.is_prepared = run->is_prepared;
     fetch.results = lay_out_results(run, fetch.plan);
+    RETURN_IF_ERROR(find_carried(run, &fetch, feeds));
     executor->ports.lists.memory = run->memory.allocate != NULL ? &run->memory : NULL;
     rondo_status status;
     if (waits) {

@@ -171,7 +171,8 @@ static rondo_status check_outputs(const recording *r) {
                                  "output \"%s\" is made by the processor in each run", name);
         }
     }
-    const rondo__fetch fetch = {r->unit, r->plan, r->lists->results, r->lists->wants, false, false};
+    const rondo__fetch fetch = {
+        .unit = r->unit, .plan = r->plan, .results = r->lists->results, .wants = r->lists->wants};
     return rondo__fetch_prepare_known(&fetch);
 }
 

@@ -6,58 +6,35 @@
 #include "rondo/label.h"
 #include "rondo/stepper.h"
 
-enum { COUNT = 4, PER_SCOPE = 3 };
+enum { PER_SCOPE = 3 };
 
-typedef struct scene {
-    suite_context *context;
-    rondo_stream *stream;
-    rondo_graph *graph;  // keeps its template
-    uint32_t *x, *y;     // device
-} scene;
-
-static scene open_scene(void **state) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
-    scene s = {.context = context,
-               .stream = suite_create_stream(context),
-               .graph = suite_create_graph(context, true),
-               .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
-               .y = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};
-    memory_fill(s.stream, s.x, 1, COUNT);
-    memory_fill(s.stream, s.y, 1, COUNT);
-    ASSERT_OK(rondo_stream_synchronize(s.stream));
-    return s;
-}
-
-static void close_scene(scene *s) {
-    rondo_graph_destroy(s->graph);
-    rondo_stream_destroy(s->stream);
-    suite_free(s->context, RONDO_MEMORY_DEVICE, s->x);
-    suite_free(s->context, RONDO_MEMORY_DEVICE, s->y);
+static node_scene open_scene(void **state) {
+    suite_need_execution(suite_get_context(state));
+    return node_open_scene(state, true);
 }
 
 // x = x + 1 in "a", three times; x = x * 1 + 10 in "a/b"; y = 7 without a scope.
-static void record(scene *s) {
+static void record(node_scene *s) {
     memory_begin(s->graph, s->stream);
     ASSERT_OK(rondo_label_push(s->stream, "a"));
     for (int i = 0; i < PER_SCOPE; ++i) {
-        ASSERT_OK(suite_affine(s->context, s->stream, s->x, COUNT, 1, 1));
+        ASSERT_OK(suite_affine(s->context, s->stream, s->x, NODE_COUNT, 1, 1));
     }
     ASSERT_OK(rondo_label_push(s->stream, "b"));
-    ASSERT_OK(suite_affine(s->context, s->stream, s->x, COUNT, 1, 10));
+    ASSERT_OK(suite_affine(s->context, s->stream, s->x, NODE_COUNT, 1, 10));
     ASSERT_OK(rondo_label_pop(s->stream));
     ASSERT_OK(rondo_label_pop(s->stream));
-    ASSERT_OK(rondo_stream_fill(s->stream, s->y, 7, 4, COUNT));
+    ASSERT_OK(rondo_stream_fill(s->stream, s->y, 7, 4, NODE_COUNT));
     memory_end(s->graph);
 }
 
-static size_t count_nodes(scene *s, const char *label) {
+static size_t count_nodes(node_scene *s, const char *label) {
     size_t count;
     ASSERT_OK(rondo_graph_find_nodes(s->graph, label, NULL, 0, &count));
     return count;
 }
 
-static rondo_node_state read(scene *s, rondo_node node) {
+static rondo_node_state read(node_scene *s, rondo_node node) {
     rondo_node_state state = {.struct_size = sizeof state};
     ASSERT_OK(rondo_graph_read_node(s->graph, node, &state));
     return state;
@@ -66,7 +43,7 @@ static rondo_node_state read(scene *s, rondo_node node) {
 // ---- handles ----------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_find_node__by_label) {
-    scene s = open_scene(state);
+    node_scene s = open_scene(state);
     record(&s);
     rondo_node nodes[8];
     size_t count;
@@ -77,7 +54,7 @@ SUITE_CASE(test_conformance_find_node__by_label) {
     assert_int_equal(count_nodes(&s, "a/"), 0);
     assert_int_equal(count_nodes(&s, ""), 1);
     // Patched by what was found.
-    ASSERT_OK(node_patch_affine(s.context, s.graph, nodes[0], s.x, COUNT, 1, 100));
+    ASSERT_OK(node_patch_affine(s.context, s.graph, nodes[0], s.x, NODE_COUNT, 1, 100));
     memory_replay(s.graph, s.stream);
     ASSERT_VALUE(s.context, s.x, 0, 1 + PER_SCOPE + 100);
     // And all of a scope switched off.
@@ -95,14 +72,14 @@ SUITE_CASE(test_conformance_find_node__by_label) {
     ASSERT_OK(rondo_graph_find_nodes(s.graph, "a", two, 2, &count));
     assert_int_equal(count, PER_SCOPE + 1);
     assert_true(two[1].number != 0 && two[2].number == 9);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_find_node__by_index) {
-    scene s = open_scene(state);
+    node_scene s = open_scene(state);
     memory_begin(s.graph, s.stream);
-    const rondo_node first = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
-    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 2, 0));
+    const rondo_node first = node_add_affine(s.context, s.stream, s.x, NODE_COUNT, 1, 1);
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, NODE_COUNT, 2, 0));
     memory_end(s.graph);
     size_t count, index;
     rondo_node node, again;
@@ -119,7 +96,7 @@ SUITE_CASE(test_conformance_find_node__by_index) {
     ASSERT_OK(rondo_graph_get_node_handle(s.graph, index, &again));
     assert_memory_equal(&first, &again, sizeof first);
     ASSERT_OK(rondo_graph_get_node_handle(s.graph, 1 - index, &node));
-    ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.x, COUNT, 3, 0));
+    ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.x, NODE_COUNT, 3, 0));
     memory_replay(s.graph, s.stream);
     ASSERT_VALUE(s.context, s.x, 0, 6);
     ASSERT_STATUS(rondo_graph_get_node_handle(s.graph, 2, &node), INVALID);
@@ -131,27 +108,27 @@ SUITE_CASE(test_conformance_find_node__by_index) {
     ASSERT_STATUS(rondo_graph_read_node(s.graph, first, &now), STATE);
     rondo_graph *bare = suite_create_graph(s.context, false);
     memory_begin(bare, s.stream);
-    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 2, 0));
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, NODE_COUNT, 2, 0));
     memory_end(bare);
     ASSERT_STATUS(rondo_graph_get_node_handle(bare, 0, &node), STATE);
     ASSERT_MESSAGE_HAS("did not keep its template");
     rondo_graph_destroy(bare);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- what nodes do ----------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_find_node__what_the_executable_does) {
-    scene s = open_scene(state);
-    const rondo_work fill = node_fill_work(s.y, 7, COUNT);
+    node_scene s = open_scene(state);
+    const rondo_work fill = node_fill_work(s.y, 7, NODE_COUNT);
     memory_begin(s.graph, s.stream);
-    const rondo_node kernel = node_add_affine(s.context, s.stream, s.x, COUNT, 3, 4);
+    const rondo_node kernel = node_add_affine(s.context, s.stream, s.x, NODE_COUNT, 3, 4);
     const rondo_node filling = node_add(s.stream, &fill);
     memory_end(s.graph);
     rondo_node_state now = {.struct_size = sizeof now};
     const rondo_status status = rondo_graph_read_node(s.graph, kernel, &now);
     if (status == RONDO_STATUS_UNSUPPORTED) {
-        close_scene(&s);
+        node_close_scene(&s);
         suite_skip("its nodes cannot be patched");
     }
     ASSERT_OK(status);
@@ -163,35 +140,35 @@ SUITE_CASE(test_conformance_find_node__what_the_executable_does) {
     memcpy(&arguments, now.arguments, offsetof(suite_affine_arguments, term) + 4);
     assert_true(arguments.x == s.x && arguments.factor == 3 && arguments.term == 4);
     // Patched and switched off.
-    ASSERT_OK(node_patch_affine(s.context, s.graph, kernel, s.y, COUNT, 5, 6));
+    ASSERT_OK(node_patch_affine(s.context, s.graph, kernel, s.y, NODE_COUNT, 5, 6));
     const rondo_patch off = {kernel, NULL, RONDO_TOGGLE_DISABLE};
     ASSERT_OK(rondo_graph_patch(s.graph, &off, 1));
     now = read(&s, kernel);
     memcpy(&arguments, now.arguments, offsetof(suite_affine_arguments, term) + 4);
     assert_true(!now.is_enabled && arguments.x == s.y && arguments.term == 6);
-    const rondo_work other = node_fill_work(s.x, 9, COUNT);
+    const rondo_work other = node_fill_work(s.x, 9, NODE_COUNT);
     ASSERT_OK(rondo_graph_patch_node(s.graph, filling, &other));
     now = read(&s, filling);
     assert_int_equal(now.kind, RONDO_NODE_FILL);
     assert_true(now.is_enabled && now.destination == s.x && now.fill_value == 9 &&
-                now.element_bytes == 4 && now.byte_count == COUNT * 4);
+                now.element_bytes == 4 && now.byte_count == NODE_COUNT * 4);
     // The template stays.
     rondo_graph_node recorded = {.struct_size = sizeof recorded};
     size_t index;
     ASSERT_OK(rondo_graph_get_node_index(s.graph, filling, &index));
     ASSERT_OK(rondo_graph_get_node(s.graph, index, &recorded));
     assert_true(recorded.destination == s.y && recorded.fill_value == 7);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- steps that leave work out ----------------------------------------------------------------
 
 // Three works: x + 1, then x * 2 where `doubles`, then x + 10.
-static rondo_status put_step(scene *s, rondo_stepper *stepper, bool doubles) {
+static rondo_status put_step(node_scene *s, rondo_stepper *stepper, bool doubles) {
     static const uint32_t factors[] = {1, 2, 1}, terms[] = {1, 0, 10};
     rondo_status status = rondo_stepper_begin(stepper, s->stream);
     for (int i = 0; i < 3 && status == RONDO_STATUS_OK; ++i) {
-        const suite_affine_arguments arguments = {s->x, COUNT, factors[i], terms[i]};
+        const suite_affine_arguments arguments = {s->x, NODE_COUNT, factors[i], terms[i]};
         const rondo_launch launch = suite_describe_affine(s->context, &arguments);
         const rondo_work work = node_kernel_work(&launch);
         status = i != 1 || doubles ? rondo_stepper_put(stepper, &work)
@@ -208,7 +185,7 @@ SUITE_CASE(test_conformance_find_node__steps_leave_work_out) {
     suite_need_execution(suite_get_context(state));
     // In each the eager step, the recorded one and patched ones leave out other work.
     for (uint32_t pattern = 0; pattern < (uint32_t)suite_rounds(32, 2); ++pattern) {
-        scene s = open_scene(state);
+        node_scene s = open_scene(state);
         rondo_stepper *stepper;
         ASSERT_OK(rondo_stepper_create(s.context->device, NULL, &stepper));
         uint32_t expected = 1;
@@ -220,9 +197,9 @@ SUITE_CASE(test_conformance_find_node__steps_leave_work_out) {
             ASSERT_VALUE(s.context, s.x, 0, expected);
         }
         rondo_stepper_destroy(stepper);
-        close_scene(&s);
+        node_close_scene(&s);
     }
-    scene s = open_scene(state);
+    node_scene s = open_scene(state);
     rondo_stepper *stepper;
     ASSERT_OK(rondo_stepper_create(s.context->device, NULL, &stepper));
     const rondo_work host = {
@@ -233,17 +210,17 @@ SUITE_CASE(test_conformance_find_node__steps_leave_work_out) {
     ASSERT_MESSAGE_HAS("host functions cannot be switched off");
     ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
     rondo_stepper_destroy(stepper);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- keys of a cache --------------------------------------------------------------------------
 
 static rondo_status fill_step(rondo_stream *stream, void *user_data) {
-    return rondo_stream_fill(stream, user_data, 3, 4, COUNT);
+    return rondo_stream_fill(stream, user_data, 3, 4, NODE_COUNT);
 }
 
 SUITE_CASE(test_conformance_find_node__keys_of_a_cache) {
-    scene s = open_scene(state);
+    node_scene s = open_scene(state);
     rondo_graph_cache *cache;
     rondo_cache_key keys[4] = {{0}};
     size_t count;
@@ -271,5 +248,5 @@ SUITE_CASE(test_conformance_find_node__keys_of_a_cache) {
     assert_int_equal(count, 3);
     ASSERT_OK(rondo_stream_synchronize(s.stream));
     rondo_graph_cache_destroy(cache);
-    close_scene(&s);
+    node_close_scene(&s);
 }

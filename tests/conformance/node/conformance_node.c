@@ -5,82 +5,42 @@
 #include "rondo/stepper.h"
 #include "rondo/update.h"
 
-enum { COUNT = 4 };
-
-typedef struct scene {
-    suite_context *context;
-    rondo_stream *stream;
-    rondo_graph *graph;
-    uint32_t *x;     // device
-    uint32_t *y;     // device
-    uint32_t *seen;  // pinned
-} scene;
-
-static scene open_scene(void **state) {
-    suite_context *context = suite_get_context(state);
-    scene s = {.context = context,
-               .stream = suite_create_stream(context),
-               .graph = suite_create_graph(context, false),
-               .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
-               .y = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
-               .seen = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT)};
-    memory_fill(s.stream, s.x, 1, COUNT);
-    memory_fill(s.stream, s.y, 1, COUNT);
-    ASSERT_OK(rondo_stream_synchronize(s.stream));
-    return s;
-}
-
-static void close_scene(scene *s) {
-    rondo_graph_destroy(s->graph);
-    rondo_stream_destroy(s->stream);
-    suite_free(s->context, RONDO_MEMORY_DEVICE, s->x);
-    suite_free(s->context, RONDO_MEMORY_DEVICE, s->y);
-    suite_free(s->context, RONDO_MEMORY_PINNED, s->seen);
-}
-
-static uint32_t look(scene *s, const uint32_t *x) {
-    ASSERT_OK(
-        rondo_stream_copy(s->stream, s->seen, x, COUNT * sizeof *x, RONDO_COPY_DEVICE_TO_HOST));
-    ASSERT_OK(rondo_stream_synchronize(s->stream));
-    return s->seen[0];
-}
-
 // A graph of one kernel: x = x * factor + term.
-static rondo_node record_kernel(scene *s, uint32_t factor, uint32_t term) {
+static rondo_node record_kernel(node_scene *s, uint32_t factor, uint32_t term) {
     memory_begin(s->graph, s->stream);
-    rondo_node node = node_add_affine(s->context, s->stream, s->x, COUNT, factor, term);
+    rondo_node node = node_add_affine(s->context, s->stream, s->x, NODE_COUNT, factor, term);
     memory_end(s->graph);
     return node;
 }
 
-static rondo_status patch_kernel(scene *s, rondo_node node, uint32_t *x, uint32_t factor,
+static rondo_status patch_kernel(node_scene *s, rondo_node node, uint32_t *x, uint32_t factor,
                                  uint32_t term) {
-    return node_patch_affine(s->context, s->graph, node, x, COUNT, factor, term);
+    return node_patch_affine(s->context, s->graph, node, x, NODE_COUNT, factor, term);
 }
 
 // ---- patching ---------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_node__kernels_take_other_arguments) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 1, 1);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 2);
+    assert_int_equal(node_look(&s, s.x), 2);
     ASSERT_OK(patch_kernel(&s, node, s.x, 3, 4));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 10);
+    assert_int_equal(node_look(&s, s.x), 10);
     ASSERT_OK(patch_kernel(&s, node, s.y, 5, 0));
     memory_replay(s.graph, s.stream);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 10);
-    assert_int_equal(look(&s, s.y), 25);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), 10);
+    assert_int_equal(node_look(&s, s.y), 25);
+    node_close_scene(&s);
 }
 
 // A replay on its way does what it was put there for.
 SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 2, 0);
     ASSERT_OK(suite_linger(s.context, s.stream, 20000));
     uint32_t expected = 1;
@@ -89,8 +49,8 @@ SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight) {
         expected = i == 0 ? expected * 2 : expected * 3 + i;
         ASSERT_OK(patch_kernel(&s, node, s.x, 3, i + 1));
     }
-    assert_int_equal(look(&s, s.x), expected);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), expected);
+    node_close_scene(&s);
 }
 
 static void count_call(void *arguments) {
@@ -104,7 +64,7 @@ static void count_call(void *arguments) {
 
 SUITE_CASE(test_conformance_node__host_functions_take_other_arguments) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     struct {
         uint32_t *counter;
         uint32_t step;
@@ -131,7 +91,7 @@ SUITE_CASE(test_conformance_node__host_functions_take_other_arguments) {
     assert_int_equal(s.seen[0], 123345);
     const rondo_patch off = {.node = node, .toggle = RONDO_TOGGLE_DISABLE};
     ASSERT_STATUS(rondo_graph_patch(s.graph, &off, 1), UNSUPPORTED);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // As many low bytes of a value as an element has, as in a recording.
@@ -139,7 +99,7 @@ SUITE_CASE(test_conformance_node__patched_values_are_cut) {
     suite_need_execution(suite_get_context(state));
     static const uint32_t wanted[] = {[1] = 0x7c7c7c7c, [2] = 0x567c567c, [4] = 0x1234567c};
     for (uint32_t bytes = 1; bytes <= 4; bytes *= 2) {
-        scene s = open_scene(state);
+        node_scene s = node_open_scene(state, false);
         rondo_work work = node_fill_work(s.x, 1, 4 / bytes);
         work.element_bytes = bytes;
         memory_begin(s.graph, s.stream);
@@ -148,26 +108,26 @@ SUITE_CASE(test_conformance_node__patched_values_are_cut) {
         work.fill_value = 0x1234567c;
         ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
         memory_replay(s.graph, s.stream);
-        assert_int_equal(look(&s, s.x), wanted[bytes]);
-        close_scene(&s);
+        assert_int_equal(node_look(&s, s.x), wanted[bytes]);
+        node_close_scene(&s);
     }
 }
 
 SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
-    uint32_t *source = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
+    node_scene s = node_open_scene(state, false);
+    uint32_t *source = suite_allocate(s.context, RONDO_MEMORY_PINNED, NODE_COUNT);
     source[0] = 70;
     source[1] = 71;
-    const rondo_work fill = node_fill_work(s.x, 5, COUNT);
-    const rondo_work copy = node_copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work fill = node_fill_work(s.x, 5, NODE_COUNT);
+    const rondo_work copy = node_copy_work(s.y, s.x, NODE_COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
     const rondo_work up = node_copy_work(s.y + 1, source, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
     const rondo_node nodes[] = {node_add(s.stream, &fill), node_add(s.stream, &copy),
                                 node_add(s.stream, &up)};
     memory_end(s.graph);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.y), 5);
+    assert_int_equal(node_look(&s, s.y), 5);
     assert_int_equal(s.seen[1], 70);
     const rondo_work other_fill = node_fill_work(s.x, 0x01020304, 1);
     const rondo_work other_up = node_copy_work(s.y + 2, source + 1, 4, RONDO_COPY_HOST_TO_DEVICE);
@@ -175,21 +135,21 @@ SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends) {
                                    {.node = nodes[2], .work = &other_up}};
     ASSERT_OK(rondo_graph_patch(s.graph, patches, 2));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.y), 0x01020304);
+    assert_int_equal(node_look(&s, s.y), 0x01020304);
     assert_int_equal(s.seen[1], 5);
     assert_int_equal(s.seen[2], 71);
     suite_free(s.context, RONDO_MEMORY_PINNED, source);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
-    const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
+    node_scene s = node_open_scene(state, false);
+    const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work work = node_kernel_work(&launch);
-    const rondo_work fill = node_fill_work(s.x, 100, COUNT);
-    const rondo_work copy = node_copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work fill = node_fill_work(s.x, 100, NODE_COUNT);
+    const rondo_work copy = node_copy_work(s.y, s.x, NODE_COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
     memory_begin(s.graph, s.stream);
     rondo_patch patches[] = {{.node = node_add(s.stream, &fill)},
                              {.node = node_add(s.stream, &work)},
@@ -206,31 +166,31 @@ SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on) {
         x = (mask & 1) != 0 ? 100 : x;
         x += (mask & 2) != 0;
         y = (mask & 4) != 0 ? x : y;
-        assert_int_equal(look(&s, s.x), x);
-        assert_int_equal(look(&s, s.y), y);
+        assert_int_equal(node_look(&s, s.x), x);
+        assert_int_equal(node_look(&s, s.y), y);
     }
     // Patched while off, it does the new work once it is on.
     patches[1].toggle = RONDO_TOGGLE_DISABLE;
     ASSERT_OK(rondo_graph_patch(s.graph, &patches[1], 1));
     ASSERT_OK(patch_kernel(&s, patches[1].node, s.x, 1, 50));
     memory_replay(s.graph, s.stream);
-    uint32_t before = look(&s, s.x);
+    uint32_t before = node_look(&s, s.x);
     patches[1].toggle = RONDO_TOGGLE_ENABLE;
     ASSERT_OK(rondo_graph_patch(s.graph, &patches[1], 1));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), before == 100 ? 150 : before + 50);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), before == 100 ? 150 : before + 50);
+    node_close_scene(&s);
 }
 
 static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
-    const scene *s = user_data;
-    return suite_affine(s->context, stream, s->y, COUNT, 1, 0);
+    const node_scene *s = user_data;
+    return suite_affine(s->context, stream, s->y, NODE_COUNT, 1, 0);
 }
 
-static rondo_status record_patched(scene *s, rondo_graph *graph, bool has_body,
+static rondo_status record_patched(node_scene *s, rondo_graph *graph, bool has_body,
                                    rondo_patch *patch) {
     memory_begin(graph, s->stream);
-    patch->node = node_add_affine(s->context, s->stream, s->x, COUNT, 1, 1);
+    patch->node = node_add_affine(s->context, s->stream, s->x, NODE_COUNT, 1, 1);
     if (has_body) {
         ASSERT_OK(rondo_control_if(s->stream, s->y, put_nothing, NULL, s));
     }
@@ -241,7 +201,7 @@ static rondo_status record_patched(scene *s, rondo_graph *graph, bool has_body,
 // An update takes over what was recorded, without the patches of either graph.
 SUITE_CASE(test_conformance_node__updates_end_patches) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_graph *source = suite_create_graph(s.context, true);
     for (uint32_t i = 0; i < 4; ++i) {
         rondo_patch patch = {.toggle = RONDO_TOGGLE_DISABLE};
@@ -249,28 +209,28 @@ SUITE_CASE(test_conformance_node__updates_end_patches) {
         ASSERT_OK(record_patched(&s, source, i % 2 != 0, &patch));
         ASSERT_OK(rondo_graph_update(s.graph, source, NULL));
         memory_replay(s.graph, s.stream);
-        assert_int_equal(look(&s, s.x), 2 + i);
+        assert_int_equal(node_look(&s, s.x), 2 + i);
         ASSERT_OK(rondo_graph_reset(s.graph));
     }
     rondo_graph_destroy(source);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- handles ----------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call) {
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_stream *other = suite_create_stream(s.context);
     rondo_node node;
     ASSERT_STATUS(rondo_stream_get_last_node(s.stream, &node), STATE);
     memory_begin(s.graph, s.stream);
     ASSERT_STATUS(rondo_stream_get_last_node(s.stream, &node), STATE);
     ASSERT_MESSAGE_HAS("nothing was recorded");
-    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, NODE_COUNT, 1, 1));
     ASSERT_OK(rondo_stream_get_last_node(s.stream, &node));
     memory_join(s.context, other, s.stream);
-    ASSERT_OK(suite_affine(s.context, other, s.y, COUNT, 1, 1));
-    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
+    ASSERT_OK(suite_affine(s.context, other, s.y, NODE_COUNT, 1, 1));
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, NODE_COUNT, 1, 1));
     memory_join(s.context, s.stream, other);
     rondo_node several;
     ASSERT_STATUS(rondo_stream_get_last_node(s.stream, &several), STATE);
@@ -283,12 +243,12 @@ SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call) {
     ASSERT_OK(rondo_graph_get_node(s.graph, index, &described));
     assert_string_equal(described.name, "affine");
     rondo_stream_destroy(other);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_node__handles_end_with_their_recording) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_graph *source = suite_create_graph(s.context, true);
     rondo_node node = record_kernel(&s, 1, 1);
     ASSERT_OK(rondo_graph_reset(s.graph));
@@ -303,7 +263,7 @@ SUITE_CASE(test_conformance_node__handles_end_with_their_recording) {
     ASSERT_OK(rondo_graph_instantiate(s.graph));
     ASSERT_STATUS(patch_kernel(&s, next, s.x, 1, 1), STATE);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 2);  // made of the template, which was never patched
+    assert_int_equal(node_look(&s, s.x), 2);  // made of the template, which was never patched
 
     rondo_graph *kept = s.graph;
     s.graph = source;
@@ -313,25 +273,25 @@ SUITE_CASE(test_conformance_node__handles_end_with_their_recording) {
     ASSERT_OK(rondo_graph_update(s.graph, source, NULL));
     ASSERT_STATUS(patch_kernel(&s, of_source, s.x, 1, 1), STATE);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 4);
+    assert_int_equal(node_look(&s, s.x), 4);
     memory_begin(source, s.stream);
     ASSERT_STATUS(patch_kernel(&s, of_source, s.x, 1, 1), STATE);
     s.graph = source;
     ASSERT_STATUS(patch_kernel(&s, of_source, s.x, 1, 1), STATE);
     s.graph = kept;
-    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, NODE_COUNT, 1, 1));
     memory_end(source);
     rondo_graph_destroy(source);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_node__a_node_has_one_handle) {
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_node taken;
     rondo_node nodes[40];
     memory_begin(s.graph, s.stream);
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
-        nodes[i] = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
+        nodes[i] = node_add_affine(s.context, s.stream, s.x, NODE_COUNT, 1, 1);
         for (int again = 0; again < 2; ++again) {
             ASSERT_OK(rondo_stream_get_last_node(s.stream, &taken));
             assert_memory_equal(&taken, &nodes[i], sizeof taken);
@@ -344,7 +304,7 @@ SUITE_CASE(test_conformance_node__a_node_has_one_handle) {
         ASSERT_OK(rondo_graph_get_node_index(s.graph, nodes[i], &index));
         assert_int_equal(index, i);
     }
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- what is refused --------------------------------------------------------------------------
@@ -352,9 +312,9 @@ SUITE_CASE(test_conformance_node__a_node_has_one_handle) {
 // A node that was patched already is checked as the first time.
 SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 1, 1);
-    const suite_affine_arguments arguments = {s.x, COUNT, 1, 5};
+    const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 5};
     const rondo_launch good = suite_describe_affine(s.context, &arguments);
     rondo_launch launch;
     const rondo_work work = node_kernel_work(&launch);
@@ -372,14 +332,14 @@ SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first) {
         ASSERT_OK(rondo_graph_patch_node(s.graph, node, &work));
     }
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 6);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), 6);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
-    const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
+    node_scene s = node_open_scene(state, false);
+    const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work kernel = node_kernel_work(&launch);
     const rondo_work copy = node_copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
@@ -388,7 +348,7 @@ SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
     const rondo_node second = node_add(s.stream, &copy);
     memory_end(s.graph);
 
-    const suite_affine_arguments other = {s.x, COUNT, 1, 1000};
+    const suite_affine_arguments other = {s.x, NODE_COUNT, 1, 1000};
     rondo_launch good_launch = suite_describe_affine(s.context, &other);
     rondo_launch bad_launch = good_launch;
     bad_launch.argument_bytes = 12;
@@ -429,15 +389,15 @@ SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
     ASSERT_STATUS(rondo_graph_patch(NULL, twice, 1), INVALID);
     ASSERT_OK(rondo_graph_patch(s.graph, NULL, 0));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 2);
-    assert_int_equal(look(&s, s.y), 2);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), 2);
+    assert_int_equal(node_look(&s, s.y), 2);
+    node_close_scene(&s);
 }
 
 SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
-    uint32_t pageable[COUNT] = {9};
+    node_scene s = node_open_scene(state, false);
+    uint32_t pageable[NODE_COUNT] = {9};
     const rondo_work good = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
     const rondo_work bad = node_copy_work(s.x, pageable, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
@@ -445,15 +405,15 @@ SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches) {
     memory_end(s.graph);
     ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &bad), STATE);
     ASSERT_MESSAGE_HAS("pageable");
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // A pool gives pinned memory that a patched copy reads to nobody else.
 SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
-    uint32_t *block = memory_take(pool, s.stream, COUNT);
+    uint32_t *block = memory_take(pool, s.stream, NODE_COUNT);
     const rondo_work first = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
     const rondo_work second = node_copy_work(s.x, block, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
@@ -461,23 +421,23 @@ SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use) {
     memory_end(s.graph);
     ASSERT_OK(rondo_graph_patch_node(s.graph, node, &second));
     memory_free(pool, block);
-    uint32_t *next = memory_take(pool, s.stream, COUNT);
+    uint32_t *next = memory_take(pool, s.stream, NODE_COUNT);
     assert_ptr_not_equal(next, block);
     memory_free(pool, next);
     ASSERT_OK(rondo_graph_reset(s.graph));
     rondo_pool_release(pool);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // A checked graph watches what it uses now, and nothing else.
 SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = memory_create_checked_graph(s.context);
-    uint32_t *before = suite_allocate(s.context, RONDO_MEMORY_DEVICE, COUNT);
-    uint32_t *after = suite_allocate(s.context, RONDO_MEMORY_DEVICE, COUNT);
-    const suite_affine_arguments arguments = {before, COUNT, 1, 1};
+    uint32_t *before = suite_allocate(s.context, RONDO_MEMORY_DEVICE, NODE_COUNT);
+    uint32_t *after = suite_allocate(s.context, RONDO_MEMORY_DEVICE, NODE_COUNT);
+    const suite_affine_arguments arguments = {before, NODE_COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work work = node_kernel_work(&launch);
     memory_begin(s.graph, s.stream);
@@ -492,19 +452,19 @@ SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use) {
     ASSERT_MESSAGE_HAS("uses memory that is gone");
     ASSERT_OK(patch_kernel(&s, node, s.x, 1, 1));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 2);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), 2);
+    node_close_scene(&s);
 }
 
 // Memory that was freed stays refused until the nodes that use it name other memory: a patch of
 // something else does not hide it.
 SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = memory_create_checked_graph(s.context);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
-    uint32_t *gone = memory_take(pool, s.stream, COUNT);
+    uint32_t *gone = memory_take(pool, s.stream, NODE_COUNT);
     rondo_work work = node_fill_work(gone, 1, 1);
     rondo_work other = node_fill_work(s.x, 1, 1);
     memory_begin(s.graph, s.stream);
@@ -532,7 +492,7 @@ SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory) {
     }
     ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
     // The next block lies there again. Each node has to name it.
-    uint32_t *again = memory_take(pool, s.stream, COUNT);
+    uint32_t *again = memory_take(pool, s.stream, NODE_COUNT);
     ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
     work.destination = again;
     work.fill_value = 6;
@@ -543,17 +503,17 @@ SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory) {
     other.fill_value = 7;
     ASSERT_OK(rondo_graph_patch_node(s.graph, third, &other));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, again), 6);
+    assert_int_equal(node_look(&s, again), 6);
     ASSERT_OK(rondo_graph_reset(s.graph));
     memory_free(pool, again);
     rondo_pool_release(pool);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 static rondo_status take_no_handle(rondo_stream *stream, void *user_data) {
-    const scene *s = user_data;
+    const node_scene *s = user_data;
     rondo_node node;
-    ASSERT_OK(suite_affine(s->context, stream, s->x, COUNT, 1, 1));
+    ASSERT_OK(suite_affine(s->context, stream, s->x, NODE_COUNT, 1, 1));
     ASSERT_STATUS(rondo_stream_get_last_node(stream, &node), UNSUPPORTED);
     return RONDO_STATUS_OK;
 }
@@ -561,7 +521,7 @@ static rondo_status take_no_handle(rondo_stream *stream, void *user_data) {
 SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles) {
     suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     memory_begin(s.graph, s.stream);
     ASSERT_OK(rondo_control_if(s.stream, s.y, take_no_handle, NULL, &s));
     rondo_node node;
@@ -570,18 +530,18 @@ SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles) {
     const rondo_patch patch = {.node = node, .toggle = RONDO_TOGGLE_DISABLE};
     ASSERT_STATUS(rondo_graph_patch(s.graph, &patch, 1), UNSUPPORTED);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.x), 2);
-    close_scene(&s);
+    assert_int_equal(node_look(&s, s.x), 2);
+    node_close_scene(&s);
 }
 
 // ---- graphs by hand ---------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = suite_create_graph(s.context, true);
-    const rondo_work top = node_fill_work(s.x, 7, COUNT);
+    const rondo_work top = node_fill_work(s.x, 7, NODE_COUNT);
     const rondo_work left = node_copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     const rondo_work right = node_copy_work(s.y + 1, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     const suite_affine_arguments arguments = {s.y, 2, 10, 1};
@@ -600,12 +560,12 @@ SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
     ASSERT_OK(rondo_graph_list_edges(s.graph, NULL, 0, &edge_count));
     assert_int_equal(edge_count, 4);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.y), 71);
+    assert_int_equal(node_look(&s, s.y), 71);
     assert_int_equal(s.seen[1], 71);
-    const rondo_work other = node_fill_work(s.x, 3, COUNT);
+    const rondo_work other = node_fill_work(s.x, 3, NODE_COUNT);
     ASSERT_OK(rondo_graph_patch_node(s.graph, nodes[0], &other));
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.y), 31);
+    assert_int_equal(node_look(&s, s.y), 31);
 
     // Several ends, and one that nobody has the handle of.
     ASSERT_OK(rondo_graph_reset(s.graph));
@@ -614,9 +574,9 @@ SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
     ASSERT_OK(rondo_graph_add_node(s.graph, &nodes[0], 1, &left, NULL));
     ASSERT_OK(rondo_graph_add_node(s.graph, &nodes[0], 1, &right, &nodes[2]));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
-    memory_fill(s.stream, s.y, 0, COUNT);
+    memory_fill(s.stream, s.y, 0, NODE_COUNT);
     memory_replay(s.graph, s.stream);
-    assert_int_equal(look(&s, s.y), 3);
+    assert_int_equal(node_look(&s, s.y), 3);
     assert_int_equal(s.seen[1], 3);
 
     // A handle that is not the graph's makes no half graph.
@@ -627,18 +587,18 @@ SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
     ASSERT_OK(rondo_graph_build_begin(s.graph));
     rondo_graph_capture_abort(s.graph);
     ASSERT_OK(rondo_graph_build_begin(s.graph));
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // A handle goes where the one that it comes behind was; what is wrong breaks the build.
 SUITE_CASE(test_conformance_node__the_new_handle_may_replace_the_old) {
-    scene s = open_scene(state);
-    const rondo_work work = node_fill_work(s.x, 7, COUNT);
+    node_scene s = node_open_scene(state, false);
+    const rondo_work work = node_fill_work(s.x, 7, NODE_COUNT);
     rondo_graph_destroy(s.graph);
     s.graph = suite_create_graph(s.context, true);
     rondo_status begun = rondo_graph_build_begin(s.graph);
     if (begun == RONDO_STATUS_UNSUPPORTED) {
-        close_scene(&s);
+        node_close_scene(&s);
         return;
     }
     ASSERT_OK(begun);
@@ -656,15 +616,15 @@ SUITE_CASE(test_conformance_node__the_new_handle_may_replace_the_old) {
     ASSERT_STATUS(rondo_graph_add_node(s.graph, NULL, 3, &work, &node), INVALID);
     assert_int_equal(node.recording, 0);
     ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
-    close_scene(&s);
+    node_close_scene(&s);
 }
 
 // ---- one call for each launch -----------------------------------------------------------------
 
-static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, uint32_t count) {
+static rondo_status put_step(node_scene *s, rondo_stepper *stepper, uint32_t term, uint32_t count) {
     rondo_status status = rondo_stepper_begin(stepper, s->stream);
     for (uint32_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        const suite_affine_arguments arguments = {s->x, COUNT, 1, i == 0 ? 1 : term};
+        const suite_affine_arguments arguments = {s->x, NODE_COUNT, 1, i == 0 ? 1 : term};
         const rondo_launch launch = suite_describe_affine(s->context, &arguments);
         const rondo_work work = node_kernel_work(&launch);
         status = rondo_stepper_put(stepper, &work);
@@ -674,7 +634,7 @@ static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, ui
 
 SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
     suite_need_execution(suite_get_context(state));
-    scene s = open_scene(state);
+    node_scene s = node_open_scene(state, false);
     rondo_stepper *stepper;
     rondo_stepper_options options = {.struct_size = sizeof options, .eager_steps = 2, .mode = 9};
     ASSERT_STATUS(rondo_stepper_create(s.context->device, &options, &stepper), INVALID);
@@ -685,7 +645,7 @@ SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
     for (uint32_t i = 0; i < 8; ++i) {
         ASSERT_OK(put_step(&s, stepper, 10 * i, 3));
         expected += 1 + 20 * i;
-        assert_int_equal(look(&s, s.x), expected);
+        assert_int_equal(node_look(&s, s.x), expected);
         assert_int_equal(rondo_stepper_get_mode(stepper), i < 2    ? RONDO_STEPPER_EAGER
                                                           : i == 2 ? RONDO_STEPPER_RECORDS
                                                                    : RONDO_STEPPER_PATCHES);
@@ -693,7 +653,7 @@ SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
     // A step of another shape is refused whole, and the next one is the first again.
     ASSERT_STATUS(put_step(&s, stepper, 1, 2), STATE);
     ASSERT_MESSAGE_HAS("put 2 works of the 3");
-    assert_int_equal(look(&s, s.x), expected);
+    assert_int_equal(node_look(&s, s.x), expected);
     ASSERT_OK(put_step(&s, stepper, 1, 2));
     assert_int_equal(rondo_stepper_get_mode(stepper), RONDO_STEPPER_EAGER);
     ASSERT_OK(put_step(&s, stepper, 1, 2));
@@ -704,12 +664,12 @@ SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
     ASSERT_MESSAGE_HAS("not whole");
     ASSERT_STATUS(rondo_stepper_put(stepper, NULL), STATE);
     ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
-    assert_int_equal(look(&s, s.x), expected + 6);
+    assert_int_equal(node_look(&s, s.x), expected + 6);
     ASSERT_OK(rondo_stepper_begin(stepper, s.stream));
     ASSERT_STATUS(rondo_stepper_begin(stepper, s.stream), STATE);
     ASSERT_STATUS(rondo_stepper_reset(stepper), STATE);
     ASSERT_STATUS(rondo_stepper_put(stepper, NULL), INVALID);
     ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
     rondo_stepper_destroy(stepper);
-    close_scene(&s);
+    node_close_scene(&s);
 }

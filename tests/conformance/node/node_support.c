@@ -2,6 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/node/node_support.h"
 
+node_scene node_open_scene(void **state, bool keeps_template) {
+    suite_context *context = suite_get_context(state);
+    node_scene s = {.context = context,
+                    .stream = suite_create_stream(context),
+                    .graph = suite_create_graph(context, keeps_template),
+                    .x = suite_allocate(context, RONDO_MEMORY_DEVICE, NODE_COUNT),
+                    .y = suite_allocate(context, RONDO_MEMORY_DEVICE, NODE_COUNT),
+                    .seen = suite_allocate(context, RONDO_MEMORY_PINNED, NODE_COUNT)};
+    memory_fill(s.stream, s.x, 1, NODE_COUNT);
+    memory_fill(s.stream, s.y, 1, NODE_COUNT);
+    ASSERT_OK(rondo_stream_synchronize(s.stream));
+    return s;
+}
+
+void node_close_scene(node_scene *s) {
+    rondo_graph_destroy(s->graph);
+    rondo_stream_destroy(s->stream);
+    suite_free(s->context, RONDO_MEMORY_DEVICE, s->x);
+    suite_free(s->context, RONDO_MEMORY_DEVICE, s->y);
+    suite_free(s->context, RONDO_MEMORY_PINNED, s->seen);
+}
+
+uint32_t node_look(node_scene *s, const uint32_t *x) {
+    ASSERT_OK(rondo_stream_copy(s->stream, s->seen, x, NODE_COUNT * sizeof *x,
+                                RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_stream_synchronize(s->stream));
+    return s->seen[0];
+}
+
 rondo_work node_kernel_work(const rondo_launch *launch) {
     return (rondo_work){
         .struct_size = sizeof(rondo_work), .kind = RONDO_NODE_KERNEL, .launch = launch};

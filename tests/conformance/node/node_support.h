@@ -6,6 +6,21 @@
 #include "conformance/memory/memory_support.h"
 #include "rondo/node.h"
 
+enum { NODE_COUNT = 4 };
+
+typedef struct node_scene {
+    suite_context *context;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    uint32_t *x, *y;  // device; NODE_COUNT elements, all 1
+    uint32_t *seen;   // pinned
+} node_scene;
+
+node_scene node_open_scene(void **state, bool keeps_template);
+void node_close_scene(node_scene *s);
+// The first element of device memory, once the stream has run; `seen` has all.
+uint32_t node_look(node_scene *s, const uint32_t *x);
+
 rondo_work node_kernel_work(const rondo_launch *launch);  // borrowed
 rondo_work node_fill_work(uint32_t *x, uint32_t value, size_t count);
 rondo_work node_copy_work(void *to, const void *from, size_t bytes, rondo_copy_kind kind);

@@ -7,6 +7,7 @@
 // A clone's nodes have handles of their own.
 static void rename_nodes(fake_graph *graph) {
     for (size_t i = 0; i < graph->node_count; i++) {
+        graph->nodes[i].original = graph->nodes[i].identity;
         graph->nodes[i].identity = ++g_fake.node_identity;
         if (graph->nodes[i].child != NULL) {
             rename_nodes(graph->nodes[i].child);

@@ -247,6 +247,20 @@ rondo__cu_result fake_cuGraphClone(rondo__cu_graph *out_graph, rondo__cu_graph h
     return fake_leave(code);
 }
 
+rondo__cu_result fake_cuGraphNodeFindInClone(rondo__cu_graph_node *out_node,
+                                             rondo__cu_graph_node original,
+                                             rondo__cu_graph handle) {
+    ENTER("cuGraphNodeFindInClone");
+    GET_GRAPH(handle, FAKE_GRAPH, "cuGraphNodeFindInClone");
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].original == (size_t)(uintptr_t)original) {
+            *out_node = (rondo__cu_graph_node)(uintptr_t)graph->nodes[i].identity;
+            return fake_leave(code);
+        }
+    }
+    return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+}
+
 // One of the flags is taken and not told.
 rondo__cu_result fake_cuGraphExecGetFlags(rondo__cu_graph_exec handle, uint64_t *out_flags) {
     ENTER("cuGraphExecGetFlags");

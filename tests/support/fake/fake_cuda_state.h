@@ -113,6 +113,7 @@ typedef struct fake_node {
     rondo__cu_launch_attribute attributes[FAKE_ATTRIBUTES_MAX];
     size_t attribute_count;
     size_t identity;   // unique in the process, also the handle
+    size_t original;   // of the node that this one was copied from
     bool is_disabled;  // of an executable
     // Conditional nodes (fake_cuda_conditional.c).
     uint64_t condition;

@@ -627,6 +627,14 @@ rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_f
     return fake_submit(handle, "cuLaunchHostFunc", &work);
 }
 
+// There are the levels -5 to 0; others become the nearest.
+static void cut_priority(rondo__cu_launch_attribute *attribute) {
+    if (attribute->id == RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+        const int32_t level = attribute->value.priority;
+        attribute->value.priority = level > 0 ? 0 : level < -5 ? -5 : level;
+    }
+}
+
 static void take_attributes(fake_node *work, const rondo__cu_launch_attribute *attributes,
                             size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -634,6 +642,7 @@ static void take_attributes(fake_node *work, const rondo__cu_launch_attribute *a
             work->is_programmatic = attributes[i].value.is_allowed != 0;
         } else if (work->attribute_count < FAKE_ATTRIBUTES_MAX) {
             work->attributes[work->attribute_count++] = attributes[i];
+            cut_priority(&work->attributes[work->attribute_count - 1]);
         } else {
             fake_violation("a launch with more attributes than the fake driver keeps");
         }

@@ -303,6 +303,13 @@ rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
     if (!fake_is_launchable(shape, function.entry)) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
+    const rondo__cu_launch_attribute *cluster =
+        find_attribute(node, RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    for (int i = 0; cluster != NULL && i < 3; i++) {
+        if (cluster->value.cluster[i] > 1 && shape[i] % cluster->value.cluster[i] != 0) {
+            return fake_leave(RONDO__CU_ERROR_INVALID_CLUSTER_SIZE);
+        }
+    }
     node->kernel = function.entry;
     memcpy(node->shape, shape, sizeof(shape));
     if (params->extra != NULL) {

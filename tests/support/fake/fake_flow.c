@@ -2,6 +2,7 @@
 
 #include "support/fake/fake_flow.h"
 
+#include "kernel/carry.h"
 #include "kernel/flow.h"
 #include "support/fake/fake_cuda.h"
 
@@ -18,6 +19,20 @@ FAKE_KERNEL(enter, 1)
 FAKE_KERNEL(next, 2)
 FAKE_KERNEL(slice, 3)
 #undef FAKE_KERNEL
+
+static void run_carry(const void *arguments, size_t argument_bytes) {
+    const rondo__carry *carry = arguments;
+    size_t count = 0;
+    (void)argument_bytes;
+    while (count < RONDO__CARRY_PIECES && carry->pieces[count].bytes > 0) {
+        count += 1;
+    }
+    rondo__carry_run(carry, count);
+}
+
+void fake_flow_set_carry(void) {
+    fake_cuda_set_kernel(rondo__carry_name, run_carry);
+}
 
 void fake_flow_set_kernels(void) {
     static const fake_cuda_kernel kernels[RONDO__FLOW_KERNEL_COUNT] = {run_choose, run_enter,

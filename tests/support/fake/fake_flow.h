@@ -5,5 +5,6 @@
 
 // Lets the fake driver run the kernels of kernel/flow.h as the C functions that they also are.
 void fake_flow_set_kernels(void);
+void fake_flow_set_carry(void);  // kernel/carry.h
 
 #endif  // RONDO_TESTS_SUPPORT_FAKE_FLOW_H

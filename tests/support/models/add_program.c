@@ -6,6 +6,7 @@
 
 #include "rondo/builder.h"
 #include "support/fake/fake_cuda.h"
+#include "support/fake/fake_flow.h"
 
 // The arguments of the element-wise kernel, for two operands of one shape: groups of four.
 static void add(const void *arguments, size_t argument_bytes) {
@@ -25,6 +26,7 @@ static void add(const void *arguments, size_t argument_bytes) {
 
 void add_program_prepare_fake(void) {
     fake_cuda_set_kernel("pointwise", add);
+    fake_flow_set_carry();
     fake_cuda_install_compiler();
 }
 

@@ -551,6 +551,16 @@ TEST(test_executor_stream__replays_are_watched) {
     OK(rondo_executor_list_graphs(executor, &graph, 1, &count));
     OK(rondo_graph_get_node_count(graph, &node_count));
     assert_int_equal(node_count, 4);  // two ops, each with a mark before it
+    // Device tensors are taken where they are, with the same marks.
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    for (int run = 0; run < 8; ++run) {
+        rondo_binding near = {"x", w->x}, made = {"y", run % 2 == 0 ? w->y : w->s};
+        add_world_write(w->stream, &w->x, (float)run);
+        OK(rondo_executor_run(executor, &near, 1, &made, 1));
+        add_world_expect(w->stream, &made.tensor, (float)run, true);
+    }
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_true(stats.in_place_run_count > 0);
     assert_int_equal(rondo_watchdog_get_stall_count(watchdog), 0);
     rondo_executor_destroy(executor);
     if (!rondo_device_is_host(w->device)) {

@@ -60,6 +60,13 @@ static rondo_status copy_template(const rondo__host_template *recorded,
 
 // ---- the table's entries ----------------------------------------------------------------------
 
+rondo_status rondo__host_clone(rondo__template *template_, rondo__template **out_clone) {
+    rondo__host_template *copy;
+    const rondo_status status = copy_template((const rondo__host_template *)template_, &copy);
+    *out_clone = status == RONDO_STATUS_OK ? &copy->head : NULL;
+    return status;
+}
+
 rondo_status rondo__host_get_child(rondo__template *template_, size_t index,
                                    rondo__template **out_child) {
     const rondo__host_template *recorded = (const rondo__host_template *)template_;

@@ -6,6 +6,7 @@
 #include "backend/host/host_template.h"
 
 rondo_status rondo__host_add_child(rondo_stream *stream, rondo__template *template_);
+rondo_status rondo__host_clone(rondo__template *template_, rondo__template **out_clone);
 rondo_status rondo__host_get_child(rondo__template *template_, size_t index,
                                    rondo__template **out_child);
 // The same work without CHILD nodes. *out_flat is `recorded` itself when it has none.

@@ -56,6 +56,7 @@ rondo_status rondo__host_read_node(rondo__template *template_, size_t index,
                                         .info = out_image->info,
                                         .is_enabled = true,
                                         .function = target.address,
+                                        .attributes = node->attributes,
                                         .arguments = (unsigned char *)(uintptr_t)node->arguments,
                                         .argument_bytes = node->argument_bytes};
     return rondo__node_image_copy(&borrowed, out_image);

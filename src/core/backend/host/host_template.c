@@ -162,6 +162,12 @@ rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t inde
                                     : RONDO_STATUS_OK;
 }
 
+rondo_status rondo__host_read_attributes(rondo__template *template_, size_t index,
+                                         rondo__launch_attributes *out_attributes) {
+    *out_attributes = ((const rondo__host_template *)template_)->nodes[index].attributes;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count) {
     const rondo__host_template *recorded = (rondo__host_template *)template_;

@@ -61,6 +61,7 @@ typedef struct rondo__host_node {
     uint32_t grid[3];
     uint32_t block[3];
     uint32_t shared_bytes;
+    rondo__launch_attributes attributes;  // KERNEL: kept to be read; one function is all blocks
     size_t first_edge;  // into the template's predecessors
     size_t edge_count;
     rondo__host_branches *branches;  // conditional nodes: owned by the template
@@ -100,6 +101,8 @@ rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pair
                                     size_t *out_count);
 rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data);
+rondo_status rondo__host_read_attributes(rondo__template *template_, size_t index,
+                                         rondo__launch_attributes *out_attributes);
 void rondo__host_label_node(rondo__template *template_, size_t index, const char *label);
 rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body);

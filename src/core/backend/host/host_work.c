@@ -130,13 +130,17 @@ rondo_status rondo__host_launch(rondo_stream *stream, const rondo_launch *launch
         void *address;
         rondo_host_function function;
     } target = {.address = launch->function};
-    rondo__host_node node = {.kind = RONDO__NODE_KERNEL,
-                             .run = target.function,
-                             .name = launch->name != NULL ? launch->name : "",
-                             .arguments = launch->arguments,
-                             .argument_bytes = launch->argument_bytes,
-                             .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-                             .block = {launch->block[0], launch->block[1], launch->block[2]},
-                             .shared_bytes = launch->shared_bytes};
+    rondo__host_node node = {
+        .kind = RONDO__NODE_KERNEL,
+        .run = target.function,
+        .name = launch->name != NULL ? launch->name : "",
+        .arguments = launch->arguments,
+        .argument_bytes = launch->argument_bytes,
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .block = {launch->block[0], launch->block[1], launch->block[2]},
+        .shared_bytes = launch->shared_bytes,
+        .attributes = {.cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
+                       .is_cooperative = (launch->flags & RONDO_LAUNCH_COOPERATIVE) != 0,
+                       .priority = launch->priority}};
     return run_or_record((rondo__host_stream *)stream, &node);
 }

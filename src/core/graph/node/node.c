@@ -7,10 +7,13 @@
 
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "capture/label_stack.h"
 #include "graph/graph_object.h"
 #include "graph/node/put.h"
 #include "graph/tracked.h"
+#include "rondo/label.h"
 
 // ---- handles ----------------------------------------------------------------------------------
 
@@ -86,7 +89,7 @@ static rondo_status add_node(rondo_stream *stream, const char *call, const rondo
     rondo__capture *capture;
     rondo_status status = find_capture(stream, call, &capture);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__put_check(given, call, &work);
+        status = rondo__put_check(given, RONDO__PUT_ALL, call, &work);
     }
     if (status != RONDO_STATUS_OK) {
         return rondo__mark_missing(stream, "node", status);
@@ -122,8 +125,8 @@ rondo_status rondo_graph_build_begin(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after, size_t count) {
-    static const char call[] = "rondo_graph_add_node";
+static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after, size_t count,
+                                     const char *call) {
     rondo__node_handle few[16];
     rondo__node_handle *handles = few;
     if (count > sizeof few / sizeof few[0]) {
@@ -148,9 +151,8 @@ static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after
     return status;
 }
 
-static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size_t after_count,
-                               const rondo_work *work, rondo_node *out_node) {
-    static const char call[] = "rondo_graph_add_node";
+// OK when the graph is being built, by a call that no function of another one makes.
+static rondo_status check_built(rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_alive(graph->device, call));
     if (graph->state != RONDO__GRAPH_RECORDING || graph->stream != graph->builder) {
@@ -158,14 +160,38 @@ static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size
                              "graph \"%s\" is not being built; call rondo_graph_build_begin",
                              graph->label);
     }
+    if (!graph->is_adding) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_status status = RONDO_FAIL_AS(
+        call, STATE,
+        "the function of a step or body adds to graph \"%s\", which records it; put the work on "
+        "the stream that the function is given",
+        graph->label);
+    return rondo__mark_missing(graph->builder, "node", status);
+}
+
+// Lets the next node come behind those.
+static rondo_status stand_behind(rondo_graph *graph, const rondo_node *after, size_t after_count,
+                                 const char *call) {
     rondo_status status =
         after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
     if (status == RONDO_STATUS_OK) {
         RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
-        status = set_predecessors(graph, after, after_count);
+        status = set_predecessors(graph, after, after_count, call);
     }
-    return status == RONDO_STATUS_OK ? add_node(graph->builder, call, work, out_node)
-                                     : rondo__mark_missing(graph->builder, "node", status);
+    return status == RONDO_STATUS_OK ? status : rondo__mark_missing(graph->builder, "node", status);
+}
+
+// A function of the program has run meanwhile, and may have ended what is built.
+static rondo_status check_unended(rondo_graph *graph, const char *call) {
+    return graph->state == RONDO__GRAPH_RECORDING && graph->stream == graph->builder
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(
+                     call, STATE,
+                     "a function that recorded into graph \"%s\" has ended or aborted it; "
+                     "it only puts work on the stream",
+                     graph->label);
 }
 
 // Every node gets a handle: the end of the graph comes behind each of them. `out_node` may be one
@@ -173,9 +199,79 @@ static rondo_status add_behind(rondo_graph *graph, const rondo_node *after, size
 rondo_status rondo_graph_add_node(rondo_graph *graph, const rondo_node *after, size_t after_count,
                                   const rondo_work *work, rondo_node *out_node) {
     rondo_node added = {0};
-    const rondo_status status = add_behind(graph, after, after_count, work, &added);
+    rondo_status status = check_built(graph, __func__);
+    if (status == RONDO_STATUS_OK) {
+        status = stand_behind(graph, after, after_count, __func__);
+    }
+    if (status == RONDO_STATUS_OK) {
+        graph->is_adding = true;
+        status = add_node(graph->builder, __func__, work, &added);
+        graph->is_adding = false;
+    }
     if (out_node != NULL) {
         *out_node = added;
     }
     return status;
+}
+
+// ---- steps between nodes ----------------------------------------------------------------------
+
+static rondo_status run_step(rondo_graph *graph, rondo_step_function step, void *user_data) {
+    static const char call[] = "rondo_graph_add_step";
+    const uint64_t sequence = rondo_error_get_last()->sequence;
+    rondo_stream *stream = graph->builder;
+    const size_t label_depth = rondo__label_get_depth(stream);
+    graph->is_adding = true;
+    rondo_status status = step(stream, user_data);
+    graph->is_adding = false;
+    status = rondo__error_note_callback(status, sequence, call, "the step");
+    RETURN_IF_ERROR(check_unended(graph, call));
+    while (status == RONDO_STATUS_OK && rondo__label_get_depth(stream) > label_depth) {
+        status = rondo_label_pop(stream);
+    }
+    rondo__label_close_above(stream, label_depth);
+    return status == RONDO_STATUS_OK ? status : rondo__mark_missing(stream, "step", status);
+}
+
+// Handles of the nodes that the builder stands behind.
+static rondo_status list_last(rondo_graph *graph, rondo_node *nodes, size_t capacity,
+                              size_t *out_count) {
+    const rondo__backend *backend = graph->device->backend;
+    size_t count = 0;
+    RETURN_IF_ERROR(backend->get_frontier(graph->builder, NULL, 0, &count));
+    rondo__node_handle *handles = rondo__calloc(count + 1, sizeof *handles);
+    if (handles == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = backend->get_frontier(graph->builder, handles, count, &count);
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        rondo_node node;
+        status = rondo__tracked_add(graph->capture, handles[i], &node);
+        if (i < capacity) {
+            nodes[i] = node;
+        }
+    }
+    rondo__free(handles);
+    *out_count = status == RONDO_STATUS_OK ? count : 0;
+    return status;
+}
+
+rondo_status rondo_graph_add_step(rondo_graph *graph, const rondo_node *after, size_t after_count,
+                                  rondo_step_function step, void *user_data, rondo_node *nodes,
+                                  size_t capacity, size_t *out_count) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
+    *out_count = 0;
+    RETURN_IF_ERROR(check_built(graph, __func__));
+    rondo_status status =
+        capacity > 0 ? rondo__check_pointer(nodes, __func__, "nodes") : RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK && step == NULL) {
+        status = rondo__check_fail_null(__func__, "step");
+    }
+    if (status != RONDO_STATUS_OK) {
+        return rondo__mark_missing(graph->builder, "step", status);
+    }
+    RETURN_IF_ERROR(stand_behind(graph, after, after_count, __func__));
+    RETURN_IF_ERROR(run_step(graph, step, user_data));
+    status = list_last(graph, nodes, capacity, out_count);
+    return status == RONDO_STATUS_OK ? status : rondo__mark_missing(graph->builder, "step", status);
 }

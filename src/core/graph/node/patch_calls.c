@@ -92,11 +92,28 @@ static rondo_status check_bytes(const rondo__node_image *image, size_t bytes) {
 
 // ---- what a node will do ----------------------------------------------------------------------
 
+// The clusters of the recording stay, so the new grid must be whole ones, too.
+static rondo_status check_cluster(const rondo__node_image *image, const rondo_launch *launch) {
+    const uint32_t *cluster = image->attributes.cluster;
+    for (int i = 0; i < 3; ++i) {
+        if (cluster[i] > 1 && launch->grid[i] % cluster[i] != 0) {
+            return FAIL(INVALID,
+                        "node %zu (%s) was recorded with clusters of %u x %u x %u blocks, which do "
+                        "not divide a grid of %u x %u x %u",
+                        image->index, get_name(image), (unsigned)cluster[0], (unsigned)cluster[1],
+                        (unsigned)cluster[2], (unsigned)launch->grid[0], (unsigned)launch->grid[1],
+                        (unsigned)launch->grid[2]);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status take_launch(rondo__node_image *image, const rondo_launch *launch) {
     rondo_launch whole;
     RETURN_IF_ERROR(rondo__check_pointer(launch, patch_call, "work->launch"));
     RETURN_IF_ERROR(rondo__work_check_launch(&launch, &whole, patch_call));
     RETURN_IF_ERROR(check_bytes(image, launch->argument_bytes));
+    RETURN_IF_ERROR(check_cluster(image, launch));
     memcpy(image->info.grid, launch->grid, sizeof image->info.grid);
     memcpy(image->info.block, launch->block, sizeof image->info.block);
     image->info.shared_bytes = launch->shared_bytes;
@@ -388,7 +405,7 @@ static bool runs_already(const rondo_graph *graph, rondo_node node, const rondo_
     if (graph->images == NULL || graph->checks_addresses || work->struct_size != sizeof *work ||
         work->kind != RONDO_NODE_KERNEL || work->launch == NULL ||
         work->launch->struct_size != sizeof *work->launch || work->launch->flags != 0 ||
-        work->launch->arguments == NULL) {
+        work->launch->cluster[0] != 0 || work->launch->arguments == NULL) {
         return false;
     }
     size_t index = rondo__tracked_get_index(graph->tracked, node);

@@ -65,6 +65,7 @@ rondo_status rondo_graph_read_node(rondo_graph *graph, rondo_node node,
     rondo__node_image *image;
     RETURN_IF_ERROR(rondo__graph_get_image(graph, index, &image));
     const rondo__node_info *info = &image->info;
+    const rondo__launch_attributes *attributes = &image->attributes;
     const rondo_node_state state = {
         .kind = (rondo_node_kind)info->kind,
         .name = info->name != NULL ? info->name : "",
@@ -82,6 +83,11 @@ rondo_status rondo_graph_read_node(rondo_graph *graph, rondo_node node,
         .byte_count = info->byte_count,
         .fill_value = info->fill_value,
         .element_bytes = info->element_bytes,
+        .cluster = {attributes->cluster[0], attributes->cluster[1], attributes->cluster[2]},
+        .is_cooperative = attributes->is_cooperative != 0,
+        .priority = (int32_t)attributes->priority,
+        .event = info->event,
+        .predicate = info->predicate,
     };
     rondo__write_struct(out_state, &state);
     return RONDO_STATUS_OK;

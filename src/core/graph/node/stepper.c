@@ -105,18 +105,20 @@ rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
 
 static rondo_status put_eagerly(rondo_stepper *stepper, const rondo_work *given) {
     rondo_work work;
-    RETURN_IF_ERROR(rondo__put_check(given, "rondo_stepper_put", &work));
+    RETURN_IF_ERROR(rondo__put_check(given, RONDO__PUT_STEPS, "rondo_stepper_put", &work));
     return work.kind == RONDO_NODE_CHILD ? rondo_graph_replay(work.graph, stepper->stream)
                                          : rondo__put_work(stepper->stream, &work);
 }
 
-static rondo_status put_recorded(rondo_stepper *stepper, const rondo_work *work) {
+static rondo_status put_recorded(rondo_stepper *stepper, const rondo_work *given) {
+    rondo_work work;
+    RETURN_IF_ERROR(rondo__put_check(given, RONDO__PUT_STEPS, "rondo_stepper_put", &work));
     rondo_status status =
         RONDO__ARRAY_RESERVE(stepper->nodes, stepper->node_capacity, stepper->put_count + 1);
     RETURN_IF_ERROR(status);
     stepper_node *node = &stepper->nodes[stepper->put_count];
     node->is_off = false;
-    return rondo_stream_add_node(stepper->stream, work, &node->handle);
+    return rondo_stream_add_node(stepper->stream, &work, &node->handle);
 }
 
 static rondo_status refuse_more(const rondo_stepper *stepper) {
@@ -171,7 +173,7 @@ static rondo_status skip_recorded(rondo_stepper *stepper, const rondo_work *work
 static rondo_status check_skip(const rondo_work *given) {
     static const char call[] = "rondo_stepper_skip";
     rondo_work work;
-    RETURN_IF_ERROR(rondo__put_check(given, call, &work));
+    RETURN_IF_ERROR(rondo__put_check(given, RONDO__PUT_STEPS, call, &work));
     return work.kind == RONDO_NODE_KERNEL || work.kind == RONDO_NODE_COPY ||
                    work.kind == RONDO_NODE_FILL
                ? RONDO_STATUS_OK

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/run/carried.h"
 #include "executor/run/in_place_replay.h"
 #include "executor/run/late_values.h"
 #include "executor/state/arena_plan.h"
@@ -361,7 +362,9 @@ static bool finish_given(const rondo__fetch *fetch, size_t i) {
 
 void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && finish_given(fetch, i)) {
+        if (is_wanted(fetch, i) &&
+            ((fetch->carried != NULL && rondo__carried_writes(fetch->carried, i)) ||
+             finish_given(fetch, i))) {
             continue;
         }
         rondo_tensor view;

@@ -130,8 +130,7 @@ static rondo_status learn_counted(rondo__unit *unit, rondo__plan *plan) {
 // Whether the plan is one graph whose work is the same in each run.
 static bool is_possible(const rondo__unit *unit, const rondo__plan *plan) {
     return unit->depth == 0 && unit->executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
-           unit->executor->options.communicator == NULL &&
-           unit->executor->options.watchdog == NULL && plan->step_count == 1 &&
+           unit->executor->options.communicator == NULL && plan->step_count == 1 &&
            plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(unit->executor) &&
            (plan->run.in_place == NULL || !plan->run.in_place->is_refused);
@@ -200,7 +199,8 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
     }
     rondo__in_place *bound = plan->run.in_place;
     choose(fetch, bound, feeds);
-    if (!list_found(bound, plan)) {
+    const bool is_watched_so = rondo__stand_ins_watch(&bound->places);
+    if (!list_found(bound, plan) || !is_watched_so) {
         bound->seen = 0;
         rondo_learned_destroy(bound->learned);
         bound->learned = NULL;
@@ -219,9 +219,15 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
     return RONDO_STATUS_OK;
 }
 
+static rondo_status put_learned(void *user_data) {
+    const rondo__in_place *bound = user_data;
+    return rondo_learned_run(bound->learned, bound->places.unit->stream, bound->values,
+                             bound->count);
+}
+
 rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan) {
-    const rondo__in_place *bound = plan->run.in_place;
-    RETURN_IF_ERROR(rondo_learned_run(bound->learned, unit->stream, bound->values, bound->count));
+    rondo__in_place *bound = plan->run.in_place;
+    RETURN_IF_ERROR(rondo__stand_ins_replay(&bound->places, put_learned, bound));
     unit->runs.in_place_count += 1;
     unit->executor->work.ran_count += plan->item_count;
     unit->executor->work.replayed_count += plan->item_count;

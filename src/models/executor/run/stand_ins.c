@@ -13,6 +13,7 @@
 #include "executor/state/arena_plan.h"
 #include "executor/state/capture_verdict.h"
 #include "executor/state/counted.h"
+#include "graph/graph_object.h"
 
 rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *plan,
                                    rondo__stand_ins *out_places) {
@@ -176,6 +177,24 @@ static void keep_lists(rondo__stand_ins *places, const rondo__node *node, const 
     *outputs = (void *)(list + input_bytes);
 }
 
+bool rondo__stand_ins_watch(rondo__stand_ins *places) {
+    rondo_watchdog *watchdog = places->unit->executor->options.watchdog;
+    rondo_graph *graph = watchdog != NULL ? places->plan->steps[0].run.graph : NULL;
+    const uint64_t number = graph != NULL ? graph->begin_ns : 0;
+    const bool is_same = places->watched == graph && places->watched_number == number;
+    places->watchdog = watchdog;
+    places->watched = graph;
+    places->watched_number = number;
+    return is_same;
+}
+
+rondo_status rondo__stand_ins_replay(const rondo__stand_ins *places, rondo__watchdog_put put,
+                                     void *user_data) {
+    return places->watched != NULL ? rondo__watchdog_watch(places->watchdog, places->watched,
+                                                           places->unit->stream, put, user_data)
+                                   : put(user_data);
+}
+
 static rondo_status launch_item(rondo__stand_ins *places, size_t i, rondo_stream *stream) {
     const rondo__plan *plan = places->plan;
     const rondo__item *item = &plan->items[i];
@@ -193,6 +212,10 @@ static rondo_status launch_item(rondo__stand_ins *places, size_t i, rondo_stream
     const char *from = is_hosted ? plan->memory.host_arena : plan->memory.arena->address;
     char *to = is_hosted ? places->host_arena : places->arena;
     void *workspace = item->workspace != NULL ? to + ((const char *)item->workspace - from) : NULL;
+    if (places->watched != NULL) {
+        RETURN_IF_ERROR(
+            rondo__watchdog_mark_again(places->watchdog, places->watched, (uint32_t)i + 1, stream));
+    }
     RETURN_IF_ERROR(rondo__spill_put(plan, i, stream, places->buffer, inputs));
     if (is_hosted) {
         keep_lists(places, node, &inputs, &outputs);

@@ -9,6 +9,7 @@
 #define RONDO_EXECUTOR_RUN_STAND_INS_H
 
 #include "executor/state/run_state.h"
+#include "graph/watchdog.h"
 
 // Nothing stands in yet.
 //
@@ -44,6 +45,17 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_check(const rondo__plan *plan, cons
                                                    bool has_room);
 // How many addresses the lists of host functions hold.
 size_t rondo__stand_ins_count_lists(const rondo__plan *plan);
+
+// Lets launches of a plan that is one segment repeat the marks of its graph, where the executor has
+// a watchdog. False: a recording that was made before repeats those of another graph.
+bool rondo__stand_ins_watch(rondo__stand_ins *places);
+
+// Puts a replay of such a recording on the stream, watched where its marks are.
+//
+// Errors:    those of `put`.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__stand_ins_replay(const rondo__stand_ins *places,
+                                                    rondo__watchdog_put put, void *user_data);
 
 // Launches the kernels of all segments.
 //

@@ -14,6 +14,7 @@
 #include "executor/devices/ranks.h"
 #include "executor/devices/transfers.h"
 #include "executor/run/branch_trial.h"
+#include "executor/run/carried.h"
 #include "executor/run/fetch.h"
 #include "executor/run/in_place_replay.h"
 #include "executor/run/input_lanes.h"
@@ -239,6 +240,30 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     return rondo__plan_capture_ahead(unit, plan);
 }
 
+// The same where one graph does it all.
+static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
+                                const rondo_tensor *feeds, uint64_t begun_ns,
+                                rondo_run_times *out_times) {
+    rondo__unit *unit = fetch->unit;
+    rondo_executor *executor = unit->executor;
+    begin_crossings(unit);
+    forget_fed(unit);
+    plan->run.is_in_place = false;
+    plan->run.is_fed = true;
+    plan->run.loop = 0;
+    unit->runs.took_device_feeds = rondo__carried_is_near(fetch->carried);
+    RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
+    RETURN_IF_ERROR(rondo__carried_put(fetch->carried, feeds));
+    unit->runs.in_place_count += rondo__carried_is_in_place(fetch->carried) ? 1 : 0;
+    executor->work.ran_count += plan->item_count;
+    executor->work.replayed_count += plan->item_count;
+    note_steps(executor, begun_ns, out_times);
+    out_times->was_replayed = true;
+    out_times->ran_op_count = executor->work.ran_count;
+    out_times->replayed_op_count = executor->work.replayed_count;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
     RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     RETURN_IF_ERROR(rondo__peers_synchronize(plan));
@@ -282,7 +307,8 @@ rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feed
                                      rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
-    const rondo__fetch fetch = {unit, plan, results, wants, true, false};
+    const rondo__fetch fetch = {
+        .unit = unit, .plan = plan, .results = results, .wants = wants, .waits = true};
     return rondo__unit_run_fetch(&fetch, feeds);
 }
 
@@ -292,7 +318,8 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(enter_arena(unit, true));
-    rondo_status status = put_run(fetch, plan, feeds, start_ns, &times);
+    rondo_status status = fetch->carried != NULL ? put_carried(fetch, plan, feeds, start_ns, &times)
+                                                 : put_run(fetch, plan, feeds, start_ns, &times);
     if (status == RONDO_STATUS_OK && is_waited_for(fetch)) {
         status = wait_for(unit, plan);
     }
@@ -307,7 +334,9 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     rondo__fetch_finish(fetch);
     rondo__states_end(unit, false);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
-    rondo__unit_read_spans(unit, &times);
+    if (fetch->carried == NULL) {
+        rondo__unit_read_spans(unit, &times);
+    }
     unit->runs.times = times;
     count_run(unit, plan, times.was_replayed);
     rondo__branches_settle(unit, plan);

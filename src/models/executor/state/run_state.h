@@ -44,6 +44,10 @@ typedef struct rondo__stand_ins {
     void **lists;      // room for addresses that host functions find
     size_t list_count;
     void **by_root;  // one for each value; NULL: in the arena
+    // Whose marks the launches repeat, so that a watchdog knows where a replay is; NULL: none.
+    rondo_watchdog *watchdog;
+    rondo_graph *watched;     // the plan's own graph
+    uint64_t watched_number;  // of its recording
     const void **inputs;
     void **outputs;  // of one launch, as `inputs`
 } rondo__stand_ins;

@@ -81,6 +81,7 @@ typedef void (*rondo__cu_host_function)(void *user_data);
     X(ERROR_CAPTURED_EVENT, 907)              \
     X(ERROR_STREAM_CAPTURE_WRONG_THREAD, 908) \
     X(ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910)   \
+    X(ERROR_INVALID_CLUSTER_SIZE, 912)        \
     X(ERROR_UNKNOWN, 999)
 
 enum {

@@ -323,6 +323,7 @@ const rondo__backend rondo__backend_cuda = {
     .list_edge_kinds = rondo__cuda_list_edge_kinds,
     .visit_arguments = rondo__cuda_visit_arguments,
     .read_attributes = rondo__cuda_read_attributes,
+    .clone = rondo__cuda_clone,
     .get_child = rondo__cuda_get_child,
     .add_child = rondo__cuda_add_child,
     .get_body = rondo__cuda_get_body,

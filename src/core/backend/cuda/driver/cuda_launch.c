@@ -221,6 +221,38 @@ leave:
     return status;
 }
 
+enum { ATTRIBUTES_MAX = 4, FIRST_WITH_CLUSTERS = 90 };
+
+// What the launch asks for beyond its shape. Returns how many attributes there are.
+static unsigned list_attributes(const rondo__cuda_device *device, const rondo_stream *stream,
+                                const rondo_launch *launch,
+                                rondo__cu_launch_attribute attributes[ATTRIBUTES_MAX]) {
+    unsigned count = 0;
+    // In bodies of conditional nodes every launch waits for the one before.
+    if ((launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
+        !((const rondo__cuda_stream *)stream)->is_body &&
+        (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 && device->arch >= 90) {
+        attributes[count++] = (rondo__cu_launch_attribute){
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            .value.is_allowed = 1};
+    }
+    if ((launch->flags & RONDO_LAUNCH_COOPERATIVE) != 0) {
+        attributes[count++] = (rondo__cu_launch_attribute){
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.is_cooperative = 1};
+    }
+    if (launch->cluster[0] != 0) {
+        attributes[count++] = (rondo__cu_launch_attribute){
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            .value.cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]}};
+    }
+    if (launch->priority != 0) {
+        attributes[count++] =
+            (rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                         .value.priority = rondo__cuda_level_of(launch->priority)};
+    }
+    return count;
+}
+
 static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const rondo_stream *stream,
                                       const rondo_launch *launch) {
     size_t argument_bytes = launch->argument_bytes;
@@ -239,28 +271,21 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
     const bool is_one = (launch->flags & RONDO_LAUNCH_ONE_PARAMETER) != 0 && argument_bytes > 0;
     void **parameters = is_one ? &arguments.address : NULL;
     void **packed = is_one || argument_bytes == 0 ? NULL : extra;
-    // In bodies of conditional nodes every launch waits for the one before.
-    const bool overlaps = (launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
-                          !((const rondo__cuda_stream *)stream)->is_body &&
-                          (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
-                          device->arch >= 90;
-    if (!overlaps) {
+    rondo__cu_launch_attribute attributes[ATTRIBUTES_MAX];
+    const unsigned count = list_attributes(device, stream, launch, attributes);
+    if (count == 0) {
         return device->api->cuLaunchKernel(launch->function, launch->grid[0], launch->grid[1],
                                            launch->grid[2], launch->block[0], launch->block[1],
                                            launch->block[2], launch->shared_bytes,
                                            rondo__cuda_native_stream(stream), parameters, packed);
     }
-    rondo__cu_launch_attribute attribute = {
-        .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-        .value.is_allowed = 1,
-    };
     const rondo__cu_launch_config config = {
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .block = {launch->block[0], launch->block[1], launch->block[2]},
         .shared_bytes = launch->shared_bytes,
         .stream = rondo__cuda_native_stream(stream),
-        .attributes = &attribute,
-        .attribute_count = 1,
+        .attributes = attributes,
+        .attribute_count = count,
     };
     return device->api->cuLaunchKernelEx(&config, launch->function, parameters, packed);
 }
@@ -288,8 +313,33 @@ static rondo_status launch_in_context(rondo_stream *stream, const rondo_launch *
     return status;
 }
 
+// Refuses by name what an older driver or GPU only finds wrong.
+static rondo_status check_attributes(rondo_stream *stream, const rondo_launch *launch) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    RETURN_IF_ERROR(rondo__cuda_api_require(device->api, RONDO__CUDA_CAN_OVERLAP_LAUNCHES));
+    if (launch->cluster[0] != 0 && device->arch < FIRST_WITH_CLUSTERS) {
+        return RONDO_FAIL_AS("rondo_stream_launch", UNSUPPORTED,
+                             "kernel \"%s\": clusters came with compute capability 9.0, and %s has "
+                             "%d.%d; launch it with cluster = {0}",
+                             launch->name != NULL ? launch->name : "", device->head.name,
+                             (int)device->arch / 10, (int)device->arch % 10);
+    }
+    if (launch->priority != 0) {
+        atomic_store(&device->has_priorities, true);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool is_special(const rondo_launch *launch) {
+    return ((launch->flags & RONDO_LAUNCH_COOPERATIVE) | launch->cluster[0]) != 0 ||
+           launch->priority != 0;
+}
+
 rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch) {
     rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
+    if (__builtin_expect(is_special(launch), 0)) {
+        RETURN_IF_ERROR(check_attributes(stream, launch));
+    }
     if (rondo__cuda_knows_context(stream)) {
         code = launch_kernel(rondo__cuda_device_of(stream->device), stream, launch);
         if (__builtin_expect(code == RONDO__CU_SUCCESS, 1)) {

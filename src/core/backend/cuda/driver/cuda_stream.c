@@ -37,8 +37,7 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, int32_t priority,
     if (priority == 0) {
         code = device->api->cuStreamCreate(&native, RONDO__CU_STREAM_NON_BLOCKING);
     } else {
-        // The driver counts downwards, and takes the nearest level that it has.
-        const int level = priority == INT32_MIN ? INT32_MAX : -priority;
+        const int level = rondo__cuda_level_of(priority);
         status = rondo__cuda_api_require(device->api, RONDO__CUDA_CAN_PRIORITISE_STREAMS);
         if (status != RONDO_STATUS_OK) {
             goto free_stream;

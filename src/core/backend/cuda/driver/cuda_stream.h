@@ -21,6 +21,10 @@ typedef struct rondo__cuda_stream {
 #define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
     RONDO__CUDA_FAIL(rondo__cuda_device_of((stream)->device), (code), (call), __VA_ARGS__)
 
+// The driver's level of a priority: it counts downwards, and takes the nearest that it has.
+static inline int rondo__cuda_level_of(int32_t priority) {
+    return priority == INT32_MIN ? INT32_MAX : -priority;
+}
 rondo_status rondo__cuda_create_stream(rondo_device *device, int32_t priority,
                                        rondo_stream **out_stream);
 rondo_status rondo__cuda_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);

@@ -1,9 +1,11 @@
-// backend/cuda/graph/cuda_child.c — graphs inside graphs: recording a template as one node.
+// backend/cuda/graph/cuda_child.c — copies of a template: recorded as one node, and as a template of
+// its own.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 
 #include "backend/cuda/graph/cuda_recording.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 // ---- recording --------------------------------------------------------------------------------
 
@@ -90,5 +92,66 @@ rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *templa
         status = add_node(stream, ((rondo__cuda_template *)template_)->native);
     }
     rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+// ---- clones -----------------------------------------------------------------------------------
+
+// The clone's nodes in the order of the template's, whatever the driver's order is.
+static rondo_status find_nodes(const rondo__cuda_template *recorded, rondo__cuda_template *clone) {
+    rondo__cuda_device *device = rondo__cuda_device_of(clone->head.device);
+    clone->nodes = rondo__calloc(recorded->node_count + 1, sizeof(*clone->nodes));
+    if (clone->nodes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < recorded->node_count; i++) {
+        rondo__cu_result code = device->api->cuGraphNodeFindInClone(
+            &clone->nodes[i], recorded->nodes[i], clone->native);
+        if (code != RONDO__CU_SUCCESS) {
+            return RONDO__CUDA_FAIL(device, code, "cuGraphNodeFindInClone",
+                                    "cannot find node %zu in the clone", i);
+        }
+    }
+    clone->node_count = recorded->node_count;
+    clone->has_nodes = true;
+    clone->has_only_kernels = recorded->has_only_kernels;
+    return RONDO_STATUS_OK;
+}
+
+// In the context. What is made of the clone before a failure is the caller's to destroy.
+static rondo_status clone_native(rondo__cuda_template *recorded, rondo__cuda_template *clone) {
+    rondo__cuda_device *device = rondo__cuda_device_of(clone->head.device);
+    rondo__cu_result code = device->api->cuGraphClone(&clone->native, recorded->native);
+    if (code != RONDO__CU_SUCCESS) {
+        clone->is_borrowed = true;  // there is nothing to destroy
+        return RONDO__CUDA_FAIL(
+            device, code, "cuGraphClone", "cannot clone the graph%s; record it again",
+            code == RONDO__CU_ERROR_NOT_SUPPORTED ? ", which has a device-updatable kernel" : "");
+    }
+    return find_nodes(recorded, clone);
+}
+
+rondo_status rondo__cuda_clone(rondo__template *template_, rondo__template **out_clone) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    bool was_pushed = false;
+    *out_clone = NULL;
+    RETURN_IF_ERROR(rondo__cuda_enter(rondo__cuda_device_of(template_->device), &was_pushed));
+    rondo_status status = rondo__cuda_fetch_nodes(recorded);
+    rondo__cuda_template *clone =
+        status == RONDO_STATUS_OK ? rondo__calloc(1, sizeof(*clone)) : NULL;
+    if (clone == NULL) {
+        status = status == RONDO_STATUS_OK ? RONDO_STATUS_NO_MEMORY : status;
+        goto leave;
+    }
+    clone->head.device = template_->device;
+    status = clone_native(recorded, clone);
+    if (status != RONDO_STATUS_OK) {
+        rondo__cuda_destroy_template(&clone->head);
+        goto leave;
+    }
+    *out_clone = &clone->head;
+
+leave:
+    rondo__cuda_leave(rondo__cuda_device_of(template_->device), was_pushed);
     return status;
 }

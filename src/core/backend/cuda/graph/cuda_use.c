@@ -158,7 +158,7 @@ static void take_attribute(rondo__launch_attributes *attributes, int id,
             attributes->is_cooperative = value->is_cooperative != 0;
             break;
         case RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY:
-            attributes->priority = value->priority;
+            attributes->priority = -(int64_t)value->priority;
             break;
         case RONDO__CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
             attributes->access_policy = rondo__hash64(RONDO__HASH_SEED, value->room, bytes);

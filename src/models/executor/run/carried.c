@@ -1,0 +1,380 @@
+// executor/run/carried.c — see carried.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run/carried.h"
+
+#include <string.h>
+
+#include "backend/areas.h"
+#include "backend/backend.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/memory.h"
+#include "executor/devices/transfers.h"
+#include "executor/run/stand_ins.h"
+#include "graph/graph_object.h"
+#include "kernel/carry.h"
+
+typedef enum way {
+    WAY_NONE,      // nothing is to be brought, or it is not fetched
+    WAY_IN_PLACE,  // the ops work on the tensor
+    WAY_PIECE,     // of the graph's first or last kernel
+    WAY_COPY,      // on the stream; on the host by the thread that runs
+} way;
+
+// An input or output.
+typedef struct port {
+    way way;
+    bool is_near;
+    bool is_staged;       // the processor brings it to staging memory, or takes it from there
+    bool is_left;         // of the host: the end of the run copies it
+    const void *address;  // the tensor's
+    void *place;          // where the device has it: of the value
+    char *staging;
+    size_t bytes;
+} port;
+
+// A kernel that carries pieces; without any there is none.
+typedef struct carrier {
+    rondo__carry carry;
+    size_t count;
+    rondo_node node;
+} carrier;
+
+struct rondo__carried {
+    rondo__stand_ins places;
+    rondo_graph *graph;
+    void *function;  // NULL: the kernel is not to be had
+    bool is_host;
+    bool is_in_place;   // it has device tensors, and copies none of them
+    bool may_run_here;  // on the host: the graph, by the thread that waits for it
+    size_t input_count, output_count;
+    port *inputs, *outputs;
+    carrier in, out;
+};
+
+// ---- what goes which way ----------------------------------------------------------------------
+
+// What can be said of any slot before its way is chosen. False: the value lies where the graph
+// cannot bring it.
+static bool begin_port(const rondo__carried *carried, int32_t value, const rondo_tensor *tensor,
+                       port *out_port) {
+    const rondo__plan *plan = carried->places.plan;
+    const rondo__slot *slot = &plan->slots[value];
+    const rondo_executor *executor = carried->places.unit->executor;
+    *out_port = (port){.is_near = rondo__stand_ins_is_near(executor, tensor),
+                       .address = tensor->data,
+                       .bytes = slot->bytes};
+    if (slot->kind == RONDO__SLOT_DYNAMIC || slot->is_on_host || slot->is_bound) {
+        return false;
+    }
+    if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
+        return true;
+    }
+    out_port->place = rondo__stand_ins_find(&carried->places, value);
+    out_port->is_staged =
+        !out_port->is_near && !carried->is_host &&
+        rondo__areas_is_pageable(executor->device, tensor->data, rondo_tensor_get_bytes(tensor));
+    out_port->way = out_port->place == tensor->data ? WAY_IN_PLACE : WAY_COPY;
+    return !carried->is_host || !out_port->is_near || out_port->way == WAY_IN_PLACE;
+}
+
+// Lets a small tensor be a piece, while there is room for one.
+static void add_piece(const rondo__carried *carried, carrier *all, port *p) {
+    if (p->way == WAY_COPY && p->bytes <= RONDO__CARRY_BYTES && carried->function != NULL &&
+        all->count < RONDO__CARRY_PIECES) {
+        p->way = WAY_PIECE;
+        all->count += 1;
+    }
+}
+
+static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
+                        const rondo_tensor *feeds) {
+    const rondo__plan *plan = carried->places.plan;
+    rondo__stand_ins_choose(&carried->places, feeds, fetch->results, fetch->wants);
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        port *p = &carried->inputs[i];
+        if (!begin_port(carried, plan->program->inputs[i], &feeds[i], p) ||
+            rondo__plan_get_host_input(plan, i) != NULL) {
+            return false;
+        }
+        p->staging = plan->memory.staging + plan->memory.input_staging[i];
+        add_piece(carried, &carried->in, p);
+    }
+    for (size_t i = 0; i < carried->output_count; ++i) {
+        port *p = &carried->outputs[i];
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        if (!fetch->wants[i]) {
+            continue;
+        }
+        if (!begin_port(carried, plan->program->outputs[i], &fetch->results[i], p) ||
+            (slot->kind == RONDO__SLOT_CONSTANT && p->is_near)) {
+            return false;
+        }
+        p->staging = plan->memory.staging + plan->memory.output_staging[i];
+        p->is_left = carried->is_host && !p->is_near;
+        add_piece(carried, &carried->out, p);
+    }
+    return true;
+}
+
+// The program's end of a port.
+static void *get_outer(const port *p) {
+    union {
+        const void *read_only;
+        void *written;
+    } bound = {.read_only = p->address};
+    return p->is_staged ? p->staging : bound.written;
+}
+
+static void list_pieces(carrier *all, const port *ports, size_t count, bool is_in) {
+    size_t used = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const port *p = &ports[i];
+        if (p->way == WAY_PIECE) {
+            all->carry.pieces[used++] =
+                (rondo__carry_piece){.from = is_in ? get_outer(p) : p->place,
+                                     .to = is_in ? p->place : get_outer(p),
+                                     .bytes = (int64_t)p->bytes};
+        }
+    }
+}
+
+static void list_all_pieces(rondo__carried *carried) {
+    list_pieces(&carried->in, carried->inputs, carried->input_count, true);
+    list_pieces(&carried->out, carried->outputs, carried->output_count, false);
+}
+
+// ---- recording --------------------------------------------------------------------------------
+
+static rondo_status launch_carrier(const rondo__carried *carried, carrier *all,
+                                   rondo_stream *stream) {
+    if (all->count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_launch launch = rondo__carry_describe(carried->function, &all->carry, all->count);
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+    return rondo_stream_add_node(stream, &work, &all->node);
+}
+
+static rondo_status record_on(rondo__carried *carried, rondo_stream *stream) {
+    RETURN_IF_ERROR(launch_carrier(carried, &carried->in, stream));
+    RETURN_IF_ERROR(rondo__stand_ins_launch(&carried->places, stream));
+    return launch_carrier(carried, &carried->out, stream);
+}
+
+static rondo_status record(rondo__carried *carried) {
+    rondo_stream *stream = carried->places.unit->stream;
+    const rondo_graph_options options = {.struct_size = sizeof options, .label = "bound run"};
+    RETURN_IF_ERROR(rondo_graph_create(rondo_stream_get_device(stream), &options, &carried->graph));
+    RETURN_IF_ERROR(rondo_graph_capture_begin(carried->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    const rondo_status status = record_on(carried, stream);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_graph_capture_abort(carried->graph);
+        rondo__error_restore(&saved);
+        return status;
+    }
+    RETURN_IF_ERROR(rondo_graph_capture_end(carried->graph));
+    return rondo_graph_upload(carried->graph, stream);
+}
+
+// How many feeds and fetches are tensors of the device, and how many of these the ops work on.
+static void count_near(const rondo__carried *carried, size_t *out_near, size_t *out_in_place) {
+    *out_near = *out_in_place = 0;
+    for (size_t i = 0; i < carried->input_count + carried->output_count; ++i) {
+        const port *p = i < carried->input_count ? &carried->inputs[i]
+                                                 : &carried->outputs[i - carried->input_count];
+        *out_near += p->is_near ? 1 : 0;
+        *out_in_place += p->is_near && p->way == WAY_IN_PLACE ? 1 : 0;
+    }
+}
+
+static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
+                            const rondo_tensor *feeds) {
+    const rondo__plan *plan = fetch->plan;
+    RETURN_IF_ERROR(rondo__stand_ins_init(fetch->unit, plan, &carried->places));
+    carried->input_count = plan->program->input_count;
+    carried->output_count = plan->program->output_count;
+    carried->inputs = rondo__calloc(carried->input_count + 1, sizeof *carried->inputs);
+    carried->outputs = rondo__calloc(carried->output_count + 1, sizeof *carried->outputs);
+    if (carried->inputs == NULL || carried->outputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    carried->is_host = rondo_device_is_host(fetch->unit->executor->device);
+    carried->may_run_here = carried->is_host && plan->steps[0].run.may_run_here;
+    carried->places.arena = plan->memory.arena->address;
+    (void)rondo__stand_ins_watch(&carried->places);
+    RETURN_IF_ERROR(rondo__stand_ins_check(plan, "rondo_bound_run_run", false));
+    if (carried->is_host || rondo__carry_get_function(fetch->unit->executor->device,
+                                                      &carried->function) != RONDO_STATUS_OK) {
+        carried->function = NULL;
+    }
+    if (!choose_ways(carried, fetch, feeds)) {
+        return RONDO_FAIL(UNSUPPORTED, "a feed or fetch lies where its graph cannot bring it");
+    }
+    size_t near, in_place;
+    count_near(carried, &near, &in_place);
+    carried->is_in_place = near > 0 && near == in_place;
+    if (carried->is_host && near == 0) {
+        return RONDO_FAIL(UNSUPPORTED, "no tensor is one of the device");
+    }
+    list_all_pieces(carried);
+    return record(carried);
+}
+
+rondo_status rondo__carried_make(const rondo__fetch *fetch, const rondo_tensor *feeds,
+                                 rondo__carried **out_carried) {
+    rondo_error saved;
+    *out_carried = NULL;
+    rondo__error_save(&saved);
+    rondo__carried *carried = rondo__calloc(1, sizeof *carried);
+    if (carried == NULL) {
+        rondo__error_restore(&saved);
+        return RONDO_STATUS_OK;
+    }
+    const rondo_status status = fill_in(carried, fetch, feeds);
+    if (status == RONDO_STATUS_OK) {
+        *out_carried = carried;
+        rondo__error_restore(&saved);
+        return RONDO_STATUS_OK;
+    }
+    RONDO_LOG_INFO_F("a bound run is no single graph: %s", rondo_error_get_last()->message);
+    rondo__carried_destroy(carried);
+    if (status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    rondo__error_restore(&saved);
+    return RONDO_STATUS_OK;
+}
+
+void rondo__carried_destroy(rondo__carried *carried) {
+    if (carried == NULL) {
+        return;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_graph_destroy(carried->graph);
+    rondo__stand_ins_deinit(&carried->places);
+    rondo__free(carried->inputs);
+    rondo__free(carried->outputs);
+    rondo__free(carried);
+    rondo__error_restore(&saved);
+}
+
+bool rondo__carried_is_watched_so(rondo__carried *carried) {
+    return rondo__stand_ins_watch(&carried->places);
+}
+
+// ---- other tensors ----------------------------------------------------------------------------
+
+// False: the tensor cannot take the place of the port's.
+static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *tensor) {
+    const rondo_executor *executor = carried->places.unit->executor;
+    if (p->is_near != rondo__stand_ins_is_near(executor, tensor) ||
+        (p->way == WAY_IN_PLACE && p->address != tensor->data)) {
+        return false;
+    }
+    if (p->way == WAY_PIECE || p->way == WAY_COPY) {
+        p->is_staged = !p->is_near && !carried->is_host &&
+                       rondo__areas_is_pageable(executor->device, tensor->data,
+                                                rondo_tensor_get_bytes(tensor));
+    }
+    p->address = tensor->data;
+    return true;
+}
+
+static rondo_status patch(const rondo__carried *carried, const carrier *all) {
+    if (all->count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_launch launch = rondo__carry_describe(carried->function, &all->carry, all->count);
+    const rondo_work work = {
+        .struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+    return rondo_graph_patch_node(carried->graph, all->node, &work);
+}
+
+static bool follow_all(rondo__carried *carried, const rondo__fetch *fetch,
+                       const rondo_tensor *feeds) {
+    bool fits = true;
+    for (size_t i = 0; i < carried->input_count && fits; ++i) {
+        fits = follow(carried, &carried->inputs[i], &feeds[i]);
+    }
+    for (size_t i = 0; i < carried->output_count && fits; ++i) {
+        port *p = &carried->outputs[i];
+        fits = fetch->wants[i] == (p->address != NULL) &&
+               (!fetch->wants[i] || follow(carried, p, &fetch->results[i]));
+    }
+    if (!fits) {
+        return false;
+    }
+    list_all_pieces(carried);
+    return patch(carried, &carried->in) == RONDO_STATUS_OK &&
+           patch(carried, &carried->out) == RONDO_STATUS_OK;
+}
+
+bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
+                           const rondo_tensor *feeds) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const bool fits = follow_all(carried, fetch, feeds);
+    rondo__error_restore(&saved);
+    return fits;
+}
+
+// ---- runs -------------------------------------------------------------------------------------
+
+static rondo_status put_replay(void *user_data) {
+    const rondo__carried *carried = user_data;
+    rondo_executor *executor = carried->places.unit->executor;
+    if (carried->may_run_here && carried->places.watched == NULL) {
+        return rondo__graph_replay_here(carried->graph, carried->places.unit->stream,
+                                        &executor->work.is_all_here);
+    }
+    return rondo_graph_replay(carried->graph, carried->places.unit->stream);
+}
+
+rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds) {
+    rondo_stream *stream = carried->places.unit->stream;
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        const port *p = &carried->inputs[i];
+        if (p->is_staged) {
+            memcpy(p->staging, feeds[i].data, p->bytes);
+        }
+        if (p->way == WAY_COPY && carried->is_host) {
+            memcpy(p->place, feeds[i].data, p->bytes);
+        } else if (p->way == WAY_COPY) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                stream, p->place, get_outer(p), p->bytes,
+                p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
+        }
+    }
+    RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
+    for (size_t i = 0; i < carried->output_count; ++i) {
+        const port *p = &carried->outputs[i];
+        if (p->way == WAY_COPY && !p->is_left) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                stream, get_outer(p), p->place, p->bytes,
+                p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+bool rondo__carried_is_near(const rondo__carried *carried) {
+    bool is = false;
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        is = is || carried->inputs[i].is_near;
+    }
+    return is;
+}
+
+bool rondo__carried_writes(const rondo__carried *carried, size_t i) {
+    const port *p = &carried->outputs[i];
+    return p->way != WAY_NONE && !p->is_staged && !p->is_left;
+}
+
+bool rondo__carried_is_in_place(const rondo__carried *carried) {
+    return carried->is_in_place;
+}
