@@ -189,8 +189,8 @@ const rondo__op_def rondo__op_table_scan[] = {
     ENTRY(ArgMin, 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
     ENTRY(ArgMin, 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
     ENTRY(CumProd, 26, 28, 2, cumulative_attributes, infer_cumulative, compute_cumprod,
-          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+          .is_fallible = true, .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
     ENTRY(CumSum, 11, 28, 2, cumulative_attributes, infer_cumulative, compute_cumsum,
-          .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
+          .is_fallible = true, .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
     {0},
 };
