@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/run/self_check.h"
 #include "executor/state/arena_plan.h"
+#include "learn/run_here.h"
 #include "rondo/learn.h"
 
 void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
@@ -221,7 +222,13 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
 
 rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan) {
     const rondo__in_place *bound = plan->run.in_place;
-    RETURN_IF_ERROR(rondo_learned_run(bound->learned, unit->stream, bound->values, bound->count));
+    if (plan->run.is_fed && plan->steps[0].run.may_run_here) {  // which the whole run is
+        RETURN_IF_ERROR(rondo__learned_run_here(bound->learned, unit->stream, bound->values,
+                                                bound->count, &unit->executor->work.is_all_here));
+    } else {
+        RETURN_IF_ERROR(
+            rondo_learned_run(bound->learned, unit->stream, bound->values, bound->count));
+    }
     unit->runs.in_place_count += 1;
     unit->executor->work.ran_count += plan->item_count;
     unit->executor->work.replayed_count += plan->item_count;
