@@ -13,7 +13,6 @@
 
 #include "command.h"
 #include "console.h"
-#include "hash.h"
 #include "interrupt.h"
 #include "model_file.h"
 #include "output_file.h"

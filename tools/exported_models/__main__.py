@@ -5,11 +5,12 @@
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
 FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
-quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx) or ops (single
-ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
+quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), narrow (weights of
+4 bits, float8) or ops (single ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
 graph optimisation, and timed in turns with ONNX Runtime as it optimises itself. Where steps of 8 bits
 make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
-their size, change in ONNX Runtime's own outputs.
+their size, change in ONNX Runtime's own outputs. With --cases, models are not run on Rondo but written with
+ONNX Runtime's outputs as directories that `rondo test` takes, for a machine that has no ONNX Runtime.
 
 Needs numpy, onnx and onnxruntime, and of a family its packages (torch, torchvision, transformers,
 onnxscript; skl2onnx; tensorflow and tf2onnx); one that cannot be imported is left out with a word. No
@@ -163,6 +164,31 @@ def make_models(options, families):
     return names
 
 
+def write_case(options, name):
+    """FOLDER/cases/NAME: the model, its inputs and what ONNX Runtime makes of them without optimisation."""
+    with open(os.path.join(options.folder, name + ".onnx"), "rb") as file:
+        data = file.read()
+    feeds = dict(np.load(os.path.join(options.folder, name + ".npz")))
+    session = open_peer(data, feeds, options.threads)[0]
+    if session is None:
+        print(f"{name} is left out: ONNX Runtime does not run it", file=sys.stderr)
+        return
+    folder = os.path.join(options.folder, "cases", name, "test_data_set_0")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(os.path.dirname(folder), "model.onnx"), "wb") as file:
+        file.write(data)
+    outputs = [port.name for port in onnx.load_from_string(data).graph.output]
+    found = session.run(None, feeds)
+    largest = max((float(np.abs(value).max(initial=0)) for value in found if value.dtype.kind == "f"), default=0)
+    with open(os.path.join(os.path.dirname(folder), "data.json"), "w", encoding="utf-8") as file:
+        json.dump({"rtol": RELATIVE, "atol": ABSOLUTE + OF_LARGEST * largest}, file)
+    values = {"input": list(feeds.items()), "output": list(zip(outputs, found))}
+    for kind, tensors in values.items():
+        for i, (port, value) in enumerate(tensors):
+            with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as file:
+                file.write(onnx.numpy_helper.from_array(np.asarray(value), port).SerializeToString())
+
+
 def run_model(options, name):
     command = [sys.executable, "-W", "ignore", sys.argv[0], options.folder, "--one", name]
     for key in ("library", "device", "threads", "seconds"):
@@ -190,6 +216,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime and of Rondo (1)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a model (0.5)")
     parser.add_argument("--bound", action="store_true", help="time runs on bound memory (host)")
+    parser.add_argument("--cases", action="store_true", help="write cases for `rondo test` and run nothing")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_intermixed_args()
     if options.one:
@@ -197,7 +224,11 @@ def main():
         return 0
     os.makedirs(options.folder, exist_ok=True)
     names = make_models(options, options.families or ["torch", "networks", "quantise", "optimise", "sklearn",
-                                                      "keras", "ops"])
+                                                      "keras", "ops", "narrow"])
+    if options.cases:
+        for name in names:
+            write_case(options, name)
+        return 0
     print(HEADER, flush=True)
     rows = []
     for name in names:

@@ -9,6 +9,7 @@
 // the nodes stay dirty until the executable has them, so that the next run makes a failed one good.
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/learned.h"
+#include "learn/run_here.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -634,7 +635,9 @@ static void refuse(rondo_learned *learned) {
 }
 
 static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo_graph_replay(learned->graph, stream));
+    RETURN_IF_ERROR(learned->ran_here == NULL
+                        ? rondo_graph_replay(learned->graph, stream)
+                        : rondo__graph_replay_here(learned->graph, stream, learned->ran_here));
     ++learned->stats.run_count;
     return RONDO_STATUS_OK;
 }
@@ -730,4 +733,13 @@ rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
         return RONDO_STATUS_OK;
     }
     return run(learned, stream, values, count);
+}
+
+rondo_status rondo__learned_run_here(rondo_learned *learned, rondo_stream *stream,
+                                     const rondo_value *values, size_t count, bool *out_ran_here) {
+    *out_ran_here = false;
+    learned->ran_here = out_ran_here;
+    const rondo_status status = rondo_learned_run(learned, stream, values, count);
+    learned->ran_here = NULL;
+    return status;
 }

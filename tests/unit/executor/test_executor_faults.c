@@ -47,6 +47,7 @@ static const fault_case cases[] = {
      1,
      3,
      INT64_MAX},
+    {"CumSum", {INPUT(F32, {2, {4, 3}}), INPUT(I64, {1, {1}})}, 1, -2, 2},
     {"ReverseSequence", {INPUT(F32, {2, {3, 4}}), INPUT(I64, {1, {4}})}, 1, 3, 4},
     {"NegativeLogLikelihoodLoss", {INPUT(F32, {2, {5, 4}}), INPUT(I64, {1, {5}})}, 1, 3, 4},
     {"SoftmaxCrossEntropyLoss", {INPUT(F32, {2, {5, 4}}), INPUT(I64, {1, {5}})}, 1, 3, -1},

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/run/self_check.h"
 #include "executor/state/arena_plan.h"
+#include "learn/run_here.h"
 #include "rondo/learn.h"
 
 void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
@@ -227,7 +228,13 @@ static rondo_status put_learned(void *user_data) {
 
 rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan) {
     rondo__in_place *bound = plan->run.in_place;
-    RETURN_IF_ERROR(rondo__stand_ins_replay(&bound->places, put_learned, bound));
+    const bool is_whole = plan->run.is_fed && plan->steps[0].run.may_run_here;
+    if (is_whole && bound->places.watched == NULL) {
+        RETURN_IF_ERROR(rondo__learned_run_here(bound->learned, unit->stream, bound->values,
+                                                bound->count, &unit->executor->work.is_all_here));
+    } else {
+        RETURN_IF_ERROR(rondo__stand_ins_replay(&bound->places, put_learned, bound));
+    }
     unit->runs.in_place_count += 1;
     unit->executor->work.ran_count += plan->item_count;
     unit->executor->work.replayed_count += plan->item_count;

@@ -485,8 +485,13 @@ static rondo_status compute_scatter_nd(rondo__compute *compute) {
     for (int64_t i = 0; i < tuples && block > 0; ++i) {
         int64_t offset = 0;
         RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, 0, &offset));
-        reduce_elements(how, input->dtype, (uint8_t *)output + (size_t)offset * bytes,
-                        (const uint8_t *)updates->data + (size_t)(i * block) * bytes, block);
+        uint8_t *target = (uint8_t *)output + (size_t)offset * bytes;
+        const uint8_t *update = (const uint8_t *)updates->data + (size_t)(i * block) * bytes;
+        if (how == REDUCTION_NONE) {
+            memcpy(target, update, (size_t)block * bytes);
+        } else {
+            reduce_elements(how, input->dtype, target, update, block);
+        }
     }
     return RONDO_STATUS_OK;
 }

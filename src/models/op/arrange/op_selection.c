@@ -87,12 +87,37 @@ static rondo_status infer_non_zero(rondo__infer *infer) {
     return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {rank, -1}});
 }
 
+enum { LOOK_PART = 512 };  // elements that are looked at together
+
+// 1 for each of `count` elements that is not zero, else 0.
+static void mark_elements(const rondo_tensor *x, int64_t first, int64_t count, uint8_t *marks) {
+    const uint8_t *from =
+        (const uint8_t *)x->data + (size_t)first * rondo_dtype_get_bytes(x->dtype);
+    rondo__convert_elements(x->dtype, from, RONDO_DTYPE_BOOL, marks, (size_t)count);
+}
+
+// Writes the positions of what is marked; *column is how many have been written of `found`.
+static void list_marks(const uint8_t *marks, int64_t count, int64_t first, int64_t found,
+                       int64_t *places, int64_t *column) {
+    int64_t at = *column;
+    for (int64_t i = 0; i < count && at < found; ++i) {
+        places[at] = first + i;
+        at += marks[i] != 0;
+    }
+    *column = at;
+}
+
 static rondo_status compute_non_zero(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
-    int64_t count = rondo_shape_get_count(&input->shape);
+    const int64_t count = rondo_shape_get_count(&input->shape);
+    uint8_t marks[LOOK_PART];
     int64_t found = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        found += rondo__tensor_get_number(input, i) != 0.0;
+    for (int64_t i = 0; i < count; i += LOOK_PART) {
+        const int64_t part = count - i < LOOK_PART ? count - i : LOOK_PART;
+        mark_elements(input, i, part, marks);
+        for (int64_t k = 0; k < part; ++k) {
+            found += marks[k] != 0;
+        }
     }
     // A scalar counts as a list of one.
     rondo_shape x = input->shape;
@@ -103,17 +128,23 @@ static rondo_status compute_non_zero(rondo__compute *compute) {
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_output(compute, 0, RONDO_DTYPE_I64, &shape, &output));
     int64_t *y = output;
+    const int32_t last = x.rank - 1;
+    const int64_t width = x.extent[last];
     int64_t column = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        if (rondo__tensor_get_number(input, i) == 0.0) {
-            continue;
+    for (int64_t row = 0; column < found; ++row) {
+        const int64_t begin = column;
+        for (int64_t i = 0; i < width; i += LOOK_PART) {
+            const int64_t part = width - i < LOOK_PART ? width - i : LOOK_PART;
+            mark_elements(input, row * width + i, part, marks);
+            list_marks(marks, part, i, found, y + last * found, &column);
         }
-        int64_t rest = i;
-        for (int32_t d = x.rank - 1; d >= 0; --d) {
-            y[d * found + column] = rest % x.extent[d];
+        int64_t rest = row;
+        for (int32_t d = last - 1; d >= 0; --d) {
+            for (int64_t k = begin; k < column; ++k) {
+                y[d * found + k] = rest % x.extent[d];
+            }
             rest /= x.extent[d];
         }
-        ++column;
     }
     return RONDO_STATUS_OK;
 }
@@ -175,19 +206,18 @@ static int compare_items(const void *a_, const void *b_) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-// Of a heap, whose item 0 comes last, the item `at` goes down to its place.
-static void sift_down(sort_item *heap, int64_t count, int64_t at, bool is_least_first) {
+// Of a heap, whose item 0 comes first, the item `at` goes down to its place.
+static void sift_down(sort_item *heap, int64_t count, int64_t at) {
     const sort_item item = heap[at];
     for (;;) {
         int64_t child = 2 * at + 1;
         if (child >= count) {
             break;
         }
-        const int sign = is_least_first ? -1 : 1;
-        if (child + 1 < count && sign * compare_items(&heap[child + 1], &heap[child]) > 0) {
+        if (child + 1 < count && compare_items(&heap[child + 1], &heap[child]) < 0) {
             ++child;
         }
-        if (sign * compare_items(&heap[child], &item) <= 0) {
+        if (compare_items(&heap[child], &item) >= 0) {
             break;
         }
         heap[at] = heap[child];
@@ -196,28 +226,73 @@ static void sift_down(sort_item *heap, int64_t count, int64_t at, bool is_least_
     heap[at] = item;
 }
 
-static void make_heap(sort_item *heap, int64_t count, bool is_least_first) {
-    for (int64_t at = count / 2 - 1; at >= 0; --at) {
-        sift_down(heap, count, at, is_least_first);
+// Brings the first k of the items to the front, in any order.
+static void select_first(sort_item *items, int64_t count, int64_t k) {
+    enum { ROUNDS_MAX = 64 };  // beyond so many, the choice of the middle goes wrong each time
+    int64_t begin = 0, end = count;
+    for (int round = 0; end - begin > 1; ++round) {
+        if (round == ROUNDS_MAX) {
+            qsort(items + begin, (size_t)(end - begin), sizeof *items, compare_items);
+            return;
+        }
+        const sort_item middle = items[begin + (end - begin) / 2];
+        int64_t low = begin, high = end - 1;
+        while (low <= high) {
+            while (compare_items(&items[low], &middle) < 0) {
+                ++low;
+            }
+            while (compare_items(&items[high], &middle) > 0) {
+                --high;
+            }
+            if (low <= high) {
+                const sort_item item = items[low];
+                items[low++] = items[high];
+                items[high--] = item;
+            }
+        }
+        if (k <= high) {
+            end = high + 1;
+        } else if (k >= low) {
+            begin = low;
+        } else {
+            return;
+        }
     }
 }
 
-// The first k items of a line, sorted. They stand in a heap with the last of them on top, which
-// most elements are compared with and nothing else.
+// The first k items of a line, sorted; there is room for 2 k. What cannot be among them any more is
+// compared with one key and nothing else.
 static void select_items(const rondo_tensor *input, int64_t first, int64_t step, int64_t extent,
                          bool takes_largest, int64_t k, sort_item *items) {
+    uint64_t keys[LOOK_PART];
     const uint64_t flip = takes_largest ? UINT64_MAX : 0;
-    for (int64_t i = 0; i < k; ++i) {
-        items[i] = (sort_item){rondo__sort_key(input, first + i * step) ^ flip, i};
-    }
-    make_heap(items, k, false);
-    for (int64_t i = k; i < extent; ++i) {
-        const uint64_t key = rondo__sort_key(input, first + i * step) ^ flip;
-        if (key < items[0].key) {
-            items[0] = (sort_item){key, i};
-            sift_down(items, k, 0, false);
+    uint64_t limit = UINT64_MAX;  // the greatest key that may be among them
+    int64_t count = 0;
+    for (int64_t i = 0; i < extent; i += LOOK_PART) {
+        const int64_t part = extent - i < LOOK_PART ? extent - i : LOOK_PART;
+        rondo__sort_keys(input, first + i * step, step, part, keys);
+        for (int64_t p = 0; p < part; ++p) {
+            const uint64_t key = keys[p] ^ flip;
+            if (key > limit) {
+                continue;
+            }
+            items[count++] = (sort_item){key, i + p};
+            if (count == 2 * k) {
+                select_first(items, count, k);
+                count = k;
+                limit = 0;
+                for (int64_t n = 0; n < k; ++n) {
+                    limit = items[n].key > limit ? items[n].key : limit;
+                }
+                if (limit == 0) {  // all ties, and the first of them are here
+                    goto sort;
+                }
+                --limit;
+            }
         }
     }
+sort:
+    select_first(items, count, k);
     qsort(items, (size_t)k, sizeof *items, compare_items);
 }
 
@@ -243,7 +318,7 @@ static rondo_status compute_top_k(rondo__compute *compute) {
     int64_t outer = rondo__shape_multiply(x, 0, axis);
     int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
-    sort_item *items = rondo__calloc((size_t)k, sizeof *items);
+    sort_item *items = rondo__calloc((size_t)k, 2 * sizeof *items);
     if (items == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -415,42 +490,29 @@ static rondo_status infer_suppression(rondo__infer *infer) {
 
 // All in f32, as ONNX Runtime and the reference of ONNX compare it: an overlap that equals the
 // threshold in f32 does not exceed it.
+enum { LOW_0, LOW_1, HIGH_0, HIGH_1, AREA, BOX_MEMBERS };
 typedef struct box {
-    float low[2];
-    float high[2];
+    float member[BOX_MEMBERS];
 } box;
 
 // Corners may come in either order; a center box is (x, y, width, height), and one of a negative
 // extent covers nothing.
 static box read_box(const float *values, bool is_center) {
-    box b;
+    box b = {.member[AREA] = 1.0f};
     for (int i = 0; i < 2; ++i) {
         const float first = values[i];
         const float second = values[i + 2];
+        float *low = &b.member[LOW_0 + i], *high = &b.member[HIGH_0 + i];
         if (is_center) {
-            b.low[i] = first - second / 2.0f;
-            b.high[i] = first + second / 2.0f;
+            *low = first - second / 2.0f;
+            *high = first + second / 2.0f;
         } else {
-            b.low[i] = first < second ? first : second;
-            b.high[i] = first < second ? second : first;
+            *low = first < second ? first : second;
+            *high = first < second ? second : first;
         }
+        b.member[AREA] *= *high - *low;
     }
     return b;
-}
-
-static float get_overlap(const box *a, const box *b) {
-    float shared = 1.0f;
-    float area_a = 1.0f;
-    float area_b = 1.0f;
-    for (int i = 0; i < 2; ++i) {
-        const float low = a->low[i] > b->low[i] ? a->low[i] : b->low[i];
-        const float high = a->high[i] < b->high[i] ? a->high[i] : b->high[i];
-        shared *= high > low ? high - low : 0.0f;
-        area_a *= a->high[i] - a->low[i];
-        area_b *= b->high[i] - b->low[i];
-    }
-    const float all = area_a + area_b - shared;
-    return shared > 0.0f && area_a > 0.0f && area_b > 0.0f && all > 0.0f ? shared / all : 0.0f;
 }
 
 typedef struct suppression {
@@ -460,37 +522,71 @@ typedef struct suppression {
     bool has_score_threshold;
     float score_threshold;
     bool is_center;
-    sort_item *items;  // box_count
-    int64_t *kept;     // box_count
-    box *kept_boxes;   // box_count
+    sort_item *items;   // box_count
+    uint64_t *keys;     // box_count
+    int64_t *kept;      // box_count
+    float *kept_boxes;  // [BOX_MEMBERS, box_count]
 } suppression;
+
+static float get_greater(float a, float b) {
+    return a > b ? a : b;
+}
+
+static float get_lesser(float a, float b) {
+    return a < b ? a : b;
+}
+
+// Whether one of the boxes that have been kept covers too much of this one; without branches inside
+// of a part, which becomes vector code.
+static bool is_covered(const suppression *s, const box *mine, int64_t kept) {
+    enum { COVER_PART = 16 };
+    const float *m = mine->member;
+    const float *low_0 = s->kept_boxes + LOW_0 * s->box_count;
+    const float *low_1 = s->kept_boxes + LOW_1 * s->box_count;
+    const float *high_0 = s->kept_boxes + HIGH_0 * s->box_count;
+    const float *high_1 = s->kept_boxes + HIGH_1 * s->box_count;
+    const float *areas = s->kept_boxes + AREA * s->box_count;
+    int covered = 0;
+    for (int64_t first = 0; first < kept && covered == 0; first += COVER_PART) {
+        const int64_t end = kept - first < COVER_PART ? kept : first + COVER_PART;
+        for (int64_t k = first; k < end; ++k) {
+            const float across = get_lesser(m[HIGH_0], high_0[k]) - get_greater(m[LOW_0], low_0[k]);
+            const float down = get_lesser(m[HIGH_1], high_1[k]) - get_greater(m[LOW_1], low_1[k]);
+            const float shared = (across > 0.0f ? across : 0.0f) * (down > 0.0f ? down : 0.0f);
+            const float all = m[AREA] + areas[k] - shared;
+            const int meets = (shared > 0.0f) & (m[AREA] > 0.0f) & (areas[k] > 0.0f) & (all > 0.0f);
+            covered |= (meets ? shared / all : 0.0f) > s->overlap_threshold;
+        }
+    }
+    return covered != 0;
+}
 
 // Keeps boxes of one class, best score first. Returns how many stand in s->kept.
 static int64_t suppress_class(const suppression *s, const float *boxes, const rondo_tensor *scores,
                               int64_t first_score) {
+    const float *score = (const float *)scores->data + first_score;
     int64_t candidates = 0;
+    rondo__sort_keys(scores, first_score, 1, s->box_count, s->keys);
     for (int64_t i = 0; i < s->box_count; ++i) {
-        const float score = ((const float *)scores->data)[first_score + i];
-        if (!s->has_score_threshold || score > s->score_threshold) {
-            s->items[candidates++] =
-                (sort_item){.key = ~rondo__sort_key(scores, first_score + i), .index = i};
+        if (!s->has_score_threshold || score[i] > s->score_threshold) {
+            s->items[candidates++] = (sort_item){.key = ~s->keys[i], .index = i};
         }
     }
-    make_heap(s->items, candidates, true);  // mostly few of them are taken
+    for (int64_t at = candidates / 2 - 1; at >= 0; --at) {  // a heap: mostly few of them are taken
+        sift_down(s->items, candidates, at);
+    }
     int64_t kept = 0;
     while (candidates > 0 && kept < s->most) {
         const int64_t index = s->items[0].index;
         const box mine = read_box(boxes + 4 * index, s->is_center);
-        bool survives = true;
-        for (int64_t k = 0; survives && k < kept; ++k) {
-            survives = !(get_overlap(&mine, &s->kept_boxes[k]) > s->overlap_threshold);
-        }
-        if (survives) {
-            s->kept_boxes[kept] = mine;
+        if (!is_covered(s, &mine, kept)) {
+            for (int i = 0; i < BOX_MEMBERS; ++i) {
+                s->kept_boxes[i * s->box_count + kept] = mine.member[i];
+            }
             s->kept[kept++] = index;
         }
         s->items[0] = s->items[--candidates];
-        sift_down(s->items, candidates, 0, true);
+        sift_down(s->items, candidates, 0);
     }
     return kept;
 }
@@ -521,7 +617,8 @@ static rondo_status compute_suppression(rondo__compute *compute) {
     size_t count = 0;
     s.kept = rondo__calloc((size_t)s.box_count, sizeof *s.kept);
     s.kept_boxes = s.kept != NULL ? rondo__calloc((size_t)s.box_count, sizeof(box)) : NULL;
-    s.items = s.kept_boxes != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.items) : NULL;
+    s.keys = s.kept_boxes != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.keys) : NULL;
+    s.items = s.keys != NULL ? rondo__calloc((size_t)s.box_count, sizeof *s.items) : NULL;
     if (s.items == NULL) {
         goto done;
     }
@@ -550,6 +647,7 @@ static rondo_status compute_suppression(rondo__compute *compute) {
 done:
     rondo__free(picked);
     rondo__free(s.items);
+    rondo__free(s.keys);
     rondo__free(s.kept_boxes);
     rondo__free(s.kept);
     return status;

@@ -118,20 +118,66 @@ static rondo_status rank_strings(const rondo_tensor *input, uint64_t *ranks) {
     return RONDO_STATUS_OK;
 }
 
+// Rows of one key, by each byte in which keys differ, from the low one up; `spare` is room for as many.
+static void sort_by_bytes(unique_row *rows, unique_row *spare, int64_t count) {
+    unique_row *from = rows, *to = spare;
+    uint64_t differs = 0;
+    for (int64_t i = 1; i < count; ++i) {
+        differs |= *rows[i].keys ^ *rows[0].keys;
+    }
+    for (int shift = 0; shift < 64; shift += 8) {
+        int64_t places[257] = {0};
+        if ((differs >> shift & 255) == 0) {
+            continue;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            ++places[(*from[i].keys >> shift & 255) + 1];
+        }
+        for (int k = 1; k < 256; ++k) {
+            places[k] += places[k - 1];
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            to[places[*from[i].keys >> shift & 255]++] = from[i];
+        }
+        unique_row *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != rows) {
+        memcpy(rows, from, (size_t)count * sizeof *rows);
+    }
+}
+
 // Fills keys[extent][outer * inner] and the rows over them, sorted. `ranks`: of strings.
-static void sort_slices(const rondo_tensor *input, const slices *s, const uint64_t *ranks,
-                        uint64_t *keys, unique_row *rows) {
+static rondo_status sort_slices(const rondo_tensor *input, const slices *s, const uint64_t *ranks,
+                                uint64_t *keys, unique_row *rows) {
+    const size_t key_count = (size_t)(s->outer * s->inner);
     uint64_t *key = keys;
     for (int64_t i = 0; i < s->extent; ++i) {
-        rows[i] = (unique_row){.keys = key, .key_count = (size_t)(s->outer * s->inner), .index = i};
-        for (int64_t o = 0; o < s->outer; ++o) {
-            for (int64_t k = 0; k < s->inner; ++k) {
-                int64_t at = (o * s->extent + i) * s->inner + k;
-                *key++ = ranks != NULL ? ranks[at] : rondo__sort_key(input, at);
+        rows[i] = (unique_row){.keys = key, .key_count = key_count, .index = i};
+        for (int64_t o = 0; o < s->outer; ++o, key += s->inner) {
+            const int64_t at = (o * s->extent + i) * s->inner;
+            if (ranks != NULL) {
+                memcpy(key, ranks + at, (size_t)s->inner * sizeof *key);
+            } else if (key_count > 1) {
+                rondo__sort_keys(input, at, 1, s->inner, key);
             }
         }
     }
-    qsort(rows, (size_t)s->extent, sizeof *rows, compare_rows);
+    if (key_count != 1) {
+        qsort(rows, (size_t)s->extent, sizeof *rows, compare_rows);
+        return RONDO_STATUS_OK;
+    }
+    if (ranks == NULL) {
+        rondo__sort_keys(input, 0, 1, s->extent, keys);
+    }
+    unique_row *spare = rondo__calloc((size_t)s->extent, sizeof *spare);
+    if (spare == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    sort_by_bytes(rows, spare, s->extent);
+    rondo__free(spare);
+    return RONDO_STATUS_OK;
 }
 
 static int64_t make_groups(const slices *s, const unique_row *rows, unique_group *groups) {
@@ -219,7 +265,10 @@ static rondo_status compute_unique(rondo__compute *compute) {
             goto free_groups;
         }
     }
-    sort_slices(compute->inputs[0], &s, ranks, keys, rows);
+    status = sort_slices(compute->inputs[0], &s, ranks, keys, rows);
+    if (status != RONDO_STATUS_OK) {
+        goto free_groups;
+    }
     int64_t group_count = make_groups(&s, rows, groups);
     if (rondo__op_get_int(compute->op, "sorted", 1) == 0) {
         qsort(groups, (size_t)group_count, sizeof *groups, compare_groups);

@@ -1,4 +1,4 @@
-// op/arrange/sort_key.h — one unsigned key for an element of any dtype, ordered like the elements.
+// op/arrange/sort_key.h — unsigned keys for elements of any dtype, ordered like the elements.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_ARRANGE_SORT_KEY_H
 #define RONDO_OP_ARRANGE_SORT_KEY_H
@@ -7,7 +7,9 @@
 
 #include "rondo/tensor.h"
 
-// Equal elements have equal keys (-0 is 0); NaN comes after all numbers, as in numpy.
-uint64_t rondo__sort_key(const rondo_tensor *tensor, int64_t index);
+// Keys of the elements first, first + step, ...: equal elements have equal keys (-0 is 0); NaN comes
+// after all numbers, as in numpy. Keys of one dtype compare with each other.
+void rondo__sort_keys(const rondo_tensor *tensor, int64_t first, int64_t step, int64_t count,
+                      uint64_t *keys);
 
 #endif  // RONDO_OP_ARRANGE_SORT_KEY_H

@@ -461,19 +461,19 @@ static col2im_element locate_element(const col2im_plan *plan, int64_t element) {
     return found;
 }
 
-// The pixel of position 0 of a line along the last axis; false: the line lies in the padding.
-static bool locate_line(const col2im_plan *plan, const col2im_element *element,
-                        const int64_t *position, int64_t *out_pixel) {
-    const int32_t last = plan->spatial - 1;
+// The pixel of position 0 of the last two axes (or of the only one) at these positions of those before
+// them; false: they lie in the padding.
+static bool locate_lines(const col2im_plan *plan, const col2im_element *element,
+                         const int64_t *position, int64_t *out_pixel) {
     int64_t pixel = 0;
-    for (int32_t d = 0; d < last; ++d) {
+    for (int32_t d = 0; d < plan->spatial - 2; ++d) {
         const int64_t at = element->start[d] + position[d] * plan->strides[d];
         if (at < 0 || at >= plan->image[d]) {
             return false;
         }
         pixel = (pixel + at) * plan->image[d + 1];
     }
-    *out_pixel = pixel + element->start[last];
+    *out_pixel = pixel;
     return true;
 }
 
@@ -489,22 +489,32 @@ static bool locate_line(const col2im_plan *plan, const col2im_element *element,
     static void col2im_##name(const col2im_plan *plan, int64_t columns, const type *x, type *y) { \
         const int64_t planes = plan->shape.extent[0] * plan->shape.extent[1];                     \
         const int64_t pixels = rondo__shape_multiply(&plan->shape, 2, plan->shape.rank);          \
-        const int64_t length = plan->positions[plan->spatial - 1];                                \
-        const int64_t stride = plan->strides[plan->spatial - 1];                                  \
+        const int32_t last = plan->spatial - 1;                                                   \
+        const int32_t next = last > 0 ? last - 1 : RONDO_RANK_MAX - 1; /* there: one line */      \
+        const int64_t length = plan->positions[last], stride = plan->strides[last];               \
+        const int64_t lines = last > 0 ? plan->positions[next] : 1;                               \
+        const int64_t width = plan->image[last], height = last > 0 ? plan->image[next] : 1;       \
+        const int64_t down = last > 0 ? plan->strides[next] : 1;                                  \
         for (int64_t row = 0; row < planes * plan->block_count; ++row) {                          \
             const col2im_element element = locate_element(plan, row % plan->block_count);         \
+            const int64_t count = element.end - element.first;                                    \
+            const int64_t begin = element.start[last] + element.first * stride;                   \
             type *plane = y + row / plan->block_count * pixels;                                   \
-            const type *from = x + row * columns + element.first;                                 \
+            const type *from = x + row * columns;                                                 \
             int64_t position[RONDO_RANK_MAX] = {0};                                               \
             int64_t pixel;                                                                        \
             do {                                                                                  \
-                if (element.first < element.end &&                                                \
-                    locate_line(plan, &element, position, &pixel)) {                              \
-                    add_line_##name(from, plane + pixel + element.first * stride, stride,         \
-                                    element.end - element.first);                                 \
+                if (count > 0 && locate_lines(plan, &element, position, &pixel)) {                \
+                    int64_t at = last > 0 ? element.start[next] : 0;                              \
+                    for (int64_t line = 0; line < lines; ++line, at += down) {                    \
+                        if (at >= 0 && at < height) {                                             \
+                            add_line_##name(from + line * length + element.first,                 \
+                                            plane + (pixel + at) * width + begin, stride, count); \
+                        }                                                                         \
+                    }                                                                             \
                 }                                                                                 \
-                from += length;                                                                   \
-            } while (rondo__index_advance(plan->spatial - 1, plan->positions, position));         \
+                from += lines * length;                                                           \
+            } while (rondo__index_advance(last > 0 ? last - 1 : 0, plan->positions, position));   \
         }                                                                                         \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_COL2IM)

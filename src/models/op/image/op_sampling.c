@@ -19,6 +19,36 @@ static double round_place(bool is_wide, double place) {
     return is_wide ? place : (double)(float)place;
 }
 
+// The planes [N, C, span] of x as [N, span, C], in f64: what all channels do alike stands side by
+// side, which is vector code.
+static double *turn_planes(rondo__scratch *scratch, const rondo_tensor *x) {
+    enum { TILE = 16 };
+    const int64_t channels = x->shape.extent[1];
+    const int64_t span = rondo__shape_multiply(&x->shape, 2, x->shape.rank);
+    double *y = rondo__scratch_create(scratch, rondo_shape_get_count(&x->shape));
+    const double *from = channels > 1 ? rondo__scratch_widen(scratch, x) : NULL;
+    if (scratch->status != RONDO_STATUS_OK) {
+        return NULL;
+    }
+    if (channels <= 1) {
+        rondo__convert_elements(x->dtype, x->data, RONDO_DTYPE_F64, y,
+                                (size_t)rondo_shape_get_count(&x->shape));
+        return y;
+    }
+    for (int64_t n = 0; n < x->shape.extent[0]; n++) {
+        for (int64_t first = 0; first < span; first += TILE) {
+            const int64_t end = span - first < TILE ? span : first + TILE;
+            for (int64_t c = 0; c < channels; c++) {
+                const double *plane = from + (n * channels + c) * span;
+                for (int64_t i = first; i < end; i++) {
+                    y[(n * span + i) * channels + c] = plane[i];
+                }
+            }
+        }
+    }
+    return y;
+}
+
 // ---- GridSample -------------------------------------------------------------------------------
 
 typedef enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } sample_mode;
@@ -209,15 +239,15 @@ static void find_taps(const sample_plan *sampler, int32_t axis, double normalize
     }
 }
 
-// The weighted sum of a plane over the taps of all axes.
-static double sample_plane(const sample_plan *sampler, const sample_taps *taps,
-                           const double *plane) {
+// The weighted sums of all channels over the taps of all axes; `x` is an image [span, channels].
+static void sample_channels(const sample_plan *sampler, const sample_taps *taps, const double *x,
+                            int64_t channels, double *sums) {
     int64_t counts[RONDO__SPATIAL_MAX];
     int64_t index[RONDO__SPATIAL_MAX] = {0};
     for (int32_t i = 0; i < sampler->rank; i++) {
         counts[i] = taps[i].count;
     }
-    double sum = 0.0;
+    memset(sums, 0, (size_t)channels * sizeof *sums);
     do {
         double weight = 1.0;
         int64_t at = 0;
@@ -225,11 +255,11 @@ static double sample_plane(const sample_plan *sampler, const sample_taps *taps,
             weight *= taps[i].weight[index[i]];
             at = at * sampler->extent[i] + taps[i].index[index[i]];
         }
-        if (weight != 0.0) {  // an infinity that does not count must not become NaN
-            sum += weight * plane[at];
+        const double *row = x + at * channels;
+        for (int64_t c = 0; weight != 0.0 && c < channels; c++) {
+            sums[c] += weight * row[c];  // an infinity that does not count must not become NaN
         }
     } while (rondo__index_advance(sampler->rank, counts, index));
-    return sum;
 }
 
 static rondo_status compute_grid_sample(rondo__compute *compute) {
@@ -242,8 +272,9 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
     const int64_t input_span = rondo__shape_multiply(x_shape, 2, x_shape->rank);
     const int64_t output_span = rondo__shape_multiply(y_shape, 2, y_shape->rank);
     rondo__scratch scratch = {0};
-    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *x = turn_planes(&scratch, compute->inputs[0]);
     const double *grid = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    double *sums = rondo__scratch_create(&scratch, channels);
     double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(y_shape));
     if (scratch.status == RONDO_STATUS_OK) {
         for (int64_t n = 0; n < x_shape->extent[0]; n++) {
@@ -254,10 +285,9 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
                     // The grid lists the last axis first (x before y).
                     find_taps(&sampler, axis, place[sampler.rank - 1 - axis], &taps[axis]);
                 }
+                sample_channels(&sampler, taps, x + n * input_span * channels, channels, sums);
                 for (int64_t c = 0; c < channels; c++) {
-                    const int64_t plane = n * channels + c;
-                    y[plane * output_span + i] =
-                        sample_plane(&sampler, taps, x + plane * input_span);
+                    y[(n * channels + c) * output_span + i] = sums[c];
                 }
             }
         }
@@ -420,49 +450,47 @@ static roi_sample find_sample(int64_t height, int64_t width, double y, double x)
                                   down * (1.0 - across), down * across}};
 }
 
-// Sum (average mode) or greatest product (max mode) of the four neighbours.
-static double take_sample(const roi_sample *sample, const double *plane, bool is_max) {
-    double parts[4];
-    if (sample->at[0] < 0) {
-        return 0.0;
-    }
+// Adds a sample of each channel to the sums (average mode), or keeps the greatest of its four
+// products (max mode). A sample that lies outside is 0.
+static void take_sample(const roi_sample *sample, const double *x, int64_t channels, bool is_max,
+                        double *sums) {
+    const double *shares = sample->share;
+    const double *rows[4];
     for (int i = 0; i < 4; i++) {
-        parts[i] = sample->share[i] * plane[sample->at[i]];
+        rows[i] = x + (sample->at[0] < 0 ? 0 : sample->at[i]) * channels;
     }
-    return is_max ? rondo__maximum(rondo__maximum(parts[0], parts[1]),
-                                   rondo__maximum(parts[2], parts[3]))
-                  : parts[0] + parts[1] + parts[2] + parts[3];
+    if (!is_max) {
+        for (int64_t c = 0; sample->at[0] >= 0 && c < channels; c++) {
+            sums[c] += shares[0] * rows[0][c] + shares[1] * rows[1][c] + shares[2] * rows[2][c] +
+                       shares[3] * rows[3][c];
+        }
+        return;
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        double value = 0.0;
+        if (sample->at[0] >= 0) {
+            value = rondo__maximum(rondo__maximum(shares[0] * rows[0][c], shares[1] * rows[1][c]),
+                                   rondo__maximum(shares[2] * rows[2][c], shares[3] * rows[3][c]));
+        }
+        sums[c] = rondo__maximum(sums[c], value);
+    }
 }
 
-// All channels see one bin through the same samples, which are found in parts.
+// Pools a bin of the image x [height * width, channels]: all channels see the same samples.
 static void pool_bin(const roi_bin *bin, const double *x, int64_t height, int64_t width,
-                     int64_t channels, bool is_max, double *target, int64_t target_step) {
-    enum { PART = 64 };
-    roi_sample samples[PART];
+                     int64_t channels, bool is_max, double *sums) {
     const int64_t count = bin->rows * bin->columns;
     for (int64_t c = 0; c < channels; c++) {
-        target[c * target_step] = is_max && count > 0 ? -(double)INFINITY : 0.0;
+        sums[c] = is_max && count > 0 ? -(double)INFINITY : 0.0;
     }
-    for (int64_t first = 0; first < count; first += PART) {
-        const int64_t part = count - first < PART ? count - first : PART;
-        for (int64_t i = 0; i < part; i++) {
-            const int64_t row = (first + i) / bin->columns, column = (first + i) % bin->columns;
-            samples[i] =
-                find_sample(height, width, place_sample(bin, bin->top, bin->height, row, bin->rows),
-                            place_sample(bin, bin->left, bin->width, column, bin->columns));
-        }
-        for (int64_t c = 0; c < channels; c++) {
-            const double *plane = x + c * height * width;
-            double result = target[c * target_step];
-            for (int64_t i = 0; i < part; i++) {
-                const double value = take_sample(&samples[i], plane, is_max);
-                result = is_max ? rondo__maximum(result, value) : result + value;
-            }
-            target[c * target_step] = result;
-        }
+    for (int64_t i = 0; i < count; i++) {
+        const roi_sample sample = find_sample(
+            height, width, place_sample(bin, bin->top, bin->height, i / bin->columns, bin->rows),
+            place_sample(bin, bin->left, bin->width, i % bin->columns, bin->columns));
+        take_sample(&sample, x, channels, is_max, sums);
     }
     for (int64_t c = 0; c < channels && count > 0 && !is_max; c++) {
-        target[c * target_step] /= (double)count;
+        sums[c] /= (double)count;
     }
 }
 
@@ -485,7 +513,8 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
     const bool is_wide = compute->inputs[1]->dtype == RONDO_DTYPE_F64;
     const int64_t *batch_indices = compute->inputs[2]->data;
     rondo__scratch scratch = {0};
-    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *x = turn_planes(&scratch, compute->inputs[0]);
+    double *sums = rondo__scratch_create(&scratch, channels);
     const double *rois = rondo__scratch_widen(&scratch, compute->inputs[1]);
     double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(shape));
     if (scratch.status != RONDO_STATUS_OK) {
@@ -528,7 +557,10 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
             bin.top = round_place(is_wide, box[1] + round_place(is_wide, down));
             bin.left = round_place(is_wide, box[0] + round_place(is_wide, across));
             pool_bin(&bin, x + n * channels * height * width, height, width, channels, is_max,
-                     target + i, bins);
+                     sums);
+            for (int64_t c = 0; c < channels; c++) {
+                target[c * bins + i] = sums[c];
+            }
         }
         target += channels * bins;
     }

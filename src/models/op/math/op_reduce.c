@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/math/binary.h"
+#include "op/math/scan.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -208,7 +209,15 @@ WHOLE_MAP(DEFINE_SQUARES_WIDE)
 #define DEFINE_EXPONENTS(suffix, type)          \
     ROW_KERNEL(exponents, suffix, type, double, \
                t + (isinf(b[k]) ? (A)((A)v == b[k]) : exp((A)v - b[k])))
-RONDO_OP_FLOAT_MAP(DEFINE_GREATEST)
+ROW_KERNEL(greatest_each, F32, float, double, (A)v > t || (A)v != (A)v ? (A)v : t)
+static void greatest_F32(const void *x, int64_t count, void *a, int64_t a_stride, const void *b) {
+    if (a_stride == 0) {  // count is not 0
+        x = (const float *)x + rondo__find_greatest(x, count);
+        count = 1;
+    }
+    greatest_each_F32(x, count, a, a_stride, b);
+}
+DEFINE_GREATEST(F64, double)
 WHOLE_MAP(DEFINE_GREATEST)
 RONDO_OP_FLOAT_MAP(DEFINE_EXPONENTS)
 WHOLE_MAP(DEFINE_EXPONENTS)

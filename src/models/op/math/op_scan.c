@@ -5,40 +5,97 @@
 
 #include "base/error.h"
 #include "op/math/binary.h"
+#include "op/math/scan.h"
 #include "op/op.h"
 #include "op/support.h"
 
 // ---- ArgMax, ArgMin ---------------------------------------------------------------------------
 
-// The position of the best of `extent` elements that lie `stride` apart. NaN counts as best, as in
-// numpy.
-typedef int64_t (*find_kernel)(const void *x, int64_t extent, int64_t stride, bool takes_last);
+enum {
+    FIND_COLUMNS = 128,  // columns that are looked through side by side
+    FIND_LANES = 16,     // a line is looked through as so many columns
+};
 
-#define DEFINE_FIND(name, suffix, type, is_better)                                \
-    static int64_t name##_##suffix(const void *x, int64_t extent, int64_t stride, \
-                                   bool takes_last) {                             \
-        type best = *(const type *)x;                                             \
-        int64_t place = 0;                                                        \
-        for (int64_t i = 1; i < extent; ++i) {                                    \
-            const type v = ((const type *)x)[i * stride];                         \
-            if ((is_better) || (takes_last && v == best)) {                       \
-                best = v;                                                         \
-                place = i;                                                        \
-            }                                                                     \
-        }                                                                         \
-        return place;                                                             \
-    }
-#define DEFINE_FIND_FLOAT(suffix, type)                                                       \
-    DEFINE_FIND(find_max, suffix, type, v > best || (v != v && (best == best || takes_last))) \
-    DEFINE_FIND(find_min, suffix, type, v < best || (v != v && (best == best || takes_last)))
-#define DEFINE_FIND_INTEGER(suffix, type)         \
-    DEFINE_FIND(find_max, suffix, type, v > best) \
-    DEFINE_FIND(find_min, suffix, type, v < best)
+// NaN counts as best, as in numpy. find_columns writes the positions of the best of `extent` elements
+// that lie `step` apart, for each of `columns` that stand side by side; find_line returns the one of
+// elements in a row.
+typedef void (*find_columns)(const void *x, int64_t extent, int64_t step, int64_t columns,
+                             bool takes_last, int64_t *places);
+typedef int64_t (*find_line)(const void *x, int64_t extent, bool takes_last);
+typedef struct find_kernel {
+    find_columns columns;
+    find_line line;
+} find_kernel;
+
+// Conditions without branches, which become vector code. `wins` and `ties` compare v with best.
+#define DEFINE_FIND(name, suffix, type, wins, ties)                                                \
+    static void name##_columns_##suffix(const void *x, int64_t extent, int64_t step,               \
+                                        int64_t columns, bool takes_last, int64_t *places) {       \
+        type bests[FIND_COLUMNS];                                                                  \
+        int place[FIND_COLUMNS];                                                                   \
+        const int takes_ties = takes_last;                                                         \
+        for (int64_t first = 0; first < columns; first += FIND_COLUMNS) {                          \
+            const type *from = (const type *)x + first;                                            \
+            const int64_t width = columns - first < FIND_COLUMNS ? columns - first : FIND_COLUMNS; \
+            for (int64_t c = 0; c < width; ++c) {                                                  \
+                bests[c] = from[c];                                                                \
+                place[c] = 0;                                                                      \
+            }                                                                                      \
+            for (int i = 1; i < (int)extent; ++i) {                                                \
+                const type *row = from + i * step;                                                 \
+                for (int64_t c = 0; c < width; ++c) {                                              \
+                    const type v = row[c], best = bests[c];                                        \
+                    const int takes = (wins) | (takes_ties & (ties));                              \
+                    bests[c] = takes ? v : best;                                                   \
+                    place[c] = takes ? i : place[c];                                               \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = 0; c < width; ++c) {                                                  \
+                places[first + c] = place[c];                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static int64_t name##_line_##suffix(const void *x, int64_t extent, bool takes_last) {          \
+        int64_t places[FIND_LANES];                                                                \
+        const int64_t rows = extent / FIND_LANES;                                                  \
+        int64_t place = 0;                                                                         \
+        type best = *(const type *)x;                                                              \
+        if (rows > 0) {                                                                            \
+            name##_columns_##suffix(x, rows, FIND_LANES, FIND_LANES, takes_last, places);          \
+        }                                                                                          \
+        for (int64_t k = rows > 0 ? 0 : FIND_LANES; k < FIND_LANES + extent % FIND_LANES; ++k) {   \
+            const int64_t at =                                                                     \
+                k < FIND_LANES ? places[k] * FIND_LANES + k : (rows - 1) * FIND_LANES + k;         \
+            const type v = ((const type *)x)[at];                                                  \
+            if ((wins) || ((ties) && (takes_last ? at > place : at < place))) {                    \
+                best = v;                                                                          \
+                place = at;                                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        return place;                                                                              \
+    }                                                                                              \
+    static const find_kernel name##_##suffix = {name##_columns_##suffix, name##_line_##suffix};
+#define DEFINE_FIND_FLOAT(suffix, type)                                           \
+    DEFINE_FIND(find_max, suffix, type, (v > best) | ((v != v) & (best == best)), \
+                (v == best) | ((v != v) & (best != best)))                        \
+    DEFINE_FIND(find_min, suffix, type, (v < best) | ((v != v) & (best == best)), \
+                (v == best) | ((v != v) & (best != best)))
+#define DEFINE_FIND_INTEGER(suffix, type)                    \
+    DEFINE_FIND(find_max, suffix, type, v > best, v == best) \
+    DEFINE_FIND(find_min, suffix, type, v < best, v == best)
 RONDO_OP_FLOAT_MAP(DEFINE_FIND_FLOAT)
 RONDO_OP_INTEGER_MAP(DEFINE_FIND_INTEGER)
 
-static const find_kernel max_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(find_max)};
-static const find_kernel min_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_KERNELS(find_min)};
+#define FIND_ENTRY(suffix, type) [RONDO_DTYPE_##suffix] = &FIND_NAME(suffix),
+#define FIND_NAME(suffix) find_max_##suffix
+static const find_kernel *const max_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_MAP(FIND_ENTRY)};
+#undef FIND_NAME
+#define FIND_NAME(suffix) find_min_##suffix
+static const find_kernel *const min_kernels[RONDO_DTYPE_COUNT] = {RONDO_OP_NUMERIC_MAP(FIND_ENTRY)};
+
+int64_t rondo__find_greatest(const float *x, int64_t count) {
+    return find_max_line_F32(x, count, false);
+}
 
 static rondo_status infer_arg(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -52,6 +109,9 @@ static rondo_status infer_arg(rondo__infer *infer) {
     if (x->extent[axis] == 0) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "axis %d is empty: it has no best element", axis);
     }
+    if (x->extent[axis] > INT32_MAX) {
+        return rondo__op_fail_unsupported(infer->op, "axis of more than 2147483647 elements");
+    }
     bool keeps = rondo__op_get_int(infer->op, "keepdims", 1) != 0;
     rondo_shape shape = {0};
     for (int32_t d = 0; d < x->rank; ++d) {
@@ -62,7 +122,7 @@ static rondo_status infer_arg(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, RONDO_DTYPE_I64, &shape);
 }
 
-static rondo_status compute_arg(rondo__compute *compute, const find_kernel *kernels) {
+static rondo_status compute_arg(rondo__compute *compute, const find_kernel *const *kernels) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_shape *x = &input->shape;
     bool takes_last = rondo__op_get_int(compute->op, "select_last_index", 0) != 0;
@@ -76,11 +136,13 @@ static rondo_status compute_arg(rondo__compute *compute, const find_kernel *kern
     int64_t inner = rondo__shape_multiply(x, axis + 1, x->rank);
     int64_t extent = x->extent[axis];
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
-    for (int64_t o = 0; o < outer; ++o) {
-        for (int64_t i = 0; i < inner; ++i) {
-            const uint8_t *from =
-                (const uint8_t *)input->data + (size_t)(o * extent * inner + i) * bytes;
-            *y++ = kernels[input->dtype](from, extent, inner, takes_last);
+    const find_kernel *kernel = kernels[input->dtype];
+    for (int64_t o = 0; o < outer; ++o, y += inner) {
+        const uint8_t *from = (const uint8_t *)input->data + (size_t)(o * extent * inner) * bytes;
+        if (inner == 1) {
+            *y = kernel->line(from, extent, takes_last);
+        } else {
+            kernel->columns(from, extent, inner, inner, takes_last, y);
         }
     }
     return RONDO_STATUS_OK;
@@ -189,8 +251,8 @@ const rondo__op_def rondo__op_table_scan[] = {
     ENTRY(ArgMin, 1, 11, 1, arg_attributes, infer_arg, compute_arg_min),
     ENTRY(ArgMin, 12, 28, 1, arg_12_attributes, infer_arg, compute_arg_min),
     ENTRY(CumProd, 26, 28, 2, cumulative_attributes, infer_cumulative, compute_cumprod,
-          .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
+          .is_fallible = true, .half = {HALF_STAYS, HALF_WIDE, HALF_POWER}),
     ENTRY(CumSum, 11, 28, 2, cumulative_attributes, infer_cumulative, compute_cumsum,
-          .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
+          .is_fallible = true, .half = {HALF_LONG_SUM | HALF_CARRIES, HALF_WIDE, HALF_SUMMED}),
     {0},
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "op/math/scan.h"
 #include "op/op.h"
 #include "op/reference.h"
 
@@ -134,12 +135,8 @@ static rondo_status run_hardmax_rows(rondo__compute *compute, const line_set *li
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
     float *y = output;
     for (int64_t row = 0; row < lines->outer; ++row, x += lines->length, y += lines->length) {
-        int64_t best = 0;
-        for (int64_t i = 1; i < lines->length && !isnan(x[best]); i++) {
-            best = x[i] <= x[best] ? best : i;
-        }
         memset(y, 0, (size_t)lines->length * sizeof *y);
-        y[best] = 1.0f;
+        y[rondo__find_greatest(x, lines->length)] = 1.0f;
     }
     return RONDO_STATUS_OK;
 }

@@ -342,47 +342,75 @@ void rondo__cuda_prepare_one_hot(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, rondo__cuda_product(&y->shape, axis + 1, y->shape.rank));
 }
 
+// An axis that is fed is read by the kernel, which gets all extents: as many blocks as the shortest axis wants.
+static void prepare_fed_axis(rondo__cuda_kernel *kernel, rondo__defines *defines) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    int64_t shortest = x->extent[0];
+    for (int32_t d = 1; d < x->rank; d++) {
+        shortest = x->extent[d] < shortest ? x->extent[d] : shortest;
+    }
+    rondo__define_int(defines, "RANK", x->rank);
+    rondo__define_type(defines, "I", rondo__cuda_input(kernel, 1)->dtype);
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_generate, defines, "cum_sum",
+        rondo__cuda_blocks(rondo_shape_get_count(x) / shortest), RONDO__CUDA_BLOCK);
+    rondo__step_int(step, rondo_shape_get_count(x));
+    rondo__step_input(step, 0);
+    rondo__step_output(step, 0);
+    rondo__step_int(step, rondo__op_get_int(kernel->request->op, "exclusive", 0));
+    rondo__step_int(step, rondo__op_get_int(kernel->request->op, "reverse", 0));
+    rondo__step_input(step, 1);
+    push_ints(step, x->extent, x->rank);
+    rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
+}
+
 void rondo__cuda_prepare_cum_sum(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__defines defines = {0};
     int64_t axis = 0;
 
-    if (rondo__cuda_read_ints(kernel, 1, &axis, 1) != 1 || x->shape.rank == 0) {
+    if (x->shape.rank == 0) {
         rondo__cuda_refuse(kernel, "an axis of this form");
         return;
     }
-    axis = rondo__cuda_wrap_axis(axis, x->shape.rank);
-    const int64_t length = x->shape.extent[axis];
     rondo__define_type(&defines, "T", x->dtype);
     if (rondo__cuda_is_float(x->dtype)) {
         rondo__define_word(&defines, "A", "double");
     }
     rondo__define_int(&defines, "MULTIPLIES", op->def->id == RONDO__OP_CumProd);
+    if (rondo__cuda_input(kernel, 1)->constant == NULL) {
+        prepare_fed_axis(kernel, &defines);
+        return;
+    }
+    if (rondo__cuda_read_ints(kernel, 1, &axis, 1) != 1) {
+        return;
+    }
+    axis = rondo__cuda_wrap_axis(axis, x->shape.rank);
+    const int64_t length = x->shape.extent[axis];
     rondo__step *step = add_generator(kernel, &defines, "cum_sum", count_of(x) / length);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
-    rondo__step_int(step, length);
-    rondo__step_int(step, rondo__cuda_product(&x->shape, (int32_t)axis + 1, x->shape.rank));
     rondo__step_int(step, rondo__op_get_int(op, "exclusive", 0));
     rondo__step_int(step, rondo__op_get_int(op, "reverse", 0));
+    rondo__step_int(step, length);
+    rondo__step_int(step, rondo__cuda_product(&x->shape, (int32_t)axis + 1, x->shape.rank));
 }
 
 void rondo__cuda_prepare_trilu(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
     rondo__defines defines = {0};
-    int64_t diagonal = 0;
-
-    if (rondo__cuda_has_input(kernel, 1) && rondo__cuda_read_ints(kernel, 1, &diagonal, 1) != 1) {
-        return;
-    }
     rondo__define_bytes(&defines, "T", bytes_of(x));
     rondo__step *step = add_generator(kernel, &defines, "trilu", count_of(x));
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
     rondo__step_int(step, x->shape.extent[x->shape.rank - 2]);
     rondo__step_int(step, x->shape.extent[x->shape.rank - 1]);
-    rondo__step_int(step, diagonal);
+    if (rondo__cuda_has_input(kernel, 1)) {
+        rondo__step_input(step, 1);
+    } else {
+        rondo__step_int(step, 0);
+    }
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "upper", 1));
 }
 

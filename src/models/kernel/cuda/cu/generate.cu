@@ -2,6 +2,7 @@
 // sums.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#include "rondo_index.cuh"
 
 #ifndef RONDO_T
 #define RONDO_T float
@@ -66,14 +67,17 @@ struct trilu_arguments {
     i64 count;
     const T *x;
     T *y;
-    i64 rows, columns, diagonal, upper;
+    i64 rows, columns;
+    const i64 *diagonal;  // or NULL: 0
+    i64 upper;
 };
 extern "C" __global__ void __launch_bounds__(256) trilu(const trilu_arguments a) {
     take_turn();
+    i64 diagonal = a.diagonal != 0 ? *a.diagonal : 0;  // beyond the corners nothing changes
+    diagonal = diagonal < -a.rows ? -a.rows : diagonal > a.columns ? a.columns : diagonal;
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 column = n % a.columns, row = n / a.columns % a.rows;
-        const bool keeps =
-            a.upper ? column >= row + a.diagonal : column <= row + a.diagonal;
+        const bool keeps = a.upper ? column >= row + diagonal : column <= row + diagonal;
         T zero;
         for (int b = 0; b < (int)sizeof(T); b++) {
             ((u8 *)&zero)[b] = 0;
@@ -98,20 +102,41 @@ extern "C" __global__ void __launch_bounds__(256) eye_like(const eye_arguments a
 #ifndef MULTIPLIES
 #define MULTIPLIES 0  // 1: CumProd
 #endif
+#ifndef RANK
+#define RANK 0  // or the rank of the input, whose axis is fed
+#endif
 struct cum_sum_arguments {
-    i64 lines;
+    i64 lines;  // elements where the axis is fed
     const T *x;
     T *y;
-    i64 length, inner, exclusive, reverse;
+    i64 exclusive, reverse;
+#if RANK > 0
+    const I *axis;
+    i64 extent[RANK];
+    faults told;
+#else
+    i64 length, inner;
+#endif
 };
 extern "C" __global__ void __launch_bounds__(256) cum_sum(const cum_sum_arguments a) {
     take_turn();
     typedef RONDO_A C;
-    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.lines; n += (i64)gridDim.x * 256) {
-        const i64 base = n / a.inner * a.length * a.inner + n % a.inner;
+#if RANK > 0
+    const i64 axis = wrap_index((i64)*a.axis, RANK, a.told);
+    i64 length = 1, inner = 1;
+    for (int d = 0; d < RANK; d++) {
+        length = d == axis ? a.extent[d] : length;
+        inner *= d > axis ? a.extent[d] : 1;
+    }
+    const i64 lines = a.lines / length;
+#else
+    const i64 length = a.length, inner = a.inner, lines = a.lines;
+#endif
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < lines; n += (i64)gridDim.x * 256) {
+        const i64 base = n / inner * length * inner + n % inner;
         C sum = (C)(MULTIPLIES ? 1 : 0);
-        for (i64 k = 0; k < a.length; k++) {
-            const i64 at = base + (a.reverse ? a.length - 1 - k : k) * a.inner;
+        for (i64 k = 0; k < length; k++) {
+            const i64 at = base + (a.reverse ? length - 1 - k : k) * inner;
             const C value = convert<C>(a.x[at]);
             if (a.exclusive) {
                 a.y[at] = convert<T>(sum);

@@ -1,4 +1,4 @@
-// softmax.cu - Softmax and LogSoftmax, in float; with ZERO_ROWS a row that is no number becomes zeros.
+// softmax.cu - Softmax and LogSoftmax, in float (doubles by softmax_columns in double); with ZERO_ROWS a row that is no number becomes zeros.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -29,6 +29,32 @@ __device__ __forceinline__ T finish(float x, float peak, float sum) {
     }
     return convert<T>(LOGARITHM ? x - peak - logf(sum) : expf(x - peak) / sum);
 }
+
+__device__ __forceinline__ T finish(double x, double peak, double sum) {
+    return convert<T>(LOGARITHM ? x - peak - log(sum) : exp(x - peak) / sum);
+}
+
+__device__ __forceinline__ float power(float x) {
+    return expf(x);
+}
+__device__ __forceinline__ double power(double x) {
+    return exp(x);
+}
+
+template <typename C>
+struct line_sum : long_sum {};
+template <>
+struct line_sum<double> {
+    double total;
+    __device__ __forceinline__ line_sum() : total(0.0) {
+    }
+    __device__ __forceinline__ void add(double x) {
+        total += x;
+    }
+    __device__ __forceinline__ double get() const {
+        return total;
+    }
+};
 
 // Contiguous rows of at most blockDim * PER_THREAD elements: one read, one write, a block a row.
 extern "C" __global__ void __launch_bounds__(256) softmax_short_rows(const softmax_arguments a) {
@@ -88,20 +114,22 @@ extern "C" __global__ void __launch_bounds__(256) softmax_rows(const softmax_arg
 // Lines whose elements are `inner` apart: a thread a line, so that neighbours read neighbours.
 extern "C" __global__ void __launch_bounds__(256) softmax_columns(const softmax_arguments a) {
     take_turn();
+    typedef compute_of<T>::type C;
     for (i64 line = (i64)blockIdx.x * 256 + threadIdx.x; line < a.lines;
          line += (i64)gridDim.x * 256) {
         const i64 base = line / a.inner * a.length * a.inner + line % a.inner;
-        float peak = -infinity();
-        long_sum terms;
+        C peak = (C)-infinity();
+        line_sum<C> terms;
         for (i64 i = 0; i < a.length; i++) {
-            peak = fmaxf(peak, convert<float>(a.x[base + i * a.inner]));
+            const C x = convert<C>(a.x[base + i * a.inner]);
+            peak = x > peak ? x : peak;
         }
         for (i64 i = 0; i < a.length; i++) {
-            terms.add(expf(convert<float>(a.x[base + i * a.inner]) - peak));
+            terms.add(power(convert<C>(a.x[base + i * a.inner]) - peak));
         }
-        const float sum = terms.get();
+        const C sum = terms.get();
         for (i64 i = 0; i < a.length; i++) {
-            a.y[base + i * a.inner] = finish(convert<float>(a.x[base + i * a.inner]), peak, sum);
+            a.y[base + i * a.inner] = finish(convert<C>(a.x[base + i * a.inner]), peak, sum);
         }
     }
 }

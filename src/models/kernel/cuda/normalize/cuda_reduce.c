@@ -205,7 +205,8 @@ void rondo__cuda_prepare_softmax(rondo__cuda_kernel *kernel) {
                                          : 1;
     const int64_t lines = count / length;
 
-    if (!rondo__cuda_is_float(x->dtype)) {
+    const bool is_wide = x->dtype == RONDO_DTYPE_F64 && op->def->id != RONDO__FUSED_Softmax;
+    if (!rondo__cuda_is_float(x->dtype) && !is_wide) {
         rondo__cuda_refuse(kernel, "a tensor of this type");
         return;
     }
@@ -213,7 +214,7 @@ void rondo__cuda_prepare_softmax(rondo__cuda_kernel *kernel) {
     rondo__define_int(&defines, "LOGARITHM", op->def->id == RONDO__OP_LogSoftmax);
     rondo__define_int(&defines, "ZERO_ROWS", op->def->id == RONDO__FUSED_Softmax);
     rondo__step *step = NULL;
-    if (inner > 1) {
+    if (inner > 1 || is_wide) {
         step = rondo__cuda_add_launch(kernel, rondo__cu_softmax, &defines, "softmax_columns",
                                       rondo__cuda_blocks(lines), RONDO__CUDA_BLOCK);
     } else if (length <= 2048) {

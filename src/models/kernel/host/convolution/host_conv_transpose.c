@@ -50,27 +50,31 @@ static bool find_row(const rondo__window *window, const int64_t *position, const
     return true;
 }
 
-// y[position of each element of x] += x, for one tap of the last axis.
-static void scatter(const rondo__window *window, int64_t tap, const float *x, float *y) {
+// y[position of each element of x] += x, for one tap of the last axis of all filters: rows of x are
+// x_row apart, those of y y_row.
+static void scatter(const rondo__window *window, int64_t tap, int64_t filters, const float *x,
+                    int64_t x_row, float *y, int64_t y_row) {
     const int32_t last = window->rank - 1;
     const int64_t stride = window->stride[last];
     const int64_t offset = tap * window->dilation[last] - window->pad_begin[last];
-    int64_t begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
+    const int64_t begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
     int64_t end = window->output[last] - offset;
     end = end <= 0 ? 0 : (end + stride - 1) / stride;
     end = end < window->input[last] ? end : window->input[last];
-    float *to = y + offset;
-    if (stride == 1) {
-        for (; begin < end; ++begin) {
-            to[begin] += x[begin];
-        }
-    } else if (stride == 2) {
-        for (; begin < end; ++begin) {
-            to[2 * begin] += x[begin];
-        }
-    } else {
-        for (; begin < end; ++begin) {
-            to[begin * stride] += x[begin];
+    for (int64_t m = 0; m < filters; ++m, x += x_row, y += y_row) {
+        float *to = y + offset;
+        if (stride == 1) {
+            for (int64_t i = begin; i < end; ++i) {
+                to[i] += x[i];
+            }
+        } else if (stride == 2) {
+            for (int64_t i = begin; i < end; ++i) {
+                to[2 * i] += x[i];
+            }
+        } else {
+            for (int64_t i = begin; i < end; ++i) {
+                to[i * stride] += x[i];
+            }
         }
     }
 }
@@ -129,9 +133,9 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
         int64_t row;
         if (find_row(window, position, tap, &row)) {
             multiply_row(kernel, weights, x + row * width, scratch, products);
-            for (int64_t i = 0; i < rows; ++i) {
-                scatter(window, i % kernel_width, products + i * width,
-                        y + i / kernel_width * kernel->shape.output_span);
+            for (int64_t i = 0; i < kernel_width; ++i) {
+                scatter(window, i, kernel->filters, products + i * width, kernel_width * width, y,
+                        kernel->shape.output_span);
             }
         }
         weights += rows * kernel->channels;

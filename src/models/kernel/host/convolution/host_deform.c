@@ -1,7 +1,7 @@
 // kernel/host/convolution/host_deform.c — DeformConv on f32: for a part of the output, what each
-// tap sees of each channel is sampled once, and the filters are products with that.
+// tap sees of each channel is sampled once, and the filters are products with that. The samples are
+// taken of an image whose channels stand side by side, which is vector code.
 // SPDX-License-Identifier: Apache-2.0
-#include <math.h>
 #include <string.h>
 
 #include "base/block.h"
@@ -12,7 +12,7 @@
 #include "kernel/host/simd/simd.h"
 #include "op/image/convolution.h"
 
-enum { PART = 128, INPUT_OFFSET = 2, INPUT_BIAS = 3, INPUT_MASK = 4 };
+enum { PART = 128, TURN_TILE = 16, INPUT_OFFSET = 2, INPUT_BIAS = 3, INPUT_MASK = 4 };
 
 typedef struct deform_kernel {
     rondo__host_kernel head;
@@ -27,7 +27,9 @@ typedef struct deform_kernel {
 
 typedef struct deform_run {
     const deform_kernel *kernel;
-    const float *x, *w, *offset, *bias, *mask;
+    const float *planes;  // x [batch, channels, span]
+    float *x;             // [batch, span, channels]
+    const float *w, *offset, *bias, *mask;
     float *y;
 } deform_run;
 
@@ -42,20 +44,24 @@ static void deinit_deform(rondo__host_kernel *head) {
     rondo__block_free(((deform_kernel *)head)->samples);
 }
 
-// A neighbour outside is place -1.
-static void set_place(places *p, int64_t i, float row, float column, const rondo__window *window) {
-    const int64_t height = window->input[0], width = window->input[1];
-    const bool is_inside =
-        row > -1.0f && row < (float)height && column > -1.0f && column < (float)width;
-    const float top = is_inside ? floorf(row) : 0.0f, left = is_inside ? floorf(column) : 0.0f;
-    const float down = row - top, across = column - left;
-    for (int64_t k = 0; k < 4; ++k) {
-        const int64_t r = (int64_t)top + k / 2, c = (int64_t)left + k % 2;
-        const bool counts = is_inside && r >= 0 && r < height && c >= 0 && c < width;
-        p->at[k][i] = counts ? (int32_t)(r * width + c) : -1;
-        p->share[k][i] =
-            !counts ? 0.0f
-                    : (k / 2 != 0 ? down : 1.0f - down) * (k % 2 != 0 ? across : 1.0f - across);
+// Without branches, which becomes vector code. A neighbour outside is place -1.
+static void set_places(const float *rows, const float *columns, int32_t height, int32_t width,
+                       int64_t count, places *p) {
+    for (int64_t i = 0; i < count; ++i) {
+        const int is_inside = (rows[i] > -1.0f) & (rows[i] < (float)height) & (columns[i] > -1.0f) &
+                              (columns[i] < (float)width);
+        const float row = is_inside ? rows[i] : 0.0f, column = is_inside ? columns[i] : 0.0f;
+        int32_t top = (int32_t)row, left = (int32_t)column;  // towards zero
+        top -= row < (float)top;
+        left -= column < (float)left;
+        const float down = row - (float)top, across = column - (float)left;
+        const float shares[2][2] = {{1.0f - down, down}, {1.0f - across, across}};
+        for (int k = 0; k < 4; ++k) {
+            const int32_t r = top + k / 2, c = left + k % 2;
+            const int counts = is_inside & (r >= 0) & (r < height) & (c >= 0) & (c < width);
+            p->at[k][i] = counts ? r * width + c : -1;
+            p->share[k][i] = shares[0][k / 2] * shares[1][k % 2];
+        }
     }
 }
 
@@ -69,24 +75,66 @@ static void find_places(const deform_run *run, int64_t image, int64_t group, int
     const float *mask = run->mask != NULL ? run->mask + at * span : NULL;
     const int64_t tap_row = tap / window->kernel[1] * window->dilation[0] - window->pad_begin[0];
     const int64_t tap_column = tap % window->kernel[1] * window->dilation[1] - window->pad_begin[1];
+    float row_places[PART], column_places[PART];
+    int64_t row = first / window->output[1], column = first % window->output[1];
     for (int64_t i = 0; i < count; ++i) {
-        const int64_t place = first + i;
-        const int64_t row = place / window->output[1] * window->stride[0] + tap_row;
-        const int64_t column = place % window->output[1] * window->stride[1] + tap_column;
-        set_place(p, i, (float)row + rows[place], (float)column + columns[place], window);
-        p->factor[i] = mask != NULL ? mask[place] : 1.0f;
+        row_places[i] = (float)(row * window->stride[0] + tap_row) + rows[first + i];
+        column_places[i] = (float)(column * window->stride[1] + tap_column) + columns[first + i];
+        p->factor[i] = mask != NULL ? mask[first + i] : 1.0f;
+        column = column + 1 < window->output[1] ? column + 1 : 0;
+        row += column == 0;
+    }
+    set_places(row_places, column_places, (int32_t)window->input[0], (int32_t)window->input[1],
+               count, p);
+}
+
+enum { SIDE = 16 };  // channels that are summed up together
+
+// The samples of `count` channels at place i; `x` is an image of rows of `channels`. An infinity
+// beside the sample counts only where it is a neighbour.
+static inline void sum_up(const places *p, int64_t i, const float *x, int64_t channels,
+                          int64_t count, float *sums) {
+    const float *rows[4];
+    float shares[4];
+    int all = 1;
+    for (int k = 0; k < 4; ++k) {
+        const int64_t at = p->at[k][i];
+        all &= at >= 0;
+        rows[k] = x + (at < 0 ? 0 : at) * channels;
+        shares[k] = p->share[k][i];
+    }
+    if (all != 0) {
+        for (int64_t c = 0; c < count; ++c) {
+            sums[c] = shares[0] * rows[0][c] + shares[1] * rows[1][c] + shares[2] * rows[2][c] +
+                      shares[3] * rows[3][c];
+        }
+        return;
+    }
+    for (int64_t c = 0; c < count; ++c) {
+        sums[c] = 0.0f;
+        for (int k = 0; k < 4; ++k) {
+            sums[c] += p->at[k][i] >= 0 ? shares[k] * rows[k][c] : 0.0f;
+        }
     }
 }
 
-// An infinity beside the sample counts only where it is a neighbour.
-static void take_samples(const places *p, const float *plane, int64_t count, float *samples) {
-    for (int64_t i = 0; i < count; ++i) {
-        float sum = 0.0f;
-        for (int64_t k = 0; k < 4; ++k) {
-            const int32_t at = p->at[k][i];
-            sum += at >= 0 ? p->share[k][i] * plane[at] : 0.0f;
+// Writes the samples of `count` channels at each place, `step` apart.
+static void take_samples(const places *p, const float *x, int64_t channels, int64_t count,
+                         int64_t place_count, float *samples, int64_t step) {
+    float sums[SIDE];
+    for (int64_t first = 0; first < count; first += SIDE) {
+        const int64_t side = count - first < SIDE ? count - first : SIDE;
+        float *to = samples + first * step;
+        for (int64_t i = 0; i < place_count; ++i) {
+            if (side == SIDE) {
+                sum_up(p, i, x + first, channels, SIDE, sums);
+            } else {
+                sum_up(p, i, x + first, channels, side, sums);
+            }
+            for (int64_t c = 0; c < side; ++c) {
+                to[c * step + i] = sums[c] * p->factor[i];
+            }
         }
-        samples[i] = sum * p->factor[i];
     }
 }
 
@@ -100,10 +148,9 @@ static void sample_part(const deform_run *run, int64_t image, int64_t first, int
     for (int64_t group = 0; group < kernel->offset_group; ++group) {
         for (int64_t tap = 0; tap < taps; ++tap) {
             find_places(run, image, group, tap, first, count, &p);
-            for (int64_t c = group * channels; c < (group + 1) * channels; ++c) {
-                take_samples(&p, run->x + (image * form->channels + c) * form->input_span, count,
-                             samples + (c * taps + tap) * PART);
-            }
+            take_samples(&p, run->x + image * form->channels * form->input_span + group * channels,
+                         form->channels, channels, count,
+                         samples + (group * channels * taps + tap) * PART, taps * PART);
         }
     }
 }
@@ -139,17 +186,37 @@ static void run_parts(void *data, int64_t first, int64_t end) {
     }
 }
 
+static void turn_images(void *data, int64_t first, int64_t end) {
+    const deform_run *run = data;
+    const rondo__convolution *form = &run->kernel->form;
+    const int64_t span = form->input_span, channels = form->channels;
+    for (int64_t unit = first; unit < end; ++unit) {
+        const int64_t tiles = (span + TURN_TILE - 1) / TURN_TILE;
+        const float *from = run->planes + unit / tiles * channels * span;
+        float *to = run->x + unit / tiles * channels * span;
+        const int64_t begin = unit % tiles * TURN_TILE;
+        const int64_t stop = span - begin < TURN_TILE ? span : begin + TURN_TILE;
+        for (int64_t c = 0; c < channels; ++c) {
+            for (int64_t i = begin; i < stop; ++i) {
+                to[i * channels + c] = from[c * span + i];
+            }
+        }
+    }
+}
+
 static rondo_status run_deform(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
-    (void)workspace;
     const deform_kernel *kernel = (const deform_kernel *)head;
+    const int64_t tiles = (kernel->form.input_span + TURN_TILE - 1) / TURN_TILE;
     deform_run run = {.kernel = kernel,
-                      .x = inputs[0],
+                      .planes = inputs[0],
+                      .x = workspace,
                       .w = inputs[1],
                       .offset = inputs[INPUT_OFFSET],
                       .bias = head->input_count > INPUT_BIAS ? inputs[INPUT_BIAS] : NULL,
                       .mask = head->input_count > INPUT_MASK ? inputs[INPUT_MASK] : NULL,
                       .y = outputs[0]};
+    rondo__workers_loop(kernel->form.batch * tiles, 64, turn_images, &run);
     rondo__workers_loop(kernel->thread_count, 1, run_parts, &run);
     return RONDO_STATUS_OK;
 }
@@ -189,6 +256,8 @@ rondo_status rondo__host_prepare_deform(const rondo__kernel_request *request,
     kernel->thread_count = rondo__host_count_parts(
         kernel->unit_count, 0.0,
         positions * terms * (8.0 + (double)form.filters / (double)form.group));
+    head->base.workspace_bytes = rondo_tensor_get_bytes(
+        &(rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = request->inputs[0].shape});
     kernel->sample_count = form.channels * form.kernel_span * PART;
     kernel->samples = rondo__block_allocate(
         (size_t)(kernel->thread_count * kernel->sample_count) * sizeof(float), 64);

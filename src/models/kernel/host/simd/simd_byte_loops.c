@@ -33,28 +33,38 @@ static bool find_range(const float *x, int64_t count, float *out_low, float *out
 }
 
 // Before the zero point is added, steps of 8 bits lie within +-512 of 0, those of 16 within
-// +-131072.
+// +-131072. Limits are met as whole numbers, because compilers make masks of comparisons of floats.
+// NaN becomes 0.
+RONDO_BYTE_INLINE int32_t get_step(float quotient, int32_t most_bits, int32_t zero, int32_t low,
+                                   int32_t high) {
+    int32_t bits;
+    float step;
+    memcpy(&bits, &quotient, sizeof bits);
+    const int32_t size = bits & INT32_MAX, is_number = -(int32_t)(size <= 0x7f800000);
+    bits = (size < most_bits ? size : most_bits) | (bits & INT32_MIN);
+    memcpy(&step, &bits, sizeof step);
+    int32_t whole = (int32_t)ROUND(step) + zero;
+    whole = whole < low ? low : whole;
+    whole = whole > high ? high : whole;
+    return whole & is_number;
+}
+
 #define DEFINE_QUANTIZE_LOOP(name, type, low, high, most, divisor, shift)                    \
     static void name(const float *x, const float *scale, const int32_t *zero, int64_t count, \
                      type *y) {                                                              \
         RONDO_VECTORISE                                                                      \
         for (int64_t i = 0; i < count; ++i) {                                                \
-            const float quotient = x[i] / scale[divisor];                                    \
-            float step = quotient > -(most) ? quotient : -(most);                            \
-            step = step < (most) ? step : (most);                                            \
-            step = ROUND(step) + (float)zero[shift];                                         \
-            step = step < (low) ? (low) : step;                                              \
-            step = step > (high) ? (high) : step;                                            \
-            y[i] = (type)(int32_t)(quotient == quotient ? step : 0.0f);                      \
+            y[i] = (type)get_step(x[i] / scale[divisor], most, zero[shift], low, high);      \
         }                                                                                    \
     }
 #define DEFINE_QUANTIZE(name, type, low, high, most)                   \
     DEFINE_QUANTIZE_LOOP(quantize_##name, type, low, high, most, 0, 0) \
     DEFINE_QUANTIZE_LOOP(quantize_each_##name, type, low, high, most, i, i)
-DEFINE_QUANTIZE(i8, int8_t, -128.0f, 127.0f, 512.0f)
-DEFINE_QUANTIZE(u8, uint8_t, 0.0f, 255.0f, 512.0f)
-DEFINE_QUANTIZE(i16, int16_t, -32768.0f, 32767.0f, 131072.0f)
-DEFINE_QUANTIZE(u16, uint16_t, 0.0f, 65535.0f, 131072.0f)
+enum { SIZE_512 = 0x44000000, SIZE_131072 = 0x48000000 };  // floats, by their bits
+DEFINE_QUANTIZE(i8, int8_t, -128, 127, SIZE_512)
+DEFINE_QUANTIZE(u8, uint8_t, 0, 255, SIZE_512)
+DEFINE_QUANTIZE(i16, int16_t, -32768, 32767, SIZE_131072)
+DEFINE_QUANTIZE(u16, uint16_t, 0, 65535, SIZE_131072)
 
 #define DEFINE_QUANTIZE_EITHER(name, signed_type, unsigned_type)                                  \
     static void name(const float *x, const float *scale, int64_t scale_step, const int32_t *zero, \

@@ -145,7 +145,7 @@ static double row_sum(const float *x, int64_t count) {
 // The sums of x - center and of its square over at most BLOCK values.
 static void block_moments(const float *x, int64_t count, float center, float *out_sum,
                           float *out_squares) {
-    enum { HALF = LANES / 2 };
+    enum { HALF = 32 };  // of fewer, compilers make single numbers instead of vectors
     float sums[HALF], squares[HALF];
     for (int j = 0; j < HALF; ++j) {
         sums[j] = 0.0f;

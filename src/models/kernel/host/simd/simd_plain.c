@@ -165,7 +165,30 @@ RONDO_INLINE int64_t cut_to_whole(float u) {
     return is_low ? INT64_MIN : is_high ? INT64_MAX : whole;
 }
 
-DEFINE_PLAIN_UNARY(Cast_f32_i64, float, int64_t, cut_to_whole(u))
+// What fits into 32 bits goes through them, as AVX2 has no conversion to 64.
+static void plain_Cast_f32_i64(const void *a, const void *b, int64_t a_step, int64_t b_step,
+                               void *y_, int64_t count) {
+    enum { CAST_PART = 128 };
+    const float *x = a;
+    int64_t *y = y_;
+    (void)b, (void)a_step, (void)b_step;
+    for (int64_t first = 0; first < count; first += CAST_PART, x += CAST_PART, y += CAST_PART) {
+        const int64_t part = count - first < CAST_PART ? count - first : CAST_PART;
+        int fits = 1;
+        for (int64_t i = 0; i < part; ++i) {
+            fits &= fabsf(x[i]) < 2147483648.0f;
+        }
+        if (fits != 0) {
+            for (int64_t i = 0; i < part; ++i) {
+                y[i] = (int64_t)(int32_t)x[i];
+            }
+        } else {
+            for (int64_t i = 0; i < part; ++i) {
+                y[i] = cut_to_whole(x[i]);
+            }
+        }
+    }
+}
 DEFINE_PLAIN_UNARY(Cast_f32_i32, float, int32_t, (int32_t)(uint32_t)(uint64_t)cut_to_whole(u))
 DEFINE_PLAIN_UNARY(Cast_i64_f32, int64_t, float, u)
 DEFINE_PLAIN_UNARY(Cast_i64_i32, int64_t, int32_t, (int32_t)(uint32_t)(uint64_t)u)
