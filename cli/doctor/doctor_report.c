@@ -141,6 +141,14 @@ static void print_verdict(const cli_doctor *doctor) {
     }
     cli_say(CLI_NORMAL, "         as one graph a replay would take about %s (%s to %s)",
             US(costs->graph_us), US(costs->graph_low_us), US(costs->graph_high_us));
+    if (costs->is_rehearsed) {
+        cli_say(CLI_NORMAL,
+                "         rehearsed: a graph of its shape, with waits as kernels, took so long on "
+                "this GPU");
+    } else if (doctor->rehearsal_problem[0] != '\0') {
+        cli_say(CLI_NORMAL, "         by constants: it was not rehearsed (%s)",
+                doctor->rehearsal_problem);
+    }
     if (rondo__doctor_is_worth_it(costs)) {
         cli_say(CLI_NORMAL,
                 "         and the step %s: %.2f times as fast; the capture is paid for after %.0f "
@@ -268,11 +276,19 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since
     const rondo__doctor_event device = {
         .call = RONDO__DOCTOR_DEVICE,
         .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
+        .stream = log->device_uuid[0],
+        .object = log->device_uuid[1],
         .bytes = log->multiprocessor_shared_bytes};
+    const rondo__doctor_event rehearsal = {.call = RONDO__DOCTOR_REHEARSAL,
+                                           .object = log->rehearsal.works,
+                                           .duration_ns = log->rehearsal.median_ns,
+                                           .begin_ns = log->rehearsal.low_ns,
+                                           .bytes = log->rehearsal.high_ns};
     const rondo__doctor_event heap = {.call = RONDO__DOCTOR_HEAP,
                                       .object = log->heap.begin,
                                       .bytes = log->heap.end - log->heap.begin};
     bool is_done = (log->multiprocessors == 0 || write_bytes(file, &device, sizeof device)) &&
+                   (rehearsal.object == 0 || write_bytes(file, &rehearsal, sizeof rehearsal)) &&
                    (heap.bytes == 0 || write_bytes(file, &heap, sizeof heap));
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         const rondo__doctor_event layout = {

@@ -517,10 +517,10 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
     return is_started;
 }
 
-const cli_watched *cli_watch_choose(const cli_watch *watch) {
-    const cli_watched *best = NULL;
+cli_watched *cli_watch_choose(const cli_watch *watch) {
+    cli_watched *best = NULL;
     for (size_t i = 0; i < watch->count; i++) {
-        const cli_watched *one = &watch->processes[i];
+        cli_watched *one = &watch->processes[i];
         if (best == NULL || one->log.launch_count > best->log.launch_count ||
             (one->log.launch_count == best->log.launch_count &&
              one->log.seen_count > best->log.seen_count)) {

@@ -1,5 +1,6 @@
 // A libcupti.so.13 that `rondo doctor` finds in tests: its device does a microsecond of work every
 // three. DOCTOR_CUPTI=taken: another tool has it; =refused: the driver lets nobody profile.
+// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,9 +11,10 @@
 
 enum { RECORDS = 300, LENGTH_NS = 1000, PERIOD_NS = 3000 };
 
-typedef struct slot {
+typedef union slot {
     rondo__cupti_kernel kernel;
-    uint64_t more[4];
+    rondo__cupti_memcpy copy;
+    uint64_t room[(sizeof(rondo__cupti_kernel) + 7) / 8 + 4];
 } slot;
 
 static struct {
@@ -120,13 +122,19 @@ rondo__cupti_result cuptiActivityFlushAll(uint32_t flags) {
     if (buffer == NULL || bytes < RECORDS * sizeof(slot)) {
         return RONDO__CUPTI_ERROR_UNKNOWN;
     }
+    const char *works = getenv("DOCTOR_WORKS");
+    works = works != NULL ? works : "a";
     const uint64_t start = g_cupti.clock() - (uint64_t)RECORDS * PERIOD_NS;
     for (uint64_t i = 0; i < RECORDS; i++) {
-        const slot record = {.kernel = {.kind = RONDO__CUPTI_CONCURRENT_KERNEL,
-                                        .start = start + i * PERIOD_NS,
-                                        .end = start + i * PERIOD_NS + LENGTH_NS,
-                                        .name = "add"}};
-        memcpy(buffer + i * sizeof(slot), &record, sizeof(record));
+        const uint64_t begin = start + i * PERIOD_NS;
+        const char work = works[i % strlen(works)];
+        const slot kernel = {.kernel = {.kind = RONDO__CUPTI_CONCURRENT_KERNEL,
+                                        .start = begin,
+                                        .end = begin + LENGTH_NS,
+                                        .name = work == 'a' ? "add" : "scale"}};
+        const slot copy = {
+            .copy = {.kind = RONDO__CUPTI_MEMCPY, .start = begin, .end = begin + LENGTH_NS}};
+        memcpy(buffer + i * sizeof(slot), work == 'c' ? &copy : &kernel, sizeof(slot));
     }
     g_cupti.read = 0;
     g_cupti.complete(NULL, 0, buffer, bytes, RECORDS * sizeof(slot));

@@ -69,6 +69,22 @@ expect_text '^device +works 5\.00 us of a step'
 expect_text 'as one graph a replay would take about'
 grep -q '"device_us": 5,' "$work/times.json" || fail "the report lacks the device's time"
 rm "$DOCTOR_PROGRAM_UNTIL"
+
+# What it would take is rehearsed once the program has ended, and the file of its calls keeps that.
+export DOCTOR_WORKS
+for works in none:casac joined-fork:caasac; do
+    DOCTOR_WORKS=${works#*:}
+    expect_status 0 doctor --record "$work/rehearsed.stream" -- "$program" "${works%:*}"
+    expect_text '^ +rehearsed: a graph of its shape'
+    rm "$DOCTOR_PROGRAM_UNTIL"
+    expect_status 0 doctor --from "$work/rehearsed.stream" --json "$work/rehearsed.json"
+    expect_text '^ +rehearsed: a graph of its shape'
+    grep -q '"rehearsed": true' "$work/rehearsed.json" || fail "the report says nothing of a rehearsal"
+done
+expect_status 0 doctor --no-rehearsal -- "$program" none
+expect_text 'as one graph a replay would take about'
+grep -q rehearsed "$work/stdout" && fail "it was rehearsed nevertheless"
+rm "$DOCTOR_PROGRAM_UNTIL"
 DOCTOR_CUPTI=taken
 export DOCTOR_CUPTI
 expect_status 0 doctor -- "$program" none
