@@ -311,13 +311,13 @@ void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words) {
 
 // Of all but its times; two calls with one hash are taken for one, which 64 bits make unlikely.
 static uint64_t hash_call(const rondo__doctor_event *event, const uint64_t *words) {
-    enum { FIRST = offsetof(rondo__doctor_event, stream) / sizeof(uint64_t), LAST = 13 };
-    _Static_assert(sizeof(*event) == LAST * sizeof(uint64_t), "whole words");
-    uint64_t fixed[LAST];
+    enum { FIXED_BEGIN = offsetof(rondo__doctor_event, stream) / sizeof(uint64_t), FIXED_END = 13 };
+    _Static_assert(sizeof(*event) == FIXED_END * sizeof(uint64_t), "whole words");
+    uint64_t fixed[FIXED_END];
     uint64_t hashes[2] = {0x9e3779b97f4a7c15u,
                           0xc2b2ae3d27d4eb4fu};  // side by side in the processor
     memcpy(fixed, event, sizeof(fixed));
-    for (size_t i = FIRST; i < LAST; i++) {
+    for (size_t i = FIXED_BEGIN; i < FIXED_END; i++) {
         hashes[i % 2] = (hashes[i % 2] ^ fixed[i]) * 0xff51afd7ed558ccdu;
         hashes[i % 2] ^= hashes[i % 2] >> 32;
     }
