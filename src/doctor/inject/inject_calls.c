@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/cuda/driver/cuda_abi.h"
 #include "doctor/inject/inject_place.h"
@@ -62,26 +61,6 @@ static uint64_t find_struct_words(const known_function *known) {
     return mask;
 }
 
-// Pointers to it are no numbers. Told anew when it has grown.
-static void tell_heap(void) {
-    static atomic_uintptr_t start;
-    static atomic_uintptr_t told;
-    const uintptr_t end = (uintptr_t)sbrk(0);
-    uintptr_t begin = atomic_load(&start);
-    if (begin == 0) {
-        begin = rondo__inject_find_heap();
-        atomic_store(&start, begin);
-    }
-    if (begin == 0 || end <= begin || atomic_exchange(&told, end) == end) {
-        return;
-    }
-    rondo__doctor_event event = {.call = RONDO__DOCTOR_HEAP,
-                                 .object = begin,
-                                 .bytes = end - begin,
-                                 .begin_ns = rondo__inject_now_ns()};
-    rondo__inject_put(&event, NULL);
-}
-
 static void tell_layout(const known_function *known) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_LAYOUT,
                                  .name = known->name,
@@ -118,7 +97,7 @@ static void read_function(known_function *known, void *function) {
             known->bytes[known->parameter_count++] = (uint16_t)bytes;
         }
         tell_layout(known);
-        tell_heap();
+        rondo__inject_tell_heap();
     }
 }
 

@@ -125,7 +125,8 @@ static void read_program(char *out_program, size_t bytes) {
     }
 }
 
-uintptr_t rondo__inject_find_heap(void) {
+// Where the heap of malloc begins; 0: it has none yet.
+static uintptr_t find_heap(void) {
     char line[512];
     uintptr_t found = 0;
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -431,6 +432,25 @@ uint32_t rondo__inject_count_forks(void) {
 void rondo__inject_note(const char *text) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_NOTE,
                                  .name = rondo__inject_text(text),
+                                 .begin_ns = rondo__inject_now_ns()};
+    rondo__inject_put(&event, NULL);
+}
+
+void rondo__inject_tell_heap(void) {
+    static atomic_uintptr_t start;
+    static atomic_uintptr_t told;
+    const uintptr_t end = (uintptr_t)sbrk(0);
+    uintptr_t begin = atomic_load(&start);
+    if (begin == 0) {
+        begin = find_heap();
+        atomic_store(&start, begin);
+    }
+    if (begin == 0 || end <= begin || atomic_exchange(&told, end) == end) {
+        return;
+    }
+    rondo__doctor_event event = {.call = RONDO__DOCTOR_HEAP,
+                                 .object = begin,
+                                 .bytes = end - begin,
                                  .begin_ns = rondo__inject_now_ns()};
     rondo__inject_put(&event, NULL);
 }

@@ -315,6 +315,7 @@ static void shut_window(void) {
     if (!atomic_exchange(&g_is_taking, false)) {
         return;
     }
+    rondo__inject_tell_heap();
     rondo__inject_set_timed(false);
     (void)g_cupti.cuptiActivityFlushAll(0);
     for (size_t i = 0; i < KIND_COUNT; i++) {
