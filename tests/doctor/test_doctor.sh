@@ -72,11 +72,16 @@ rm "$DOCTOR_PROGRAM_UNTIL"
 
 # What it would take is rehearsed once the program has ended, and the file of its calls keeps that.
 export DOCTOR_WORKS
-for works in none:casac joined-fork:caasac; do
+# The page has a row for each of the device's streams, the third and the fourth of all.
+for works in none:casac:1 joined-fork:caAsac:2; do
+    fault=${works%%:*}
     DOCTOR_WORKS=${works#*:}
-    expect_status 0 doctor --record "$work/rehearsed.stream" -- "$program" "${works%:*}"
+    DOCTOR_WORKS=${DOCTOR_WORKS%:*}
+    expect_status 0 doctor --record "$work/rehearsed.stream" --html "$work/$fault.html" -- "$program" "$fault"
     expect_text '^ +rehearsed: a graph of its shape'
     rm "$DOCTOR_PROGRAM_UNTIL"
+    found=$(grep -oE 'y="(38|56|74)" .*<title> (add|scale|\[copy)' "$work/$fault.html" | cut -d' ' -f1 | sort -u | wc -l)
+    [ "$found" = "${works##*:}" ] || fail "the page of $fault has $found rows of streams"
     expect_status 0 doctor --from "$work/rehearsed.stream" --json "$work/rehearsed.json"
     expect_text '^ +rehearsed: a graph of its shape'
     grep -q '"rehearsed": true' "$work/rehearsed.json" || fail "the report says nothing of a rehearsal"
