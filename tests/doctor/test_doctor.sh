@@ -80,8 +80,11 @@ for works in none:casac:1 joined-fork:caAsac:2; do
     expect_status 0 doctor --record "$work/rehearsed.stream" --html "$work/$fault.html" -- "$program" "$fault"
     expect_text '^ +rehearsed: a graph of its shape'
     rm "$DOCTOR_PROGRAM_UNTIL"
-    found=$(grep -oE 'y="(38|56|74)" .*<title> (add|scale|\[copy)' "$work/$fault.html" | cut -d' ' -f1 | sort -u | wc -l)
-    [ "$found" = "${works##*:}" ] || fail "the page of $fault has $found rows of streams"
+    "$rondo" doctor --from "$work/rehearsed.stream" --quiet --html "$work/$fault.from.html"
+    for page in "$fault" "$fault.from"; do
+        found=$(grep -oE 'y="(38|56|74)" .*<title> (add|scale|\[copy)' "$work/$page.html" | cut -d' ' -f1 | sort -u | wc -l)
+        [ "$found" = "${works##*:}" ] || fail "$page.html has $found rows of streams"
+    done
     expect_status 0 doctor --from "$work/rehearsed.stream" --json "$work/rehearsed.json"
     expect_text '^ +rehearsed: a graph of its shape'
     grep -q '"rehearsed": true' "$work/rehearsed.json" || fail "the report says nothing of a rehearsal"

@@ -28,7 +28,7 @@ typedef struct known_text {
 } known_text;
 
 enum { STATE_UNKNOWN, STATE_ON, STATE_OFF };
-enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000, TICKS_MIN_NS = 20000000 };
+enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000, TICKS_MIN_NS = 50000000 };
 
 static struct {
     pthread_mutex_t lock;  // a leaf
@@ -65,25 +65,41 @@ static struct {
     atomic_bool is_known;
 } g_ticks;
 
+// Both at one moment; the shortest of some tries, as a thread may lose the processor between.
+static void ask_both(uint64_t *out_ns, uint64_t *out_ticks) {
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        const uint64_t before = __rdtsc();
+        const uint64_t now = ask_clock();
+        const uint64_t after = __rdtsc();
+        if (after - before < shortest) {
+            shortest = after - before;
+            *out_ns = now;
+            *out_ticks = before + (after - before) / 2;
+        }
+    }
+}
+
 static void start_ticks(void) {
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
     const bool is_steady = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
-    g_ticks.first_ns = is_steady ? ask_clock() : 0;
-    g_ticks.first_ticks = __rdtsc();
+    ask_both(&g_ticks.first_ns, &g_ticks.first_ticks);
+    g_ticks.first_ns = is_steady ? g_ticks.first_ns : 0;
 }
 
 // The caller holds the lock.
 static void learn_ticks(void) {
-    const uint64_t now = ask_clock();
-    const uint64_t ticks = __rdtsc();
-    const uint64_t since = now - g_ticks.first_ns;
-    if (g_ticks.first_ns == 0 || since < TICKS_MIN_NS || ticks <= g_ticks.first_ticks ||
-        atomic_load(&g_ticks.is_known)) {
+    uint64_t now = 0;
+    uint64_t ticks = 0;
+    if (g_ticks.first_ns == 0 || atomic_load(&g_ticks.is_known) ||
+        ask_clock() - g_ticks.first_ns < TICKS_MIN_NS) {
         return;
     }
+    ask_both(&now, &ticks);
+    const uint64_t since = now - g_ticks.first_ns;
     g_ticks.ns_in_ticks =
         (uint64_t)((double)since / (double)(ticks - g_ticks.first_ticks) * 4294967296.0);
     g_ticks.base_ns = now;
