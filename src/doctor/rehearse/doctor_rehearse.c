@@ -81,6 +81,8 @@ typedef struct stage {
     int device;
     int multiprocessors;
     handle context;
+    bool is_current;
+    bool is_recording;
     handle modules[KERNEL_COUNT];
     handle kernels[KERNEL_COUNT];
     handle streams[STREAMS_MAX];
@@ -145,6 +147,7 @@ static void find_device(stage *s, const uint64_t *uuid) {
     DO(s, get_attribute, &s->multiprocessors, MULTIPROCESSORS, s->device);
     DO(s, retain, &s->context, s->device);
     DO(s, push, s->context);
+    s->is_current = s->problem == NULL;
 }
 
 // A kernel that waits for so many ticks of its multiprocessor, and has so many words of arguments.
@@ -166,13 +169,14 @@ static void load_kernel(stage *s, int which) {
 
 static void launch_wait(stage *s, size_t words, unsigned blocks, unsigned threads, unsigned shared,
                         uint64_t ticks, handle stream) {
-    static char rest[PARAMETERS_MAX * 8];
+    uint64_t arguments[PARAMETERS_MAX] = {ticks};
     int which = 0;
     while (which < KERNEL_COUNT - 1 && g_words[which] < words) {
         ++which;
     }
-    void *parameters[] = {&ticks, rest};
-    DO(s, launch, s->kernels[which], blocks, 1, 1, threads, 1, 1, shared, stream, parameters, NULL);
+    size_t bytes = g_words[which] * sizeof(uint64_t);
+    void *extra[] = {(void *)1, arguments, (void *)2, &bytes, NULL};  // CU_LAUNCH_PARAM_...
+    DO(s, launch, s->kernels[which], blocks, 1, 1, threads, 1, 1, shared, stream, NULL, extra);
 }
 
 static void find_ticks(stage *s) {
@@ -300,6 +304,7 @@ static void add_part(stage *s, const rondo__doctor_part *part, handle stream) {
 // Each stream joins the capture by an event of the first one, and comes back to it in the end.
 static void capture(stage *s) {
     DO(s, begin, s->streams[0], RELAXED);
+    s->is_recording = s->problem == NULL;
     DO(s, record, s->sides[0], s->streams[0]);
     s->is_forked[0] = true;
     for (size_t i = 0; i < s->count && s->problem == NULL; i++) {
@@ -324,6 +329,7 @@ static void capture(stage *s) {
         DO(s, follow, s->streams[0], s->sides[1], 0);
     }
     DO(s, end, s->streams[0], &s->graph);
+    s->is_recording = s->is_recording && s->problem != NULL;
     DO(s, instantiate, &s->exec, s->graph, 0);
 }
 
@@ -358,6 +364,7 @@ static void measure(stage *s, rondo__doctor_rehearsal *out) {
 
 static void clean_up(stage *s) {
     const driver *cu = &s->cu;
+    (void)(s->is_recording ? cu->end(s->streams[0], &s->graph) : 0);
     (void)(s->exec != NULL ? cu->end_exec(s->exec) : 0);
     (void)(s->graph != NULL ? cu->end_graph(s->graph) : 0);
     for (size_t i = 0; s->events != NULL && i < s->count; i++) {
@@ -374,8 +381,11 @@ static void clean_up(stage *s) {
     for (int i = 0; i < KERNEL_COUNT; i++) {
         (void)(s->modules[i] != NULL ? cu->unload(s->modules[i]) : 0);
     }
+    if (s->is_current) {
+        handle context = NULL;
+        (void)cu->pop(&context);
+    }
     if (s->context != NULL) {
-        (void)cu->pop(&s->context);
         (void)cu->let_go(s->device);
     }
     free(s->events);
