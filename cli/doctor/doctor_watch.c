@@ -307,6 +307,7 @@ static void read_front(const source *from, cli_watched *to) {
 // ---- device times -----------------------------------------------------------------------------
 
 // Whether a step is known that has no device times yet, and was seen without them for long enough.
+// One that launches graphs is left alone: CUPTI would make their replays slower.
 static bool has_enough(source *from, const rondo__doctor_log *log) {
     rondo__doctor_steps steps;
     if (!rondo__doctor_find_steps(log, &steps)) {
@@ -318,8 +319,8 @@ static bool has_enough(source *from, const rondo__doctor_log *log) {
         count += steps.steps[i].is_typical;
         length += steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
     }
-    const bool is_enough =
-        count >= 3 && (length >= UNTIMED_NS || count >= 200) && steps.period != from->period;
+    const bool is_enough = count >= 3 && (length >= UNTIMED_NS || count >= 200) &&
+                           steps.period != from->period && !rondo__doctor_launches_graphs(&steps);
     const uint64_t four = count > 0 ? 4 * length / count : TIMED_NS;
     if (is_enough) {
         from->period = steps.period;

@@ -194,9 +194,11 @@ static void find_device_times(const rondo__doctor_steps *steps, rondo__doctor_co
 
 // ---- the prediction ---------------------------------------------------------------------------
 
-static rondo__doctor_verdict judge(const rondo__doctor_costs *costs) {
+static rondo__doctor_verdict judge(const rondo__doctor_steps *steps,
+                                   const rondo__doctor_costs *costs) {
     if (!costs->has_times) {
-        return RONDO__DOCTOR_NO_TIMES;
+        return rondo__doctor_launches_graphs(steps) ? RONDO__DOCTOR_IS_GRAPH
+                                                    : RONDO__DOCTOR_NO_TIMES;
     }
     if (1.0 - costs->idle_share >= BUSY_SHARE) {
         return costs->copy_us > costs->device_us / 2 ? RONDO__DOCTOR_COPY_BOUND
@@ -258,7 +260,7 @@ bool rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs
     if (out_costs->has_times) {
         predict_graph(steps, out_costs);
     }
-    out_costs->verdict = judge(out_costs);
+    out_costs->verdict = judge(steps, out_costs);
     return true;
 }
 
