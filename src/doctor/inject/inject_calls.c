@@ -33,7 +33,6 @@ enum {
 
 // What is known of a function: found once, until a module goes.
 typedef struct known_function {
-    _Atomic(void *) function;
     uint32_t name;
     uint32_t fork_count;       // when it was found
     uint16_t parameter_count;  // 0: not known
@@ -71,6 +70,9 @@ static void tell_layout(const known_function *known) {
     }
 }
 
+// A function lies in one of a few places, whose handles share a line of the processor's cache.
+enum { WAYS = 8 };
+static _Alignas(64) _Atomic(void *) g_handles[FUNCTION_SLOTS];
 static known_function g_functions[FUNCTION_SLOTS];
 static atomic_flag g_functions_busy = ATOMIC_FLAG_INIT;
 
@@ -101,35 +103,32 @@ static void read_function(known_function *known, void *function) {
     }
 }
 
-// A function lies in one of a few places; where all are taken, one has to go. A place that another
-// thread is filling is not waited for.
+// Where all places are taken, one has to go. One that another thread is filling is not waited for.
 static const known_function *find_function(void *function) {
-    enum { WAYS = 8 };
     const size_t first =
         (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - WAYS);
-    known_function *chosen = &g_functions[first + (ADDRESS(function) >> 8) % WAYS];
-    for (size_t i = 0; i < WAYS; i++) {
-        known_function *known = &g_functions[first + i];
-        void *found = atomic_load_explicit(&known->function, memory_order_acquire);
-        if (found == function && known->fork_count == rondo__inject_count_forks()) {
-            return known;
+    size_t chosen = first + (ADDRESS(function) >> 8) % WAYS;
+    for (size_t i = first + WAYS; i > first; i--) {
+        void *found = atomic_load_explicit(&g_handles[i - 1], memory_order_acquire);
+        if (found == function && g_functions[i - 1].fork_count == rondo__inject_count_forks()) {
+            return &g_functions[i - 1];
         }
-        chosen = found == NULL && atomic_load(&chosen->function) != NULL ? known : chosen;
+        chosen = found == NULL ? i - 1 : chosen;
     }
     if (atomic_flag_test_and_set(&g_functions_busy)) {
         return NULL;
     }
-    atomic_store(&chosen->function, NULL);
-    read_function(chosen, function);
-    atomic_store_explicit(&chosen->function, function, memory_order_release);
+    atomic_store(&g_handles[chosen], NULL);
+    read_function(&g_functions[chosen], function);
+    atomic_store_explicit(&g_handles[chosen], function, memory_order_release);
     atomic_flag_clear(&g_functions_busy);
-    return chosen;
+    return &g_functions[chosen];
 }
 
 // Addresses of functions come again after an unload.
 static void forget_functions(void) {
     for (size_t i = 0; i < FUNCTION_SLOTS; i++) {
-        atomic_store(&g_functions[i].function, NULL);
+        atomic_store(&g_handles[i], NULL);
     }
 }
 
