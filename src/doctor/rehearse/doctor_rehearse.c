@@ -14,7 +14,9 @@ enum {
     MULTIPROCESSORS = 16,  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
     RELAXED = 2,           // CU_STREAM_CAPTURE_MODE_RELAXED
     NON_BLOCKING = 1,      // CU_STREAM_NON_BLOCKING
-    SHARED_MAX = 48 << 10,
+    SHARED_MAX = 97,       // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    SHARED_EVER = 48 << 10,
+    SHARED_ALLOWED = 8,  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     REPLAYS_MIN = 5,
     REPLAYS_MAX = 400,
 };
@@ -43,6 +45,7 @@ typedef uint64_t address;
     X(load, "cuModuleLoadData", (handle * out, const void *image))                              \
     X(unload, "cuModuleUnload", (handle module))                                                \
     X(find, "cuModuleGetFunction", (handle * out, handle module, const char *name))             \
+    X(allow, "cuFuncSetAttribute", (handle function, int attribute, int value))                 \
     X(launch, "cuLaunchKernel",                                                                 \
       (handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,        \
        unsigned bz, unsigned shared, handle stream, void **parameters, void **extra))           \
@@ -80,6 +83,7 @@ typedef struct stage {
     size_t count;
     int device;
     int multiprocessors;
+    int shared_max;
     handle context;
     bool is_current;
     bool is_recording;
@@ -145,6 +149,7 @@ static void find_device(stage *s, const uint64_t *uuid) {
         s->problem = "the program's GPU is not visible to the doctor";
     }
     DO(s, get_attribute, &s->multiprocessors, MULTIPROCESSORS, s->device);
+    DO(s, get_attribute, &s->shared_max, SHARED_MAX, s->device);
     DO(s, retain, &s->context, s->device);
     DO(s, push, s->context);
     s->is_current = s->problem == NULL;
@@ -165,6 +170,10 @@ static void load_kernel(stage *s, int which) {
                    name, (g_words[which] - 1) * 8);
     DO(s, load, &s->modules[which], text);
     DO(s, find, &s->kernels[which], s->modules[which], name);
+    // What every kernel may have is enough where more is refused.
+    if (s->problem == NULL && s->cu.allow(s->kernels[which], SHARED_ALLOWED, s->shared_max) != 0) {
+        s->shared_max = SHARED_EVER;
+    }
 }
 
 static void launch_wait(stage *s, size_t words, unsigned blocks, unsigned threads, unsigned shared,
@@ -273,12 +282,13 @@ static void add_kernel(stage *s, const rondo__doctor_part *part, handle stream) 
     const bool is_whole = (call->flags & RONDO__DOCTOR_WORDS_WHOLE) != 0;
     const size_t words =
         is_whole || call->word_count < RONDO__DOCTOR_WORDS_MAX ? call->word_count : PARAMETERS_MAX;
-    launch_wait(s, words, is_kernel ? count_blocks(s, call) : 1,
-                (unsigned)(threads < 1      ? 1
-                           : threads > 1024 ? 1024
-                                            : threads),
-                call->shared_bytes <= SHARED_MAX ? call->shared_bytes : SHARED_MAX,
-                (uint64_t)(wait_us * s->ticks_a_us), stream);
+    launch_wait(
+        s, words, is_kernel ? count_blocks(s, call) : 1,
+        (unsigned)(threads < 1      ? 1
+                   : threads > 1024 ? 1024
+                                    : threads),
+        call->shared_bytes < (unsigned)s->shared_max ? call->shared_bytes : (unsigned)s->shared_max,
+        (uint64_t)(wait_us * s->ticks_a_us), stream);
 }
 
 static void add_part(stage *s, const rondo__doctor_part *part, handle stream) {
