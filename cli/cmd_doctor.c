@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "doctor_rehearsal.h"
 #include "doctor_report.h"
 #include "doctor_watch.h"
 #include "output_file.h"
@@ -19,6 +20,7 @@ typedef struct doctor_settings {
     const char *earlier;
     cli_list fail_on;
     bool without_times;
+    bool without_rehearsal;
     bool is_all;
     bool is_quiet;
 } doctor_settings;
@@ -141,7 +143,7 @@ static int examine_program(const doctor_settings *settings, char **program, size
         cli_watch_clear(&watch);
         return status;
     }
-    const cli_watched *best = cli_watch_choose(&watch);
+    cli_watched *best = cli_watch_choose(&watch);
     int status = 0;
     if (best == NULL || best->log.seen_count == 0) {
         status = explain_silence(&watch, program[0]);
@@ -153,6 +155,10 @@ static int examine_program(const doctor_settings *settings, char **program, size
                              .cost_us = best->cost_us,
                              .lost_count = best->lost_count,
                              .status = watch.status};
+        if (!settings->without_rehearsal) {
+            cli_doctor_rehearse(&best->log, doctor.rehearsal_problem,
+                                sizeof doctor.rehearsal_problem);
+        }
         size_t others = 0;
         for (size_t i = 0; i < watch.count; i++) {
             if (&watch.processes[i] != best) {
@@ -207,6 +213,9 @@ static const cli_option doctor_options[] = {
     {"--from", "FILE", CLI_TEXT, FIELD(from), NULL, "examine such a file, and run no program"},
     {"--no-times", NULL, CLI_SWITCH, FIELD(without_times), NULL,
      "take no device times, so that CUPTI is left alone"},
+    {"--no-rehearsal", NULL, CLI_SWITCH, FIELD(without_rehearsal), NULL,
+     "replay no graph of waits to predict by, so that the GPU is\n"
+     "left alone once the program has ended"},
     {"--quiet", NULL, CLI_SWITCH, FIELD(is_quiet), NULL, "print nothing but errors"},
 };
 

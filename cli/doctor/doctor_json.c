@@ -54,6 +54,8 @@ static void write_prediction(const cli_doctor *doctor, cli_json *json) {
     cli_json_number(json, "us", costs->graph_us);
     cli_json_number(json, "low_us", costs->graph_low_us);
     cli_json_number(json, "high_us", costs->graph_high_us);
+    cli_json_flag(json, "rehearsed", costs->is_rehearsed);
+    cli_json_number(json, "model_us", costs->model_us);
     cli_json_number(json, "step_us", costs->after_us);
     cli_json_flag(json, "worth_it", rondo__doctor_is_worth_it(costs));
     cli_json_end(json, '}');

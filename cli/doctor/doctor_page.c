@@ -83,17 +83,19 @@ static size_t count_works(const cli_doctor *doctor, const rondo__doctor_step *st
     return count;
 }
 
-// One with device times, if there is any.
+// One with device times, if there is any, and that something else did not make long.
 static const rondo__doctor_step *choose_step(const cli_doctor *doctor) {
     const rondo__doctor_steps *steps = &doctor->steps;
+    const rondo__doctor_step *chosen = NULL;
     for (size_t i = 0; i + 1 < steps->count; i++) {
         const rondo__doctor_step *step = &steps->steps[i];
         if (step->is_typical && step->is_timed && step->length_ns > 0 &&
+            (chosen == NULL || step->length_ns < chosen->length_ns) &&
             count_works(doctor, step) * 2 > steps->period) {
-            return step;
+            chosen = step;
         }
     }
-    return &steps->steps[steps->reference];
+    return chosen != NULL ? chosen : &steps->steps[steps->reference];
 }
 
 static void draw_host(const cli_doctor *doctor, const rondo__doctor_step *step, const picture *p) {

@@ -7,7 +7,7 @@
 #include "console.h"
 #include "doctor/analysis/doctor_changes.h"
 
-enum { SHOWN = 6, KEPT_STEPS = 8, KEPT_WORKS = 1024 };
+enum { SHOWN = 6, KEPT_STEPS = 8, KEPT_WORKS = 1024, LOOKED_AT = 64 };
 
 bool cli_doctor_examine(cli_doctor *doctor) {
     if (!rondo__doctor_find_steps(doctor->log, &doctor->steps) ||
@@ -141,6 +141,14 @@ static void print_verdict(const cli_doctor *doctor) {
     }
     cli_say(CLI_NORMAL, "         as one graph a replay would take about %s (%s to %s)",
             US(costs->graph_us), US(costs->graph_low_us), US(costs->graph_high_us));
+    if (costs->is_rehearsed) {
+        cli_say(CLI_NORMAL,
+                "         rehearsed: a graph of its shape, with waits as kernels, took so long on "
+                "this GPU");
+    } else if (doctor->rehearsal_problem[0] != '\0') {
+        cli_say(CLI_NORMAL, "         by constants: it was not rehearsed (%s)",
+                doctor->rehearsal_problem);
+    }
     if (rondo__doctor_is_worth_it(costs)) {
         cli_say(CLI_NORMAL,
                 "         and the step %s: %.2f times as fast; the capture is paid for after %.0f "
@@ -268,11 +276,19 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since
     const rondo__doctor_event device = {
         .call = RONDO__DOCTOR_DEVICE,
         .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
+        .stream = log->device_uuid[0],
+        .object = log->device_uuid[1],
         .bytes = log->multiprocessor_shared_bytes};
+    const rondo__doctor_event rehearsal = {.call = RONDO__DOCTOR_REHEARSAL,
+                                           .object = log->rehearsal.works,
+                                           .duration_ns = log->rehearsal.median_ns,
+                                           .begin_ns = log->rehearsal.low_ns,
+                                           .bytes = log->rehearsal.high_ns};
     const rondo__doctor_event heap = {.call = RONDO__DOCTOR_HEAP,
                                       .object = log->heap.begin,
                                       .bytes = log->heap.end - log->heap.begin};
     bool is_done = (log->multiprocessors == 0 || write_bytes(file, &device, sizeof device)) &&
+                   (rehearsal.object == 0 || write_bytes(file, &rehearsal, sizeof rehearsal)) &&
                    (heap.bytes == 0 || write_bytes(file, &heap, sizeof heap));
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         const rondo__doctor_event layout = {
@@ -300,17 +316,73 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since
     return is_done;
 }
 
-// A few steps without device times suffice, and times of as many.
-static void find_kept(const rondo__doctor_steps *steps, size_t *out_first, size_t *out_end) {
+typedef struct event_range {
+    size_t first;
+    size_t end;
+} event_range;
+
+static bool has_works(const rondo__doctor_steps *steps, const rondo__doctor_step *step) {
+    const rondo__doctor_log *log = steps->log;
+    size_t count = 0;
+    for (size_t i = 0; i < log->work_count; i++) {
+        const uint64_t begin_ns = log->works[i].begin_ns;
+        count += begin_ns >= step->begin_ns && begin_ns < step->begin_ns + step->length_ns;
+    }
+    return 2 * count > steps->period;
+}
+
+// The latest two steps of which device times are there, too.
+static event_range find_timed(const rondo__doctor_steps *steps) {
+    const rondo__doctor_log *log = steps->log;
+    const rondo__doctor_work *last = log->work_count > 0 ? &log->works[log->work_count - 1] : NULL;
+    size_t looked_at = 0;
+    for (size_t i = steps->count; last != NULL && i > 1 && looked_at < LOOKED_AT; i--) {
+        const rondo__doctor_step *one = &steps->steps[i - 2];
+        const rondo__doctor_step *next = &steps->steps[i - 1];
+        if (one->is_typical && one->is_timed && next->is_typical && next->is_timed &&
+            one->last == next->first && one->begin_ns <= last->begin_ns) {
+            ++looked_at;
+            if (has_works(steps, one)) {
+                return (event_range){one->first, next->last};
+            }
+        }
+    }
+    return (event_range){0, 0};
+}
+
+// A few steps without device times suffice, and times of as many. The step ahead of a gap is not
+// complete, and the last one is ended by the next.
+static size_t find_kept(const rondo__doctor_steps *steps, event_range *out_ranges) {
+    const size_t all = steps->log->event_count;
     size_t kept[KEPT_STEPS];
     const size_t count =
         steps->period > 0 ? rondo__doctor_choose_steps(steps, false, KEPT_STEPS, kept) : 0;
-    if (count > 0) {
-        *out_first = steps->steps[kept[0]].first;
-        // The next step ends the last one.
-        *out_end = steps->steps[kept[count - 1]].last;
-        *out_end += *out_end < steps->log->event_count ? 1 : 0;
+    if (count == 0) {
+        out_ranges[0] = (event_range){0, all};
+        return 1;
     }
+    const event_range plain = {steps->steps[kept[0]].first, steps->steps[kept[count - 1]].last};
+    const event_range timed = find_timed(steps);
+    const bool is_apart = timed.first >= plain.end || timed.end <= plain.first;
+    const size_t ranges = timed.end > 0 && is_apart ? 2 : 1;
+    out_ranges[ranges == 2 && timed.first < plain.first ? 1 : 0] = plain;
+    if (ranges == 2) {
+        out_ranges[timed.first < plain.first ? 0 : 1] = timed;
+    }
+    out_ranges[ranges - 1].end += out_ranges[ranges - 1].end < all ? 1 : 0;
+    return ranges;
+}
+
+static bool write_calls(FILE *file, const rondo__doctor_log *log, event_range range, bool is_cut) {
+    bool is_done = true;
+    for (size_t i = range.first; is_done && i < range.end; i++) {
+        rondo__doctor_event event = log->events[i];
+        event.flags |= is_cut && i + 1 == range.end ? RONDO__DOCTOR_AFTER_LOSS : 0;
+        is_done =
+            write_bytes(file, &event, sizeof event) &&
+            write_bytes(file, rondo__doctor_log_words(log, i), sizeof(uint64_t) * event.word_count);
+    }
+    return is_done;
 }
 
 bool cli_doctor_write_stream(void *doctor, FILE *file) {
@@ -322,15 +394,12 @@ bool cli_doctor_write_stream(void *doctor, FILE *file) {
     for (size_t i = 0; is_done && i < log->text_count; i++) {
         is_done = write_text(file, (uint32_t)(i + 1), log->texts[i]);
     }
-    size_t first = 0;
-    size_t end = log->event_count;
-    find_kept(&from->steps, &first, &end);
-    is_done =
-        is_done && write_facts(file, log, log->event_count > 0 ? log->events[first].begin_ns : 0);
-    for (size_t i = first; is_done && i < end; i++) {
-        is_done = write_bytes(file, &log->events[i], sizeof log->events[i]) &&
-                  write_bytes(file, rondo__doctor_log_words(log, i),
-                              sizeof(uint64_t) * log->events[i].word_count);
+    event_range ranges[2];
+    const size_t range_count = find_kept(&from->steps, ranges);
+    const uint64_t since_ns = log->event_count > 0 ? log->events[ranges[0].first].begin_ns : 0;
+    is_done = is_done && write_facts(file, log, since_ns);
+    for (size_t i = 0; is_done && i < range_count; i++) {
+        is_done = write_calls(file, log, ranges[i], i + 1 < range_count);
     }
     const size_t works = KEPT_WORKS + KEPT_STEPS * from->steps.period;
     for (size_t i = log->work_count > works ? log->work_count - works : 0;

@@ -19,7 +19,8 @@ typedef struct cli_doctor {
     const rondo__doctor_log *others[CLI_WATCH_PROCESSES_MAX];
     double cost_us;  // what watching a call takes; 0: not known
     uint32_t lost_count;
-    int status;  // the program's
+    int status;                   // the program's
+    char rehearsal_problem[128];  // why no graph like the step was replayed; "": none is missed
     rondo__doctor_steps steps;
     rondo__doctor_costs costs;
     rondo__doctor_findings findings;

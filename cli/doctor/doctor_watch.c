@@ -27,6 +27,7 @@ enum {
     WINDOWS_MAX = 6,
     CANNOT_RUN = 126,
     NOT_FOUND = 127,
+    RECORD_TAIL_MAX = RONDO__DOCTOR_TEXT_MAX + 8,
 };
 
 static const long NAP_NS = 2000000;
@@ -35,10 +36,16 @@ static const uint64_t TIMED_NS = 500000000u;    // and so long with them, or fou
 static const uint64_t TIMED_MAX_NS = 8000000000u;
 static const size_t RING_FILE_BYTES = (size_t)RONDO__DOCTOR_RING_FRONT + RONDO__DOCTOR_RING_BYTES;
 
+typedef struct known_call {
+    rondo__doctor_event event;
+    uint64_t words[RONDO__DOCTOR_WORDS_MAX];
+} known_call;
+
 // A ring that is being read.
 typedef struct source {
     char name[64];
     rondo__doctor_ring *ring;  // NULL: it could not be mapped
+    known_call *known;         // RONDO__DOCTOR_KNOWN_MAX, that were told whole
     uint64_t times_ns;         // when device times were asked for; 0: not yet
     uint64_t window_ns;        // how long they are taken
     size_t window_count;       // how often they were asked for
@@ -163,8 +170,10 @@ static void map_ring(watcher *w, source *from, cli_watched *to) {
                           : ENOSPC;
     } else {
         void *memory = mmap(NULL, RING_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        from->ring = memory != MAP_FAILED ? memory : NULL;
-        to->problem = from->ring != NULL ? 0 : errno;
+        to->problem = memory != MAP_FAILED ? 0 : errno;
+        from->known = calloc(RONDO__DOCTOR_KNOWN_MAX, sizeof *from->known);
+        to->problem = from->known == NULL ? ENOMEM : to->problem;
+        from->ring = to->problem == 0 ? memory : NULL;
     }
     if (file >= 0) {
         (void)close(file);
@@ -218,25 +227,60 @@ static void look_for_rings(watcher *w, bool is_end) {
     }
 }
 
-// Takes all records that are there. What another process wrote is checked like a file.
+// Which bytes a record has; 0: it is none. What another process wrote is checked like a file.
+static size_t take_whole(source *from, uint64_t read, uint64_t room, rondo__doctor_event *event,
+                         char *tail) {
+    if (room < sizeof *event) {
+        return 0;
+    }
+    rondo__doctor_ring_get(from->ring, read, event, sizeof *event);
+    const size_t bytes = rondo__doctor_tail_bytes(event);
+    if (event->word_count > RONDO__DOCTOR_TEXT_MAX || bytes > RECORD_TAIL_MAX ||
+        room < sizeof *event + bytes) {
+        return 0;
+    }
+    rondo__doctor_ring_get(from->ring, read + sizeof *event, tail, bytes);
+    const uint32_t place = event->line - 1;
+    if (event->line > 0 && place < RONDO__DOCTOR_KNOWN_MAX &&
+        event->word_count <= RONDO__DOCTOR_WORDS_MAX) {
+        event->line = 0;
+        from->known[place].event = *event;
+        memcpy(from->known[place].words, tail, bytes);
+    }
+    return sizeof *event + bytes;
+}
+
+static size_t take_record(source *from, uint64_t read, uint64_t room, rondo__doctor_event *event,
+                          char *tail) {
+    rondo__doctor_again again;
+    if (room < sizeof again) {
+        return 0;
+    }
+    rondo__doctor_ring_get(from->ring, read, &again, sizeof again);
+    if ((again.begin_ns & RONDO__DOCTOR_AGAIN) == 0) {
+        return take_whole(from, read, room, event, tail);
+    }
+    const known_call *known = &from->known[again.duration_and_place % RONDO__DOCTOR_KNOWN_MAX];
+    *event = known->event;
+    memcpy(tail, known->words, rondo__doctor_tail_bytes(event));
+    event->begin_ns = again.begin_ns & ~RONDO__DOCTOR_AGAIN;
+    event->duration_ns = again.duration_and_place / RONDO__DOCTOR_KNOWN_MAX;
+    return sizeof again;
+}
+
+// Takes all records that are there.
 static void drain(source *from, cli_watched *to) {
     rondo__doctor_ring *ring = from->ring;
     uint64_t read = ring != NULL ? atomic_load(&ring->read) : 0;
     const uint64_t written = ring != NULL ? atomic_load(&ring->written) : 0;
     while (read < written && written - read <= RONDO__DOCTOR_RING_BYTES) {
         rondo__doctor_event event;
-        char tail[RONDO__DOCTOR_TEXT_MAX + 8];
-        if (written - read < sizeof event) {
+        char tail[RECORD_TAIL_MAX];
+        const size_t bytes = take_record(from, read, written - read, &event, tail);
+        if (bytes == 0) {
             break;
         }
-        rondo__doctor_ring_get(ring, read, &event, sizeof event);
-        const size_t bytes = rondo__doctor_tail_bytes(&event);
-        if (event.word_count > RONDO__DOCTOR_TEXT_MAX || bytes > sizeof tail ||
-            written - read < sizeof event + bytes) {
-            break;
-        }
-        rondo__doctor_ring_get(ring, read + sizeof event, tail, bytes);
-        read += sizeof event + bytes;
+        read += bytes;
         (void)rondo__doctor_log_add(&to->log, &event, tail);
     }
     if (ring != NULL) {
@@ -263,6 +307,7 @@ static void read_front(const source *from, cli_watched *to) {
 // ---- device times -----------------------------------------------------------------------------
 
 // Whether a step is known that has no device times yet, and was seen without them for long enough.
+// One that launches graphs is left alone: CUPTI would make their replays slower.
 static bool has_enough(source *from, const rondo__doctor_log *log) {
     rondo__doctor_steps steps;
     if (!rondo__doctor_find_steps(log, &steps)) {
@@ -274,8 +319,8 @@ static bool has_enough(source *from, const rondo__doctor_log *log) {
         count += steps.steps[i].is_typical;
         length += steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
     }
-    const bool is_enough =
-        count >= 3 && (length >= UNTIMED_NS || count >= 200) && steps.period != from->period;
+    const bool is_enough = count >= 3 && (length >= UNTIMED_NS || count >= 200) &&
+                           steps.period != from->period && !rondo__doctor_launches_graphs(&steps);
     const uint64_t four = count > 0 ? 4 * length / count : TIMED_NS;
     if (is_enough) {
         from->period = steps.period;
@@ -432,6 +477,7 @@ static void remove_folder(watcher *w) {
         if (w->sources[i].ring != NULL) {
             (void)munmap(w->sources[i].ring, RING_FILE_BYTES);
         }
+        free(w->sources[i].known);
         (void)snprintf(path, sizeof path, "%s/%s", w->folder, w->sources[i].name);
         (void)unlink(path);
     }
@@ -472,10 +518,10 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
     return is_started;
 }
 
-const cli_watched *cli_watch_choose(const cli_watch *watch) {
-    const cli_watched *best = NULL;
+cli_watched *cli_watch_choose(const cli_watch *watch) {
+    cli_watched *best = NULL;
     for (size_t i = 0; i < watch->count; i++) {
-        const cli_watched *one = &watch->processes[i];
+        cli_watched *one = &watch->processes[i];
         if (best == NULL || one->log.launch_count > best->log.launch_count ||
             (one->log.launch_count == best->log.launch_count &&
              one->log.seen_count > best->log.seen_count)) {

@@ -34,7 +34,7 @@ typedef struct cli_watch {
 bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_watch);
 
 // The process that launched most; NULL: none called the driver.
-const cli_watched *cli_watch_choose(const cli_watch *watch);
+cli_watched *cli_watch_choose(const cli_watch *watch);
 
 void cli_watch_clear(cli_watch *watch);
 

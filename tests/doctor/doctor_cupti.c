@@ -1,5 +1,7 @@
-// A libcupti.so.13 that `rondo doctor` finds in tests: its device does a microsecond of work every
-// three. DOCTOR_CUPTI=taken: another tool has it; =refused: the driver lets nobody profile.
+// A libcupti.so.13 that `rondo doctor` finds in tests: its device works without a pause, a
+// microsecond at a time. DOCTOR_CUPTI=taken: another tool has it; =refused: the driver lets nobody profile.
+// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy; A and S are
+// the kernels on another stream.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,11 +10,12 @@
 
 #include "backend/cuda/cupti/cupti_abi.h"
 
-enum { RECORDS = 300, LENGTH_NS = 1000, PERIOD_NS = 3000 };
+enum { RECORDS = 2000, LENGTH_NS = 1000, STILL_NS = 30000000 };
 
-typedef struct slot {
+typedef union slot {
     rondo__cupti_kernel kernel;
-    uint64_t more[4];
+    rondo__cupti_memcpy copy;
+    uint64_t room[(sizeof(rondo__cupti_kernel) + 7) / 8 + 4];
 } slot;
 
 static struct {
@@ -120,13 +123,24 @@ rondo__cupti_result cuptiActivityFlushAll(uint32_t flags) {
     if (buffer == NULL || bytes < RECORDS * sizeof(slot)) {
         return RONDO__CUPTI_ERROR_UNKNOWN;
     }
-    const uint64_t start = g_cupti.clock() - (uint64_t)RECORDS * PERIOD_NS;
+    const char *works = getenv("DOCTOR_WORKS");
+    works = works != NULL ? works : "a";
+    // While the doctor looks at what is there, the program may stand still, so that no step is short.
+    const uint64_t start = g_cupti.clock() - (uint64_t)RECORDS * LENGTH_NS - STILL_NS;
     for (uint64_t i = 0; i < RECORDS; i++) {
-        const slot record = {.kernel = {.kind = RONDO__CUPTI_CONCURRENT_KERNEL,
-                                        .start = start + i * PERIOD_NS,
-                                        .end = start + i * PERIOD_NS + LENGTH_NS,
-                                        .name = "add"}};
-        memcpy(buffer + i * sizeof(slot), &record, sizeof(record));
+        const uint64_t begin = start + i * LENGTH_NS;
+        const char work = works[i % strlen(works)];
+        const slot kernel = {.kernel = {.kind = RONDO__CUPTI_CONCURRENT_KERNEL,
+                                        .start = begin,
+                                        .end = begin + LENGTH_NS,
+                                        .stream = work == 'A' || work == 'S' ? 8 : 7,
+                                        .name = work == 'a' || work == 'A' ? "add" : "scale"}};
+
+        const slot copy = {.copy = {.kind = RONDO__CUPTI_MEMCPY,
+                                    .start = begin,
+                                    .end = begin + LENGTH_NS,
+                                    .stream = 7}};
+        memcpy(buffer + i * sizeof(slot), work == 'c' ? &copy : &kernel, sizeof(slot));
     }
     g_cupti.read = 0;
     g_cupti.complete(NULL, 0, buffer, bytes, RECORDS * sizeof(slot));

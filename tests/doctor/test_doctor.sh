@@ -69,6 +69,30 @@ expect_text '^device +works 5\.00 us of a step'
 expect_text 'as one graph a replay would take about'
 grep -q '"device_us": 5,' "$work/times.json" || fail "the report lacks the device's time"
 rm "$DOCTOR_PROGRAM_UNTIL"
+
+# What it would take is rehearsed once the program has ended, and the file of its calls keeps that.
+export DOCTOR_WORKS
+# The page has a row for each of the device's streams, the third and the fourth of all.
+for works in none:casac:1 joined-fork:caAsac:2; do
+    fault=${works%%:*}
+    DOCTOR_WORKS=${works#*:}
+    DOCTOR_WORKS=${DOCTOR_WORKS%:*}
+    expect_status 0 doctor --record "$work/rehearsed.stream" --html "$work/$fault.html" -- "$program" "$fault"
+    expect_text '^ +rehearsed: a graph of its shape'
+    rm "$DOCTOR_PROGRAM_UNTIL"
+    "$rondo" doctor --from "$work/rehearsed.stream" --quiet --html "$work/$fault.from.html"
+    for page in "$fault" "$fault.from"; do
+        found=$(grep -oE 'y="(38|56|74)" .*<title> (add|scale|\[copy)' "$work/$page.html" | cut -d' ' -f1 | sort -u | wc -l)
+        [ "$found" = "${works##*:}" ] || fail "$page.html has $found rows of streams"
+    done
+    expect_status 0 doctor --from "$work/rehearsed.stream" --json "$work/rehearsed.json"
+    expect_text '^ +rehearsed: a graph of its shape'
+    grep -q '"rehearsed": true' "$work/rehearsed.json" || fail "the report says nothing of a rehearsal"
+done
+expect_status 0 doctor --no-rehearsal -- "$program" none
+expect_text 'as one graph a replay would take about'
+grep -q rehearsed "$work/stdout" && fail "it was rehearsed nevertheless"
+rm "$DOCTOR_PROGRAM_UNTIL"
 DOCTOR_CUPTI=taken
 export DOCTOR_CUPTI
 expect_status 0 doctor -- "$program" none

@@ -96,13 +96,15 @@ static bool is_address(uint64_t word) {
 
 typedef struct word_change {
     bool changes;
-    bool is_steady;   // by the same amount from each step to the next
-    bool is_address;  // in every step
+    bool is_steady;       // by the same amount from each step to the next
+    bool is_address;      // in every step
+    bool is_behind_byte;  // nothing changes but the three bytes behind the first one
 } word_change;
 
 // The values of one word in the compared steps.
 static word_change look_at(const uint64_t *values, const size_t *indices, size_t count) {
-    word_change change = {.is_steady = count > 2, .is_address = true};
+    static const uint64_t BEHIND_BYTE = 0xffffff00;
+    word_change change = {.is_steady = count > 2, .is_address = true, .is_behind_byte = true};
     const uint64_t first = count > 1 ? values[1] - values[0] : 0;
     for (size_t i = 0; i < count; i++) {
         change.is_address = change.is_address && is_address(values[i]);
@@ -110,6 +112,8 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
             continue;
         }
         const uint64_t difference = values[i] - values[i - 1];
+        change.is_behind_byte =
+            change.is_behind_byte && ((values[i] ^ values[i - 1]) & ~BEHIND_BYTE) == 0;
         change.changes = change.changes || difference != 0;
         // Only where one step follows the other.
         change.is_steady =
@@ -145,7 +149,8 @@ static bool is_address_top(uint32_t value) {
 typedef struct word_kinds {
     bool are_doubles;
     bool are_numbers;
-    bool are_given;   // addresses that the driver gave, or none
+    bool are_given;  // addresses that the driver gave, or none
+    bool is_any_given;
     bool are_heap;    // pointers to the host's heap, or none
     bool are_flags;   // 0 or 1
     bool are_blocks;  // what malloc gives: large multiples of 8
@@ -155,6 +160,7 @@ typedef struct word_kinds {
 
 static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kinds *kinds) {
     static const uint64_t BLOCK_MIN = 1 << 24;
+    static const uint64_t HEAP_GROWTH = 64 << 20;  // since it was told
     const uint32_t low = (uint32_t)value;
     const uint32_t high = (uint32_t)(value >> 32);
     const bool is_given =
@@ -164,8 +170,10 @@ static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kind
     kinds->are_numbers =
         kinds->are_numbers && is_number(low) && is_number(high) && !is_address_top(high);
     kinds->are_given = kinds->are_given && (value == 0 || is_given);
+    kinds->is_any_given = kinds->is_any_given || is_given;
     kinds->are_heap =
-        kinds->are_heap && (value == 0 || (value >= log->heap.begin && value < log->heap.end &&
+        kinds->are_heap && (value == 0 || (log->heap.end > 0 && value >= log->heap.begin &&
+                                           value < log->heap.end + HEAP_GROWTH &&
                                            !rondo__doctor_log_is_given(log, value)));
     kinds->are_flags = kinds->are_flags && value <= 1;
     kinds->are_blocks =
@@ -181,7 +189,12 @@ static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kind
 
 static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t kernel, size_t word) {
     const rondo__doctor_steps *steps = compared->steps;
-    word_kinds kinds = {true, true, true, true, true, true, 0, {0}};
+    word_kinds kinds = {.are_doubles = true,
+                        .are_numbers = true,
+                        .are_given = true,
+                        .are_heap = true,
+                        .are_flags = true,
+                        .are_blocks = true};
     for (size_t i = 0; i < compared->count; i++) {
         const rondo__doctor_step *step = &steps->steps[compared->indices[i]];
         for (size_t work = 0; work < step->work_count; work++) {
@@ -206,8 +219,11 @@ static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel
         return false;
     }
     const word_kinds kinds = find_kinds(compared, kernel, word);
-    if (kinds.are_heap || (layout >> word & 1) == 0) {
-        return kinds.are_heap;
+    // A byte and a number of four make one word, with three between that nobody writes.
+    const bool is_gap = change.is_address && change.is_behind_byte && !change.is_steady &&
+                        log->block_count > 0 && !kinds.is_any_given;
+    if (kinds.are_heap || is_gap || (layout >> word & 1) == 0) {
+        return kinds.are_heap || is_gap;
     }
     if ((layout >> (word + RONDO__DOCTOR_WORDS_MAX) & 1) != 0) {
         return !kinds.are_flags && !change.is_steady;

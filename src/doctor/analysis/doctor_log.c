@@ -153,6 +153,8 @@ static void add_device(rondo__doctor_log *log, const rondo__doctor_event *event)
     log->multiprocessor_threads = event->grid[1];
     log->multiprocessor_blocks = event->grid[2];
     log->multiprocessor_shared_bytes = event->bytes;
+    log->device_uuid[0] = event->stream;
+    log->device_uuid[1] = event->object;
 }
 
 // The call that it belongs to has just returned.
@@ -233,6 +235,12 @@ bool rondo__doctor_log_add(rondo__doctor_log *log, const rondo__doctor_event *ev
             return event->word_count == 0;
         case RONDO__DOCTOR_DEVICE:
             add_device(log, event);
+            return event->word_count == 0;
+        case RONDO__DOCTOR_REHEARSAL:
+            log->rehearsal = (rondo__doctor_replays){.works = event->object,
+                                                     .median_ns = event->duration_ns,
+                                                     .low_ns = event->begin_ns,
+                                                     .high_ns = event->bytes};
             return event->word_count == 0;
         default:
             return event->word_count <= RONDO__DOCTOR_WORDS_MAX &&

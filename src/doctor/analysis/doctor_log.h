@@ -44,6 +44,14 @@ typedef struct rondo__doctor_block {
     uint64_t end;
 } rondo__doctor_block;
 
+// Replays of a graph like the step, as doctor/rehearse measures them.
+typedef struct rondo__doctor_replays {
+    uint64_t works;  // of the step; 0: there was no rehearsal
+    uint64_t median_ns;
+    uint64_t low_ns;
+    uint64_t high_ns;
+} rondo__doctor_replays;
+
 typedef struct rondo__doctor_log {
     rondo__doctor_event *events;
     size_t *first_words;  // of each event, in `words`
@@ -67,6 +75,8 @@ typedef struct rondo__doctor_log {
     uint32_t multiprocessor_threads;
     uint32_t multiprocessor_blocks;
     uint64_t multiprocessor_shared_bytes;
+    uint64_t device_uuid[2];  // zeros: not known
+    rondo__doctor_replays rehearsal;
     const char *note;       // the last that the recorder had to say of device times; NULL: nothing
     uint64_t seen_count;    // of calls, dropped ones included
     uint64_t launch_count;  // of kernels, likewise

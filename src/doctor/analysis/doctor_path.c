@@ -16,7 +16,7 @@ static const double GAP_HIGH = 2.0;
 static const double COPY_SHARE = 0.05;  // of the device, that a copy keeps from others
 
 enum { MANY_WORDS = 13 };
-enum { STREAMS_MAX = 64, SET_MAX = 16, RECORDS_MAX = 256 };
+enum { STREAMS_MAX = 64, SET_MAX = RONDO__DOCTOR_AFTER_MAX, RECORDS_MAX = 256 };
 
 // Works, the latest of their streams.
 typedef struct work_set {
@@ -320,13 +320,19 @@ static void find_critical(const graph *g, rondo__doctor_path *out) {
     }
 }
 
-static void measure(graph *g, uint32_t *active, const double *lengths, rondo__doctor_path *out) {
+static void follow_step(graph *g, const double *lengths) {
     const rondo__doctor_step *step = &g->steps->steps[g->steps->reference];
     for (size_t i = step->first; i < step->last; i++) {
         follow(g, &g->steps->log->events[i]);
     }
     for (size_t i = 0; i < g->count; i++) {
         g->nodes[i].length_us = lengths[i];
+    }
+}
+
+static void measure(graph *g, uint32_t *active, const double *lengths, rondo__doctor_path *out) {
+    follow_step(g, lengths);
+    for (size_t i = 0; i < g->count; i++) {
         out->device_us += lengths[i];
         g->nodes[i].share = find_share(g->steps->log, g->nodes[i].call);
     }
@@ -358,4 +364,30 @@ bool rondo__doctor_find_path(const rondo__doctor_steps *steps, rondo__doctor_pat
     free(active);
     free(lengths);
     return is_done;
+}
+
+rondo__doctor_part *rondo__doctor_list_parts(const rondo__doctor_steps *steps) {
+    graph *g = calloc(1, sizeof(*g));
+    node *nodes = calloc(steps->period + 1, sizeof(*nodes));
+    double *lengths = malloc((steps->period + 1) * sizeof(*lengths));
+    rondo__doctor_part *parts = NULL;
+    if (g != NULL && nodes != NULL && lengths != NULL &&
+        rondo__doctor_find_work_times(steps, lengths)) {
+        parts = calloc(steps->period, sizeof(*parts));
+    }
+    if (parts != NULL) {
+        g->steps = steps;
+        g->nodes = nodes;
+        follow_step(g, lengths);
+    }
+    for (size_t i = 0; parts != NULL && i < steps->period; i++) {
+        parts[i].call = nodes[i].call;
+        parts[i].length_us = nodes[i].length_us;
+        parts[i].after_count = nodes[i].after.count;
+        memcpy(parts[i].after, nodes[i].after.works, sizeof(parts[i].after));
+    }
+    free(g);
+    free(nodes);
+    free(lengths);
+    return parts;
 }

@@ -23,6 +23,18 @@ typedef struct rondo__doctor_path {
 // False: out of memory.
 bool rondo__doctor_find_path(const rondo__doctor_steps *steps, rondo__doctor_path *out_path);
 
+// A work of the step, and those that it follows. One that follows more has lost the eldest.
+enum { RONDO__DOCTOR_AFTER_MAX = 16 };
+typedef struct rondo__doctor_part {
+    const rondo__doctor_event *call;
+    double length_us;  // on the device
+    uint32_t after[RONDO__DOCTOR_AFTER_MAX];
+    uint32_t after_count;
+} rondo__doctor_part;
+
+// As many as the step has works, to be freed; NULL: device times are not known, or no memory.
+rondo__doctor_part *rondo__doctor_list_parts(const rondo__doctor_steps *steps);
+
 // The gap ahead of a work of a graph, where nothing more is known of it.
 double rondo__doctor_typical_gap_us(void);
 

@@ -194,9 +194,11 @@ static void find_device_times(const rondo__doctor_steps *steps, rondo__doctor_co
 
 // ---- the prediction ---------------------------------------------------------------------------
 
-static rondo__doctor_verdict judge(const rondo__doctor_costs *costs) {
+static rondo__doctor_verdict judge(const rondo__doctor_steps *steps,
+                                   const rondo__doctor_costs *costs) {
     if (!costs->has_times) {
-        return RONDO__DOCTOR_NO_TIMES;
+        return rondo__doctor_launches_graphs(steps) ? RONDO__DOCTOR_IS_GRAPH
+                                                    : RONDO__DOCTOR_NO_TIMES;
     }
     if (1.0 - costs->idle_share >= BUSY_SHARE) {
         return costs->copy_us > costs->device_us / 2 ? RONDO__DOCTOR_COPY_BOUND
@@ -217,12 +219,22 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
         path->replay_low_us = costs->device_us;
         path->replay_high_us = costs->device_us + 3.0 * nodes * rondo__doctor_typical_gap_us();
     }
-    costs->graph_us = path->replay_us + GRAPH_LAUNCH_US;
-    costs->graph_low_us = path->replay_low_us * (1.0 - TIMES_VARY) + GRAPH_LAUNCH_US / 2;
-    costs->graph_high_us = path->replay_high_us * (1.0 + TIMES_VARY) + GRAPH_LAUNCH_US;
-    // A graph is no slower than the calls that it was made of.
-    if (costs->graph_us > costs->step_us) {
-        costs->graph_us = costs->step_us > costs->device_us ? costs->step_us : costs->device_us;
+    const rondo__doctor_replays *seen = &steps->log->rehearsal;
+    costs->is_rehearsed = seen->works == steps->period;
+    costs->model_us = path->replay_us + GRAPH_LAUNCH_US;
+    if (costs->is_rehearsed) {
+        costs->graph_us = (double)seen->median_ns * 1e-3;
+        costs->graph_low_us = (double)seen->low_ns * 1e-3 * (1.0 - TIMES_VARY);
+        costs->graph_high_us = (double)seen->high_ns * 1e-3 * (1.0 + TIMES_VARY);
+    } else {
+        costs->graph_us = costs->model_us;
+        costs->graph_low_us = path->replay_low_us * (1.0 - TIMES_VARY) + GRAPH_LAUNCH_US / 2;
+        costs->graph_high_us = path->replay_high_us * (1.0 + TIMES_VARY) + GRAPH_LAUNCH_US;
+    }
+    // A graph is no slower than the calls that it was made of: where the device is all that counts,
+    // its times, which CUPTI makes longer, are no better than the step's own.
+    if (costs->graph_us > costs->step_us && costs->step_us > 0.0) {
+        costs->graph_us = costs->step_us;
         costs->graph_low_us =
             costs->graph_low_us < costs->graph_us ? costs->graph_low_us : costs->graph_us;
     }
@@ -248,7 +260,7 @@ bool rondo__doctor_predict(const rondo__doctor_steps *steps, rondo__doctor_costs
     if (out_costs->has_times) {
         predict_graph(steps, out_costs);
     }
-    out_costs->verdict = judge(out_costs);
+    out_costs->verdict = judge(steps, out_costs);
     return true;
 }
 

@@ -34,7 +34,9 @@ typedef struct rondo__doctor_costs {
     double copy_us;     // of that, copies
     double idle_share;  // of the step
     rondo__doctor_path path;
-    double graph_us;  // predicted: one replay, from its launch to its end
+    double model_us;    // likewise, by constants alone
+    bool is_rehearsed;  // by replays of a graph like it, which the log has
+    double graph_us;    // predicted: one replay, from its launch to its end
     double graph_low_us;
     double graph_high_us;
     double after_us;    // predicted: the whole step with it

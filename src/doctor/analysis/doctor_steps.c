@@ -390,3 +390,13 @@ void rondo__doctor_steps_clear(rondo__doctor_steps *steps) {
     free(steps->steps);
     memset(steps, 0, sizeof(*steps));
 }
+
+bool rondo__doctor_launches_graphs(const rondo__doctor_steps *steps) {
+    size_t graphs = 0;
+    for (size_t i = 0; i < steps->period; i++) {
+        const size_t work = steps->steps[steps->reference].work_first + i;
+        graphs += rondo__doctor_call_kind(steps->log->events[steps->works[work]].call) ==
+                  RONDO__DOCTOR_KIND_GRAPH_LAUNCH;
+    }
+    return steps->period > 0 && 2 * graphs >= steps->period;
+}

@@ -46,6 +46,9 @@ bool rondo__doctor_name_step(rondo__doctor_steps *steps);
 
 bool rondo__doctor_is_work(uint16_t call);
 
+// Whether graphs are half of its works, or more.
+bool rondo__doctor_launches_graphs(const rondo__doctor_steps *steps);
+
 // What makes two works the same: call, kernel, block, and, unless `is_loose`, grid and bytes.
 uint64_t rondo__doctor_token(const rondo__doctor_event *event, bool is_loose);
 

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/cuda/driver/cuda_abi.h"
 #include "doctor/inject/inject_place.h"
@@ -34,7 +33,6 @@ enum {
 
 // What is known of a function: found once, until a module goes.
 typedef struct known_function {
-    _Atomic(void *) function;
     uint32_t name;
     uint32_t fork_count;       // when it was found
     uint16_t parameter_count;  // 0: not known
@@ -62,26 +60,6 @@ static uint64_t find_struct_words(const known_function *known) {
     return mask;
 }
 
-// Pointers to it are no numbers. Told anew when it has grown.
-static void tell_heap(void) {
-    static atomic_uintptr_t start;
-    static atomic_uintptr_t told;
-    const uintptr_t end = (uintptr_t)sbrk(0);
-    uintptr_t begin = atomic_load(&start);
-    if (begin == 0) {
-        begin = rondo__inject_find_heap();
-        atomic_store(&start, begin);
-    }
-    if (begin == 0 || end <= begin || atomic_exchange(&told, end) == end) {
-        return;
-    }
-    rondo__doctor_event event = {.call = RONDO__DOCTOR_HEAP,
-                                 .object = begin,
-                                 .bytes = end - begin,
-                                 .begin_ns = rondo__inject_now_ns()};
-    rondo__inject_put(&event, NULL);
-}
-
 static void tell_layout(const known_function *known) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_LAYOUT,
                                  .name = known->name,
@@ -92,6 +70,9 @@ static void tell_layout(const known_function *known) {
     }
 }
 
+// A function lies in one of a few places, whose handles share a line of the processor's cache.
+enum { WAYS = 8 };
+static _Alignas(64) _Atomic(void *) g_handles[FUNCTION_SLOTS];
 static known_function g_functions[FUNCTION_SLOTS];
 static atomic_flag g_functions_busy = ATOMIC_FLAG_INIT;
 
@@ -118,39 +99,36 @@ static void read_function(known_function *known, void *function) {
             known->bytes[known->parameter_count++] = (uint16_t)bytes;
         }
         tell_layout(known);
-        tell_heap();
+        rondo__inject_tell_heap();
     }
 }
 
-// A function lies in one of a few places; where all are taken, one has to go. A place that another
-// thread is filling is not waited for.
+// Where all places are taken, one has to go. One that another thread is filling is not waited for.
 static const known_function *find_function(void *function) {
-    enum { WAYS = 8 };
     const size_t first =
         (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - WAYS);
-    known_function *chosen = &g_functions[first + (ADDRESS(function) >> 8) % WAYS];
-    for (size_t i = 0; i < WAYS; i++) {
-        known_function *known = &g_functions[first + i];
-        void *found = atomic_load_explicit(&known->function, memory_order_acquire);
-        if (found == function && known->fork_count == rondo__inject_count_forks()) {
-            return known;
+    size_t chosen = first + (ADDRESS(function) >> 8) % WAYS;
+    for (size_t i = first + WAYS; i > first; i--) {
+        void *found = atomic_load_explicit(&g_handles[i - 1], memory_order_acquire);
+        if (found == function && g_functions[i - 1].fork_count == rondo__inject_count_forks()) {
+            return &g_functions[i - 1];
         }
-        chosen = found == NULL && atomic_load(&chosen->function) != NULL ? known : chosen;
+        chosen = found == NULL ? i - 1 : chosen;
     }
     if (atomic_flag_test_and_set(&g_functions_busy)) {
         return NULL;
     }
-    atomic_store(&chosen->function, NULL);
-    read_function(chosen, function);
-    atomic_store_explicit(&chosen->function, function, memory_order_release);
+    atomic_store(&g_handles[chosen], NULL);
+    read_function(&g_functions[chosen], function);
+    atomic_store_explicit(&g_handles[chosen], function, memory_order_release);
     atomic_flag_clear(&g_functions_busy);
-    return chosen;
+    return &g_functions[chosen];
 }
 
 // Addresses of functions come again after an unload.
 static void forget_functions(void) {
     for (size_t i = 0; i < FUNCTION_SLOTS; i++) {
-        atomic_store(&g_functions[i].function, NULL);
+        atomic_store(&g_handles[i], NULL);
     }
 }
 

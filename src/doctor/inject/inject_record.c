@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/inject/inject_record.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,6 +28,7 @@ typedef struct known_text {
 } known_text;
 
 enum { STATE_UNKNOWN, STATE_ON, STATE_OFF };
+enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000, TICKS_MIN_NS = 50000000 };
 
 static struct {
     pthread_mutex_t lock;  // a leaf
@@ -31,25 +36,96 @@ static struct {
     rondo__doctor_ring *ring;
     known_text texts[TEXT_SLOTS];
     uint32_t text_count;
+    uint64_t known[RONDO__DOCTOR_KNOWN_MAX];  // calls that were told whole, by their hash; 0: none
     bool has_lost;
-    uint64_t clock_ns;
     atomic_uint fork_count;
     atomic_int capture_count;
     atomic_bool is_timed;
 } g_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000 };
 
 static _Thread_local uint32_t t_thread;
 static _Thread_local uint32_t t_call_count;
 static _Thread_local uint64_t t_entered_ns;  // 0: this call is no sample of what watching takes
 static _Thread_local bool t_is_in_callback;
 
-uint64_t rondo__inject_now_ns(void) {
+// ---- the clock --------------------------------------------------------------------------------
+
+static uint64_t ask_clock(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+#ifdef __x86_64__
+// Set once, when enough time has gone by to know how fast the counter runs.
+static struct {
+    uint64_t first_ns, first_ticks;  // when the recorder started; 0: the counter is of no use
+    uint64_t base_ns, base_ticks;
+    uint64_t ns_in_ticks;  // 32 bits of it behind the point
+    atomic_bool is_known;
+} g_ticks;
+
+// Both at one moment; the shortest of some tries, as a thread may lose the processor between.
+static void ask_both(uint64_t *out_ns, uint64_t *out_ticks) {
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        const uint64_t before = __rdtsc();
+        const uint64_t now = ask_clock();
+        const uint64_t after = __rdtsc();
+        if (after - before < shortest) {
+            shortest = after - before;
+            *out_ns = now;
+            *out_ticks = before + (after - before) / 2;
+        }
+    }
+}
+
+static void start_ticks(void) {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    const bool is_steady = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
+    ask_both(&g_ticks.first_ns, &g_ticks.first_ticks);
+    g_ticks.first_ns = is_steady ? g_ticks.first_ns : 0;
+}
+
+// The caller holds the lock.
+static void learn_ticks(void) {
+    uint64_t now = 0;
+    uint64_t ticks = 0;
+    if (g_ticks.first_ns == 0 || atomic_load(&g_ticks.is_known) ||
+        ask_clock() - g_ticks.first_ns < TICKS_MIN_NS) {
+        return;
+    }
+    ask_both(&now, &ticks);
+    const uint64_t since = now - g_ticks.first_ns;
+    g_ticks.ns_in_ticks =
+        (uint64_t)((double)since / (double)(ticks - g_ticks.first_ticks) * 4294967296.0);
+    g_ticks.base_ns = now;
+    g_ticks.base_ticks = ticks;
+    atomic_store_explicit(&g_ticks.is_known, true, memory_order_release);
+}
+
+uint64_t rondo__inject_now_ns(void) {
+    if (!atomic_load_explicit(&g_ticks.is_known, memory_order_acquire)) {
+        return ask_clock();
+    }
+    const uint64_t ticks = __rdtsc();
+    const uint64_t way = ticks > g_ticks.base_ticks ? ticks - g_ticks.base_ticks : 0;
+    return g_ticks.base_ns + (uint64_t)((unsigned __int128)way * g_ticks.ns_in_ticks >> 32);
+}
+#else
+static void start_ticks(void) {
+}
+
+static void learn_ticks(void) {
+}
+
+uint64_t rondo__inject_now_ns(void) {
+    return ask_clock();
+}
+#endif
 
 // ---- the ring ---------------------------------------------------------------------------------
 
@@ -65,7 +141,8 @@ static void read_program(char *out_program, size_t bytes) {
     }
 }
 
-uintptr_t rondo__inject_find_heap(void) {
+// Where the heap of malloc begins; 0: it has none yet.
+static uintptr_t find_heap(void) {
     char line[512];
     uintptr_t found = 0;
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -164,21 +241,13 @@ static void after_fork_in_child(void) {
     g_record.ring = NULL;
     g_record.text_count = 0;
     memset(g_record.texts, 0, sizeof(g_record.texts));
+    memset(g_record.known, 0, sizeof(g_record.known));
     t_thread = 0;
     atomic_fetch_add(&g_record.fork_count, 1);
     atomic_store(&g_record.is_timed, false);
     atomic_store(&g_record.capture_count, 0);
     atomic_store(&g_record.state, STATE_UNKNOWN);
     (void)pthread_mutex_unlock(&g_record.lock);
-}
-
-// A sample reads the clock once more than other calls do.
-static void measure_clock(void) {
-    enum { READS = 64 };
-    const uint64_t begin = rondo__inject_now_ns();
-    for (int i = 0; i < READS; i++) {
-        g_record.clock_ns = (rondo__inject_now_ns() - begin) / (uint64_t)(i + 1);
-    }
 }
 
 static bool start(void) {
@@ -188,7 +257,7 @@ static bool start(void) {
         static atomic_bool has_handlers;
         const char *folder = getenv("RONDO_DOCTOR_FOLDER");
         g_record.ring = folder != NULL ? make_ring(folder) : NULL;
-        measure_clock();
+        start_ticks();
         atomic_store(&g_record.state, g_record.ring != NULL ? STATE_ON : STATE_OFF);
         if (!atomic_exchange(&has_handlers, true)) {
             (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
@@ -205,23 +274,44 @@ bool rondo__inject_is_on(void) {
     return state == STATE_UNKNOWN ? start() : state == STATE_ON;
 }
 
+// The caller holds the lock. Where the record begins; UINT64_MAX: there was no room.
+static uint64_t reserve_record(rondo__doctor_ring *ring, size_t bytes) {
+    const uint64_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
+    const uint64_t used = written - atomic_load_explicit(&ring->read, memory_order_acquire);
+    if (used + bytes > RONDO__DOCTOR_RING_BYTES) {
+        atomic_fetch_add(&ring->lost_count, 1);
+        return UINT64_MAX;
+    }
+    return written;
+}
+
 // The caller holds the lock. False: there was no room.
 static bool append(const rondo__doctor_event *event, const void *tail) {
     rondo__doctor_ring *ring = g_record.ring;
-    if (ring == NULL) {
-        return false;
-    }
     const size_t tail_bytes = rondo__doctor_tail_bytes(event);
-    const uint64_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
-    const uint64_t used = written - atomic_load_explicit(&ring->read, memory_order_acquire);
-    if (used + sizeof(*event) + tail_bytes > RONDO__DOCTOR_RING_BYTES) {
-        atomic_fetch_add(&ring->lost_count, 1);
+    const uint64_t from =
+        ring != NULL ? reserve_record(ring, sizeof(*event) + tail_bytes) : UINT64_MAX;
+    if (from == UINT64_MAX) {
         return false;
     }
-    rondo__doctor_ring_put(ring, written, event, sizeof(*event));
-    rondo__doctor_ring_put(ring, written + sizeof(*event), tail, tail_bytes);
-    atomic_store_explicit(&ring->written, written + sizeof(*event) + tail_bytes,
-                          memory_order_release);
+    rondo__doctor_ring_put(ring, from, event, sizeof(*event));
+    rondo__doctor_ring_put(ring, from + sizeof(*event), tail, tail_bytes);
+    atomic_store_explicit(&ring->written, from + sizeof(*event) + tail_bytes, memory_order_release);
+    return true;
+}
+
+// Likewise, of a call that was told whole.
+static bool append_again(const rondo__doctor_event *event, uint64_t place) {
+    rondo__doctor_ring *ring = g_record.ring;
+    const uint64_t words[2] = {event->begin_ns | RONDO__DOCTOR_AGAIN,
+                               event->duration_ns * RONDO__DOCTOR_KNOWN_MAX + place};
+    const uint64_t from = reserve_record(ring, sizeof(words));
+    if (from == UINT64_MAX) {
+        return false;
+    }
+    rondo__doctor_ring_put(ring, from, &words[0], sizeof(words[0]));
+    rondo__doctor_ring_put(ring, from + sizeof(words[0]), &words[1], sizeof(words[1]));
+    atomic_store_explicit(&ring->written, from + sizeof(words), memory_order_release);
     return true;
 }
 
@@ -233,6 +323,44 @@ void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words) {
         event->flags |= RONDO__DOCTOR_AFTER_LOSS;
     }
     g_record.has_lost = !append(event, words);
+    (void)pthread_mutex_unlock(&g_record.lock);
+}
+
+// Of all but its times; two calls with one hash are taken for one, which 64 bits make unlikely.
+static uint64_t hash_call(const rondo__doctor_event *event, const uint64_t *words) {
+    enum { FIXED_BEGIN = offsetof(rondo__doctor_event, stream) / sizeof(uint64_t), FIXED_END = 13 };
+    _Static_assert(sizeof(*event) == FIXED_END * sizeof(uint64_t), "whole words");
+    uint64_t fixed[FIXED_END];
+    uint64_t hashes[2] = {0x9e3779b97f4a7c15u,
+                          0xc2b2ae3d27d4eb4fu};  // side by side in the processor
+    memcpy(fixed, event, sizeof(fixed));
+    for (size_t i = FIXED_BEGIN; i < FIXED_END; i++) {
+        hashes[i % 2] = (hashes[i % 2] ^ fixed[i]) * 0xff51afd7ed558ccdu;
+        hashes[i % 2] ^= hashes[i % 2] >> 32;
+    }
+    for (uint32_t i = 0; i < event->word_count; i++) {
+        hashes[i % 2] = (hashes[i % 2] ^ words[i]) * 0xff51afd7ed558ccdu;
+        hashes[i % 2] ^= hashes[i % 2] >> 32;
+    }
+    const uint64_t hash = (hashes[0] ^ (hashes[1] << 31 | hashes[1] >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return (hash ^ hash >> 29) | 1;
+}
+
+// A call that was told before is told in short.
+static void put_call(rondo__doctor_event *event, const uint64_t *words) {
+    const uint64_t hash = hash_call(event, words);
+    const uint64_t place = hash / 2 % RONDO__DOCTOR_KNOWN_MAX;
+    (void)pthread_mutex_lock(&g_record.lock);
+    if (g_record.known[place] == hash && !g_record.has_lost && g_record.ring != NULL) {
+        g_record.has_lost = !append_again(event, place);
+    } else {
+        event->flags |= g_record.has_lost ? RONDO__DOCTOR_AFTER_LOSS : 0;
+        event->line = (uint32_t)place + 1;
+        g_record.has_lost = !append(event, words);
+        // What says that records were lost is told whole the next time.
+        const bool is_kept = !g_record.has_lost && (event->flags & RONDO__DOCTOR_AFTER_LOSS) == 0;
+        g_record.known[place] = is_kept ? hash : 0;
+    }
     (void)pthread_mutex_unlock(&g_record.lock);
 }
 
@@ -257,12 +385,14 @@ void rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_per_
 void rondo__inject_end(rondo__doctor_event *event, int status, const uint64_t *words) {
     event->duration_ns = rondo__inject_now_ns() - event->begin_ns;
     event->status = status;
-    rondo__inject_put(event, words);
+    put_call(event, words);
     rondo__doctor_ring *ring = g_record.ring;
     if (t_entered_ns != 0 && ring != NULL) {
         const uint64_t whole = rondo__inject_now_ns() - t_entered_ns;
-        const uint64_t known = event->duration_ns + g_record.clock_ns;
-        const uint64_t cost = whole > known ? whole - known : 0;
+        const uint64_t cost = whole > event->duration_ns ? whole - event->duration_ns : 0;
+        (void)pthread_mutex_lock(&g_record.lock);
+        learn_ticks();
+        (void)pthread_mutex_unlock(&g_record.lock);
         // In a longer one the thread did not run, or symbols were looked up for the first time.
         if (cost < SAMPLE_MAX_NS) {
             atomic_fetch_add(&ring->cost_ns, cost);
@@ -318,6 +448,25 @@ uint32_t rondo__inject_count_forks(void) {
 void rondo__inject_note(const char *text) {
     rondo__doctor_event event = {.call = RONDO__DOCTOR_NOTE,
                                  .name = rondo__inject_text(text),
+                                 .begin_ns = rondo__inject_now_ns()};
+    rondo__inject_put(&event, NULL);
+}
+
+void rondo__inject_tell_heap(void) {
+    static atomic_uintptr_t start;
+    static atomic_uintptr_t told;
+    const uintptr_t end = (uintptr_t)sbrk(0);
+    uintptr_t begin = atomic_load(&start);
+    if (begin == 0) {
+        begin = find_heap();
+        atomic_store(&start, begin);
+    }
+    if (begin == 0 || end <= begin || atomic_exchange(&told, end) == end) {
+        return;
+    }
+    rondo__doctor_event event = {.call = RONDO__DOCTOR_HEAP,
+                                 .object = begin,
+                                 .bytes = end - begin,
                                  .begin_ns = rondo__inject_now_ns()};
     rondo__inject_put(&event, NULL);
 }

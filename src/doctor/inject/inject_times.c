@@ -255,6 +255,7 @@ static void tell_device(void) {
     enum { MULTIPROCESSORS = 16, THREADS = 39, SHARED = 81, BLOCKS = 106 };  // CU_DEVICE_ATTRIBUTE_
     static const int attributes[] = {MULTIPROCESSORS, THREADS, BLOCKS, SHARED};
     int values[4] = {0};
+    uint64_t uuid[2] = {0};
     int device = 0;
     int (*get_device)(int *) = (int (*)(int *))rondo__inject_find_real("cuCtxGetDevice");
     int (*get)(int *, int, int) =
@@ -263,10 +264,16 @@ static void tell_device(void) {
     for (int i = 0; is_known && i < 4; i++) {
         is_known = get(&values[i], attributes[i], device) == 0;
     }
+    int (*get_uuid)(void *, int) = (int (*)(void *, int))rondo__inject_find_real("cuDeviceGetUuid");
+    if (is_known && get_uuid != NULL) {
+        (void)get_uuid(uuid, device);
+    }
     rondo__doctor_event event = {
         .call = RONDO__DOCTOR_DEVICE,
         .grid = {(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]},
         .bytes = (uint64_t)values[3],
+        .stream = uuid[0],
+        .object = uuid[1],
         .begin_ns = rondo__inject_now_ns()};
     if (is_known) {
         rondo__inject_put(&event, NULL);
@@ -308,6 +315,7 @@ static void shut_window(void) {
     if (!atomic_exchange(&g_is_taking, false)) {
         return;
     }
+    rondo__inject_tell_heap();
     rondo__inject_set_timed(false);
     (void)g_cupti.cuptiActivityFlushAll(0);
     for (size_t i = 0; i < KIND_COUNT; i++) {

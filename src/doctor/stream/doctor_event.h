@@ -37,8 +37,11 @@ typedef enum rondo__doctor_call {
     RONDO__DOCTOR_LAYOUT,  // of the arguments of kernel `name`: `object`, a bit for each word that
                            // belongs to a struct passed by value; bits 32 to 63: to one of a byte
     RONDO__DOCTOR_BLOCK,   // of a file: memory that was allocated before; `object`, `bytes`
-    RONDO__DOCTOR_DEVICE,  // grid: multiprocessors, threads of one, blocks of one; `bytes`: shared
+    RONDO__DOCTOR_DEVICE,  // grid: multiprocessors, threads of one, blocks of one; `bytes`: shared;
+                           // `stream`, `object`: its UUID
     RONDO__DOCTOR_HEAP,    // of the program's malloc: `object`, `bytes`
+    RONDO__DOCTOR_REHEARSAL,  // replays of a graph like the step: `object`: its works;
+                              // `duration_ns`: the median; `begin_ns`, `bytes`: low and high
 } rondo__doctor_call;
 
 typedef enum rondo__doctor_kind {

@@ -2,7 +2,8 @@
 // and a ring of records. What was written stays when the process dies, however it does.
 //
 // One process writes, under a lock of its own; the doctor reads. Positions count bytes from the
-// start and never wrap; a record may lie across the end of the ring.
+// start and never wrap; a record may lie across the end of the ring. A call that was made before
+// just so, but for its times, is told in 16 bytes: memory that two processors share is slow.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_STREAM_DOCTOR_RING_H
 #define RONDO_DOCTOR_STREAM_DOCTOR_RING_H
@@ -15,7 +16,16 @@
 enum {
     RONDO__DOCTOR_RING_BYTES = 8 << 20,
     RONDO__DOCTOR_RING_FRONT = 4096,
+    RONDO__DOCTOR_KNOWN_MAX = 1 << 12,  // calls that both sides keep, each in its place
 };
+
+// A call again: `line` of the whole record was its place, plus one.
+typedef struct rondo__doctor_again {
+    uint64_t begin_ns;  // and RONDO__DOCTOR_AGAIN
+    uint64_t duration_and_place;
+} rondo__doctor_again;
+
+#define RONDO__DOCTOR_AGAIN ((uint64_t)1 << 63)
 
 // What the doctor asks of the recorder: it counts up, and odd numbers mean that device times shall
 // be taken.
@@ -29,7 +39,7 @@ typedef struct rondo__doctor_ring {
     _Atomic uint32_t sample_count;  // calls of which it is known what watching them took
     _Atomic uint64_t cost_ns;       // all of those together
     _Atomic uint64_t written;
-    _Atomic uint64_t read;
+    _Alignas(64) _Atomic uint64_t read;  // where the writer's line is not
     char program[256];
 } rondo__doctor_ring;
 

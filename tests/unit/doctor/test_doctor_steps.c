@@ -286,6 +286,8 @@ static void test_verdicts(void **state) {
         {ten, "[copy to the device]", 5200, RONDO__DOCTOR_COPY_BOUND, false},
         {ten, "a", 0, RONDO__DOCTOR_NO_TIMES, false},
         {graph, "a", 1000, RONDO__DOCTOR_IS_GRAPH, false},
+        {graph, "a", 0, RONDO__DOCTOR_IS_GRAPH, false},
+        {"L:na cuGraphLaunch L:nb W", "a", 0, RONDO__DOCTOR_NO_TIMES, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         rondo__doctor_log log = {.events = NULL};

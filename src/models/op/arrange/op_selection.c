@@ -380,18 +380,19 @@ static rondo_status infer_best_rows(rondo__infer *infer) {
 static int64_t find_best(const best_rows *b, const rondo_tensor *scores, int64_t column,
                          sort_item *items, int64_t *best) {
     const int64_t count = scores->shape.extent[0], width = scores->shape.extent[1];
-    int64_t candidates = 0, found = 0;
+    int64_t candidates = 0;
     for (int64_t i = 0; i < count; ++i) {
         if (((const float *)scores->data)[i * width + column] > b->threshold) {
-            items[candidates++] =
-                (sort_item){.key = ~rondo__sort_key(scores, i * width + column), .index = i};
+            uint64_t key = 0;
+            rondo__sort_keys(scores, i * width + column, width, 1, &key);
+            items[candidates++] = (sort_item){.key = ~key, .index = i};
         }
     }
-    make_heap(items, candidates, true);
-    while (candidates > 0 && found < b->most) {
-        best[found++] = items[0].index;
-        items[0] = items[--candidates];
-        sift_down(items, candidates, 0, true);
+    const int64_t found = candidates < b->most ? candidates : b->most;
+    select_first(items, candidates, found);
+    qsort(items, (size_t)found, sizeof *items, compare_items);
+    for (int64_t i = 0; i < found; ++i) {
+        best[i] = items[i].index;
     }
     return found;
 }

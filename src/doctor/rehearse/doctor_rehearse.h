@@ -1,0 +1,26 @@
+// doctor/rehearse/doctor_rehearse.h — a step is rehearsed as a graph: kernels that wait as long as
+// those of the program worked, with as many arguments, and copies of as many bytes, each behind
+// those that it follows. How long its replays take on this machine is what is predicted.
+//
+// It needs nothing of the program, which has ended by then.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
+#define RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
+
+#include "doctor/analysis/doctor_path.h"
+
+typedef struct rondo__doctor_rehearsal {
+    uint64_t median_ns;  // of a replay, from before its launch until its stream is idle
+    uint64_t low_ns;     // a tenth of them took less,
+    uint64_t high_ns;    // and a tenth more
+} rondo__doctor_rehearsal;
+
+// dlsym of the driver's library.
+typedef void *(*rondo__doctor_resolve)(void *user_data, const char *symbol);
+
+// On the GPU of this UUID; of zeros: the first one. Returns NULL, or what could not be done.
+const char *rondo__doctor_rehearse(const rondo__doctor_part *parts, size_t count,
+                                   const uint64_t *uuid, rondo__doctor_resolve resolve,
+                                   void *user_data, rondo__doctor_rehearsal *out);
+
+#endif  // RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
