@@ -228,8 +228,11 @@ static rondo_status try_batch(trainer *t, rondo_executor *executor, int64_t coun
 // A model may be free in its inputs alone: then a smaller batch fits nowhere inside.
 static bool takes_rest(trainer *t) {
     const cli_train_data *d = &t->data;
-    const int64_t held = d->held_count % d->batch;
     const int64_t rest = (d->sample_count - d->held_count) % d->batch;
+    // Rank 0 alone measures what is held out, in whole batches.
+    const int64_t held = cli_train_ranks_are_many(&t->ranks) && d->held_count >= d->batch
+                             ? d->batch
+                             : d->held_count % d->batch;
     const rondo_executor_options options = {.struct_size = sizeof options};
     rondo_device *host = NULL;
     rondo_program *program = NULL;
@@ -286,7 +289,8 @@ static int open_data(trainer *t) {
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
     if (!cli_train_program_check_target(&t->plan) ||
         !cli_train_data_check_target(&t->data, s->data, t->plan.loss, &result) ||
-        ((is_fixed || !takes_rest(t)) && !cli_train_data_drop_rest(&t->data, s->data))) {
+        ((is_fixed || !takes_rest(t)) &&
+         !cli_train_data_drop_rest(&t->data, s->data, (int64_t)s->batch / t->ranks.ranks.size))) {
         return CLI_FAILED;
     }
     if (s->has_held && s->held > 0.0 && t->data.held_count == 0) {
