@@ -42,8 +42,8 @@ void cli_train_data_close(cli_train_data *data);
 // How many samples the model takes at once, by its inputs; -1: as many as are given.
 int64_t cli_train_data_find_batch(const rondo_program *model);
 // Leaves out what fills no batch; what is held out becomes whole batches of `at_once`, which the
-// model takes (a rank's part of a batch), and the others are trained with. False, and printed, where
-// no batch is left.
+// model takes (a rank's part of a batch), and the others are trained with. False, and printed,
+// where no batch is left.
 bool cli_train_data_drop_rest(cli_train_data *data, const char *path, int64_t at_once);
 // Whether the target has numbers that the loss takes; otherwise prints the first that is none.
 //
