@@ -90,7 +90,9 @@ static int check_resumed(const trainer *t) {
         return CLI_DONE;
     }
     if (rondo_checkpoint_read(t->checkpoint, "train.settings", &before) != RONDO_STATUS_OK) {
-        return cli_fail_with_record();
+        const bool is_old = strstr(rondo_error_get_last()->message, "train.settings") != NULL;
+        return cli_fail_about(
+            NULL, is_old ? "; an earlier version made it, or another program: start anew" : "");
     }
     const size_t bytes = rondo_tensor_get_bytes(&before);
     const bool is_text = bytes > 0 && ((const char *)before.data)[bytes - 1] == '\0';
@@ -228,8 +230,11 @@ static rondo_status try_batch(trainer *t, rondo_executor *executor, int64_t coun
 // A model may be free in its inputs alone: then a smaller batch fits nowhere inside.
 static bool takes_rest(trainer *t) {
     const cli_train_data *d = &t->data;
-    const int64_t held = d->held_count % d->batch;
     const int64_t rest = (d->sample_count - d->held_count) % d->batch;
+    // Rank 0 alone measures what is held out, in whole batches.
+    const int64_t held = cli_train_ranks_are_many(&t->ranks) && d->held_count >= d->batch
+                             ? d->batch
+                             : d->held_count % d->batch;
     const rondo_executor_options options = {.struct_size = sizeof options};
     rondo_device *host = NULL;
     rondo_program *program = NULL;
@@ -286,7 +291,8 @@ static int open_data(trainer *t) {
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
     if (!cli_train_program_check_target(&t->plan) ||
         !cli_train_data_check_target(&t->data, s->data, t->plan.loss, &result) ||
-        ((is_fixed || !takes_rest(t)) && !cli_train_data_drop_rest(&t->data, s->data))) {
+        ((is_fixed || !takes_rest(t)) &&
+         !cli_train_data_drop_rest(&t->data, s->data, (int64_t)s->batch / t->ranks.ranks.size))) {
         return CLI_FAILED;
     }
     if (s->has_held && s->held > 0.0 && t->data.held_count == 0) {
@@ -692,9 +698,10 @@ static const cli_option train_options[] = {
     {"--clip-value", "V", CLI_NUMBER, AT(clip_value), NULL,
      "the most that each gradient is (0: any)"},
     {"--epochs", "N", CLI_COUNT, AT(epochs), NULL, "times through the data (10)"},
-    {"--batch", "B", CLI_COUNT, AT(batch), NULL, "samples a run, of all ranks together (32)"},
+    {"--batch", "B", CLI_COUNT, AT(batch), NULL,
+     "samples a run, of all ranks together (32, or what the model\ntakes at once)"},
     {"--accumulate", "N", CLI_COUNT, AT(accumulate), NULL,
-     "runs whose gradients are averaged for a step (1)"},
+     "runs whose gradients are averaged for a step (1), at most\nthe batches of an epoch"},
     {"--validation", "SHARE", CLI_NUMBER, AT(held), NULL,
      "of the samples that is held out, and measured after each\nepoch (0.1)"},
     {"--dtype", NULL, CLI_CHOICE, AT(dtype), "fp32|fp16|bf16",
@@ -714,7 +721,8 @@ static const cli_option train_options[] = {
     {"--checkpoint", "DIR", CLI_TEXT, AT(checkpoint), NULL,
      "keep the state there after each epoch, and at Ctrl-C"},
     {"--resume", NULL, CLI_SWITCH, AT(resumes), NULL,
-     "go on from what is in --checkpoint, if anything is"},
+     "go on from what is in --checkpoint, if anything is; what\ndecides its bits must be as it "
+     "was"},
     {"--report", "FILE", CLI_TEXT, AT(report), NULL, "a page with a picture of the loss (HTML)"},
     {"--device", "NAME", CLI_TEXT, AT(device), NULL,
      "auto (default: the first usable GPU, a GPU for each rank,\notherwise the host), host, or "

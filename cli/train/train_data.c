@@ -135,7 +135,7 @@ static bool make_order(cli_train_data *data, const char *path, double held) {
 
 bool cli_train_data_open(const char *path, const rondo_program *model, const char *target,
                          double held, int64_t batch, uint64_t seed, cli_train_data *out_data) {
-    *out_data = (cli_train_data){.batch = batch, .seed = seed};
+    *out_data = (cli_train_data){.batch = batch, .held_batch = batch, .seed = seed};
     if (!cli_tensor_set_read(path, &out_data->set)) {
         return false;
     }
@@ -170,7 +170,8 @@ void cli_train_data_close(cli_train_data *data) {
 
 int64_t cli_train_data_count(const cli_train_data *data, bool is_held) {
     const int64_t count = is_held ? data->held_count : data->sample_count - data->held_count;
-    return (data->drops ? count : count + data->batch - 1) / data->batch;
+    const int64_t batch = is_held ? data->held_batch : data->batch;
+    return (data->drops ? count : count + batch - 1) / batch;
 }
 
 int64_t cli_train_data_find_batch(const rondo_program *model) {
@@ -184,10 +185,11 @@ int64_t cli_train_data_find_batch(const rondo_program *model) {
     return -1;
 }
 
-bool cli_train_data_drop_rest(cli_train_data *data, const char *path) {
+bool cli_train_data_drop_rest(cli_train_data *data, const char *path, int64_t at_once) {
     const int64_t held = data->held_count;
     data->drops = true;
-    data->held_count -= held % data->batch;
+    data->held_batch = at_once;
+    data->held_count -= held % at_once;
     const int64_t trained = data->sample_count - data->held_count;
     if (trained < data->batch) {
         cli_print_error(
@@ -200,7 +202,7 @@ bool cli_train_data_drop_rest(cli_train_data *data, const char *path) {
         cli_say(CLI_NORMAL,
                 "%lld samples are held out, where %lld were to be: the model takes "
                 "%lld at once",
-                (long long)data->held_count, (long long)held, (long long)data->batch);
+                (long long)data->held_count, (long long)held, (long long)at_once);
     }
     if (trained % data->batch != 0) {
         cli_say(
@@ -300,15 +302,17 @@ void cli_train_data_shuffle(cli_train_data *data, int64_t epoch) {
 
 int64_t cli_train_data_measure(const cli_train_data *data, bool is_held, int64_t index) {
     const int64_t all = is_held ? data->held_count : data->sample_count - data->held_count;
-    const int64_t left = all - index * data->batch;
-    return left < data->batch ? left : data->batch;
+    const int64_t batch = is_held ? data->held_batch : data->batch;
+    const int64_t left = all - index * batch;
+    return left < batch ? left : batch;
 }
 
 void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int64_t first,
                          int64_t count, rondo_binding *feeds) {
     const int64_t trained = data->sample_count - data->held_count;
-    const int64_t *list =
-        (is_held ? data->order + trained : data->shuffled) + index * data->batch + first;
+    const int64_t *list = (is_held ? data->order + trained + index * data->held_batch
+                                   : data->shuffled + index * data->batch) +
+                          first;
     cli_train_data_outline(data, count, feeds);
     for (size_t c = 0; c < data->column_count; ++c) {
         const rondo_tensor *from = data->columns[c].tensor;

@@ -22,10 +22,10 @@ typedef struct cli_train_data {
     size_t column_count;  // inputs of the model, then the target
     cli_train_column *columns;
     int64_t sample_count;
-    int64_t held_count;  // of these, the last in `order`: not trained with
-    const char *target;  // the array's name; borrowed
-    int64_t batch;
-    bool drops;  // the rest of an epoch that fills no batch is left out
+    int64_t held_count;         // of these, the last in `order`: not trained with
+    const char *target;         // the array's name; borrowed
+    int64_t batch, held_batch;  // of samples to train with, and of those held out
+    bool drops;                 // the rest of an epoch that fills no batch is left out
     int64_t *order;
     int64_t *shuffled;  // of the ones to train with, this epoch
     uint64_t seed;
@@ -41,9 +41,10 @@ void cli_train_data_close(cli_train_data *data);
 
 // How many samples the model takes at once, by its inputs; -1: as many as are given.
 int64_t cli_train_data_find_batch(const rondo_program *model);
-// Leaves out what fills no batch; what is held out becomes whole batches, and the others are
-// trained with. False, and printed, where no batch is left.
-bool cli_train_data_drop_rest(cli_train_data *data, const char *path);
+// Leaves out what fills no batch; what is held out becomes whole batches of `at_once`, which the
+// model takes (a rank's part of a batch), and the others are trained with. False, and printed,
+// where no batch is left.
+bool cli_train_data_drop_rest(cli_train_data *data, const char *path, int64_t at_once);
 // Whether the target has numbers that the loss takes; otherwise prints the first that is none.
 //
 // result     what is compared with it, as far as the model tells.

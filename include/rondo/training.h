@@ -176,7 +176,7 @@ typedef struct rondo_minimize_options {
 // sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.
 //
 // Errors:    INVALID (a number of the options: the message names it; names; nothing to train),
-//            UNSUPPORTED (as rondo_builder_add_gradients; a parameter that a body uses; a table of
+//            UNSUPPORTED (as rondo_builder_add_gradients; a table of
 //            options.rows that is read otherwise, or with decay, clipping, accumulation or ranks).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *builder,
                                                              const char *loss,

@@ -260,6 +260,24 @@ def make_classes(models, arrays):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         with open(os.path.join(models, name + ".onnx"), "wb") as file:
             file.write(model.SerializeToString())
+    # Three turns of h = tanh(h w), whose weights no node of the model itself reads.
+    body = helper.make_graph(
+        [helper.make_node("MatMul", ["h", "w"], ["a"]), helper.make_node("Tanh", ["a"], ["h2"]),
+         helper.make_node("Identity", ["go"], ["goes"])], "turn",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+         helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("h", real, ["n", 16])],
+        [helper.make_tensor_value_info("goes", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("h2", real, ["n", 16])])
+    w = numpy.array(numbers[700:956], "float32").reshape(16, 16)
+    graph = helper.make_graph(
+        nodes[:1] + [helper.make_node("Loop", ["three", "", "h"], ["r"], body=body)] + nodes[2:],
+        "classes", [helper.make_tensor_value_info("x", real, ["n", 2])],
+        [helper.make_tensor_value_info("p", real, ["n", 3])],
+        weights + [numpy_helper.from_array(w, "w"), numpy_helper.from_array(numpy.array(3), "three")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with open(os.path.join(models, "classes_loop.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
     # out = x^3 + the slope of x^3 at p
     nodes = [helper.make_node("Mul", ["x", "x"], ["s"]), helper.make_node("Mul", ["s", "x"], ["c"]),
              helper.make_node("Gradient", ["p"], ["d"], xs=["x"], y="c",

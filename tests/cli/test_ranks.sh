@@ -53,6 +53,13 @@ if command -v mpirun.openmpi >/dev/null 2>&1; then
     # In half precision, with adapters, micro-batches and clipping.
     train_by half mpirun.openmpi -n 2 -- $options --dtype fp16 --clip-norm 1 --accumulate 2
     train_by adapted mpirun.openmpi -n 2 -- $options --lora 1
+    # A model of 32 samples at once takes 64 of two ranks; rank 0 measures 32 at once.
+    own=$model
+    model=$here/models/classes_fixed.onnx
+    train_by fixed mpirun.openmpi -n 2 -- --epochs 2 --validation 0.4
+    expect_text '^96 samples are held out, where 120 were to be: the model takes 32 at once'
+    expect_text '^each epoch leaves out 12 samples, .* 64 at once'
+    model=$own
     # One that is killed ends the whole, and the last good state stays.
     check_count=$((check_count + 1))
     mpirun.openmpi -n 2 "$rondo" train "$model" --device host --data "$data" --learning-rate 0.02 \

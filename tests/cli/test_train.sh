@@ -22,6 +22,18 @@ expect_status 0 train "$here/models/line.onnx" --device host --data "$here/array
     --optimizer momentum --learning-rate 0.05 --epochs 60 --batch 10 --output "$work/line.onnx"
 expect_text 'epoch 60 of 60: loss ([0-9.]+e-[0-9]+|0\.00[0-9]+)'
 
+# Weights that the body of a Loop uses are trained, and saved.
+loop() {
+    expect_status 0 train "$here/models/classes_loop.onnx" --device host --data "$data" --batch 27 --validation 0.2 --quiet "$@"
+}
+expect_status 0 train "$here/models/classes_loop.onnx" --device host --data "$data" --learning-rate 0.02 --epochs 60 \
+    --batch 27 --validation 0.2 --output "$work/loop.onnx"
+expect_text 'epoch 60 of 60: loss 0\.[01].* \((8|9)[0-9]\.[0-9]+ % right'
+expect_status 0 run "$work/loop.onnx" --device host --set n=4
+loop --train w --learning-rate 0.01 --output "$work/loop.onnx"
+loop --train w --learning-rate 0.02 --output "$work/other.onnx"
+cmp -s "$work/loop.onnx" "$work/other.onnx" && fail "the body's weights are as they were"
+
 # What comes out is the model, with other weights.
 expect_status 0 run "$work/adam.onnx" --device host --set n=4
 expect_text '^p +f32'

@@ -413,7 +413,7 @@ static rondo_status find_trained(const rondo_program *from, const rondo__value *
 static rondo_status take_trained(const rondo_program *from, rondo_program *model) {
     size_t count = 0;
     for (size_t v = 0; v < model->value_count; ++v) {
-        rondo__value *value = &model->values[v];
+        const rondo__value *value = &model->values[v];
         rondo_tensor taken = {0};
         if (value->constant.dtype != RONDO_DTYPE_NONE) {
             RETURN_IF_ERROR(find_trained(from, value, &taken));
@@ -421,8 +421,8 @@ static rondo_status take_trained(const rondo_program *from, rondo_program *model
         if (taken.dtype == RONDO_DTYPE_NONE) {
             continue;
         }
-        rondo_tensor_deinit(&value->constant);
-        value->constant = taken;
+        rondo__program_put_constant(model, (int32_t)v, &taken);
+        rondo_tensor_deinit(&taken);
         count += 1;
     }
     return count > 0 ? RONDO_STATUS_OK

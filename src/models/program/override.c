@@ -120,6 +120,14 @@ rondo_status rondo__program_override(const rondo_program *program, const bool *i
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__program_capture_in_bodies(rondo_program *program, int32_t value) {
+    rondo__value plain = program->values[value];
+    for (int32_t d = 0; d < RONDO_RANK_MAX; ++d) {
+        plain.dims[d].symbol = -1;
+    }
+    return override_bodies(program, value, &plain);
+}
+
 rondo_status rondo__program_free_constant(rondo_program *program, int32_t value) {
     const rondo_tensor *constant = &program->values[value].constant;
     rondo__value declared = {.dtype = constant->dtype, .has_shape = true};

@@ -11,7 +11,9 @@ static void put(rondo__value *value, const rondo_tensor *tensor) {
 }
 
 // Bodies have constants of the program around them. They nest only so deep, so this may recurse.
-static void put_in_bodies(rondo_program *program, int32_t value, const rondo_tensor *tensor) {
+void rondo__program_put_constant(rondo_program *program, int32_t value,
+                                 const rondo_tensor *tensor) {
+    put(&program->values[value], tensor);
     for (size_t n = 0; n < program->node_count; ++n) {
         rondo__op *op = &program->nodes[n].op;
         for (size_t a = 0; a < op->attribute_count; ++a) {
@@ -21,8 +23,7 @@ static void put_in_bodies(rondo_program *program, int32_t value, const rondo_ten
             }
             for (size_t v = 0; v < body->value_count; ++v) {
                 if (body->values[v].origin == value) {
-                    put(&body->values[v], tensor);
-                    put_in_bodies(body, (int32_t)v, tensor);
+                    rondo__program_put_constant(body, (int32_t)v, tensor);
                 }
             }
         }
@@ -45,8 +46,7 @@ rondo_status rondo__program_replace_constant(const rondo_program *program, int32
     *out_program = NULL;
     RETURN_IF_ERROR(rondo__program_clone_whole(program, &copy));
     tidy_bools(tensor);
-    put(&copy->values[value], tensor);
-    put_in_bodies(copy, value, tensor);
+    rondo__program_put_constant(copy, value, tensor);
     *out_program = copy;
     return RONDO_STATUS_OK;
 }

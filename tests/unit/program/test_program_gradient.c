@@ -279,7 +279,7 @@ static void try_second(const trial *first, const rondo_program *gradients, const
         all->second += is_good;
         all->failed += !is_good;
     } else if (strcmp(name, "ReduceProd") == 0 && status == RONDO_STATUS_UNSUPPORTED) {
-        all->refused += 1;  // by way of CumProd
+        all->refused += 1;  // of a long axis, by way of CumProd
     } else {
         print_message("%s, second order: %s\n", name, rondo_error_get_last()->message);
         all->failed += 1;

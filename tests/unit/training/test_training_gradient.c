@@ -207,6 +207,157 @@ TEST(scans) {
     check_both_signs(b, NULL);
 }
 
+// ---- parameters that bodies use ----------------------------------------------------------------
+
+// An If by the sign of the sum of `x`: sin(x * w), or x * w.
+static void add_choice(rondo_builder *b, const char *x, const char *prefix, const char *out) {
+    static const double zero = 0.0;
+    char names[4][32];
+    const char *const endings[] = {"zero", "sum", "is_up", "keep"};
+    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_builder_node_options scalar = {
+        .struct_size = sizeof scalar, .attributes = &keep, .attribute_count = 1};
+    rondo_builder *bodies[2];
+    for (size_t i = 0; i < 4; ++i) {
+        (void)snprintf(names[i], sizeof names[i], "%s.%s", prefix, endings[i]);
+    }
+    add_number(b, names[0], RONDO_DTYPE_F64, &zero);
+    OK(rondo_builder_add_node(b, "ReduceSum", &x, 1, (const char *[]){names[1]}, 1, &scalar));
+    add(b, "Greater", names[1], names[0], names[2]);
+    for (size_t i = 0; i < 2; ++i) {
+        OK(rondo_builder_create_body(b, i == 0 ? "yes" : "no", &bodies[i]));
+        add(bodies[i], "Mul", x, "w", "product");
+        add(bodies[i], i == 0 ? "Sin" : "Identity", "product", NULL, "made");
+        OK(rondo_builder_add_output(bodies[i], "made", NULL));
+    }
+    const rondo_attribute branches[] = {
+        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[0]},
+        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[1]}};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = branches, .attribute_count = 2};
+    OK(rondo_builder_add_node(b, "If", (const char *[]){names[2]}, 1, &out, 1, &options));
+    rondo_builder_destroy(bodies[0]);
+    rondo_builder_destroy(bodies[1]);
+}
+
+// h = choice(h) * v + x, three times; y = choice(h): no node of the program itself reads w or v.
+static rondo_program *make_bodies(const double *w, const double *v) {
+    const int64_t count = 3;
+    rondo_builder *b = begin(RONDO_DTYPE_F64);
+    rondo_builder *body;
+    rondo_program *model;
+    add_number(b, "count", RONDO_DTYPE_I64, &count);
+    OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F64, &row, w));
+    OK(rondo_builder_add_constant(b, "v", RONDO_DTYPE_F64, &row, v));
+    OK(rondo_builder_create_body(b, NULL, &body));
+    const rondo_port ports[] = {
+        {.struct_size = sizeof(rondo_port), .name = "turn", .dtype = RONDO_DTYPE_I64},
+        {.struct_size = sizeof(rondo_port), .name = "go", .dtype = RONDO_DTYPE_BOOL},
+        {.struct_size = sizeof(rondo_port),
+         .name = "h",
+         .dtype = RONDO_DTYPE_F64,
+         .rank = 1,
+         .extent = {COUNT}}};
+    for (size_t i = 0; i < 3; ++i) {
+        OK(rondo_builder_add_input(body, &ports[i]));
+    }
+    add(body, "Identity", "go", NULL, "goes");
+    add_choice(body, "h", "inner", "chosen");
+    add(body, "Mul", "chosen", "v", "part");
+    add(body, "Add", "part", "x", "h2");
+    OK(rondo_builder_add_output(body, "goes", NULL));
+    OK(rondo_builder_add_output(body, "h2", NULL));
+    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
+    OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
+                              (const char *[]){"last"}, 1, &options));
+    rondo_builder_destroy(body);
+    add_choice(b, "last", "outer", "y");
+    OK(rondo_builder_add_mean(b, "y", "loss"));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_finish(b, &model));
+    rondo_builder_destroy(b);
+    return model;
+}
+
+static double run_bodies(rondo_executor *executor, double *x) {
+    rondo_binding fetch = {.name = "loss"};
+    const rondo_binding feed = {.name = "x",
+                                .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    const double loss = *(const double *)fetch.tensor.data;
+    rondo_tensor_deinit(&fetch.tensor);
+    return loss;
+}
+
+static double measure_bodies(rondo_program *model, double *x) {
+    rondo_device *device;
+    rondo_executor *executor;
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(model, device, NULL, &executor));
+    const double loss = run_bodies(executor, x);
+    rondo_executor_destroy(executor);
+    rondo_device_release(device);
+    return loss;
+}
+
+static double measure_shifted(double *values, size_t at, double shift, const double *w,
+                              const double *v, double *x) {
+    values[at] += shift;
+    rondo_program *model = make_bodies(w, v);
+    const double loss = measure_bodies(model, x);
+    rondo_program_destroy(model);
+    values[at] -= shift;
+    return loss;
+}
+
+// A step of SGD with a rate of 1 takes the gradient off: what it takes is what differences say.
+TEST(parameters_of_bodies) {
+    double w[COUNT] = {0.3, 0.8, -0.2, 0.7, 0.4, 0.9}, v[COUNT] = {0.5, -0.6, 0.7, 0.8, -0.9, 1.0};
+    double x[COUNT] = {1.0, 0.5, -0.5, 0.25, 2.0, -1.0};
+    double *const values[] = {v, w};
+    const rondo_minimize_options sgd = {.struct_size = sizeof sgd, .learning_rate = 1.0};
+    rondo_program *model = make_bodies(w, v);
+    rondo_program *trained;
+    rondo_builder *b;
+    world run = {0};
+    rondo_parameter list[16];
+    size_t count;
+    OK(rondo_builder_create_from(model, &b));
+    OK(rondo_builder_minimize(b, "loss", &sgd));
+    OK(rondo_builder_finish(b, &run.program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open(on_devices_get_name(), &run.device));
+    OK(rondo_executor_create(run.program, run.device, NULL, &run.executor));
+    const double first = run_bodies(run.executor, x);
+    assert_true(first == measure_bodies(model, x));
+    OK(rondo_executor_get_trained(run.executor, model, &trained));
+    OK(rondo_program_list_parameters(trained, 16, list, &count));
+    size_t seen = 0;
+    for (size_t p = 0; p < count; ++p) {
+        double *old = strcmp(list[p].name, "v") == 0   ? values[0]
+                      : strcmp(list[p].name, "w") == 0 ? values[1]
+                                                       : NULL;
+        seen += old != NULL;
+        for (size_t i = 0; i < COUNT && old != NULL; ++i) {
+            const double up = measure_shifted(old, i, 1e-5, w, v, x);
+            const double down = measure_shifted(old, i, -1e-5, w, v, x);
+            const double taken = old[i] - ((const double *)list[p].tensor->data)[i];
+            if (!(fabs(taken - (up - down) / 2e-5) <= 1e-7)) {
+                fail_msg("%s, element %zu: %.9g, by differences %.9g", list[p].name, i, taken,
+                         (up - down) / 2e-5);
+            }
+        }
+    }
+    assert_int_equal(seen, 2);
+    // What comes out has the new values where bodies use them, too.
+    assert_true(measure_bodies(trained, x) == run_bodies(run.executor, x));
+    rondo_program_destroy(trained);
+    rondo_program_destroy(model);
+    close_world(&run);
+}
+
 // ---- what is special ----------------------------------------------------------------------------
 
 // y is x where x was kept, doubled; dx says the same of the same draw.
@@ -392,6 +543,7 @@ int main(void) {
         cmocka_unit_test(branches),
         cmocka_unit_test(turns),
         cmocka_unit_test(scans),
+        cmocka_unit_test(parameters_of_bodies),
         cmocka_unit_test(drops_what_it_dropped),
         cmocka_unit_test(ops_of_users),
         cmocka_unit_test(computed_once_more),

@@ -270,7 +270,7 @@ int32_t rondo__gradient_cast(rondo__gradient *g, int32_t value, rondo_dtype dtyp
 int32_t rondo__gradient_cast_like(rondo__gradient *g, int32_t value, int32_t like) {
     const rondo_dtype dtype = rondo__gradient_info(g, like)->dtype;
     const rondo_dtype now = rondo__gradient_info(g, value)->dtype;
-    if (dtype == now || g->status != RONDO_STATUS_OK) {
+    if ((dtype == now && dtype != RONDO_DTYPE_NONE) || g->status != RONDO_STATUS_OK) {
         return value;
     }
     return dtype == RONDO_DTYPE_NONE ? RONDO__EMIT(g, "CastLike", value, like)

@@ -34,6 +34,7 @@ typedef struct rondo__gradient {
     size_t inferred_count;  // nodes that have been looked at
     size_t forward_count;   // nodes of the program as it was
     int depth;              // of expansions inside each other
+    int body_depth;         // of bodies inside each other that are looked at
 } rondo__gradient;
 
 // A node whose outputs' changes are known. The lists stay while nodes are appended.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/draws.h"
+#include "program/body_view.h"
 #include "program/edit.h"
 #include "program/gradient/gradient_parts.h"
 #include "program/shapes/specialise.h"
@@ -93,19 +94,160 @@ static rondo_status fold(rondo__gradient *g, const rondo__node *node,
     return RONDO_STATUS_OK;
 }
 
-// Types of what a control op makes, as far as its bodies declare them.
-static void infer_control(const rondo__node *node, rondo__tensor_info *outputs) {
-    const rondo_program *body = NULL;
-    for (size_t a = 0; a < node->op.attribute_count && body == NULL; ++a) {
-        body = node->op.attributes[a].body;
+// ---- bodies -------------------------------------------------------------------------------------
+
+enum {
+    GIVEN_MAX = 64,  // inputs and outputs of a body; of more only types are known
+    DEPTH_MAX = 3,   // of bodies in bodies, likewise: each is gone through for each turn around it
+};
+
+// A node with bodies, and what is known of its inputs.
+typedef struct control {
+    const rondo__node *node;
+    const rondo__tensor_info *inputs;
+    int depth;
+} control;
+
+// What a body makes of what it is given and captures. Outputs whose shapes it does not tell are
+// left with their types.
+static rondo_status infer_body(const control *c, const char *name, const rondo__tensor_info *given,
+                               rondo__tensor_info *made) {
+    const rondo__gradient_request none = {.y = RONDO__VALUE_NONE};
+    rondo__body_view view;
+    rondo_program *body = NULL;
+    if (!rondo__body_find(c->node, name, &view) ||
+        view.attribute->body->declared_count > (given != NULL ? GIVEN_MAX : 0)) {
+        return RONDO_STATUS_OK;
     }
-    const size_t skipped = rondo__node_is(node, RONDO__OP_Loop) ? 1 : 0;
-    for (size_t i = 0; body != NULL && i < node->output_count; ++i) {
-        if (i + skipped < body->output_count) {
-            const rondo__value *v = &body->values[body->outputs[i + skipped]];
-            outputs[i].dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+    RETURN_IF_ERROR(rondo__program_clone(view.attribute->body, &body));
+    for (size_t i = 0; i < body->input_count; ++i) {
+        const size_t captured = view.captured_first + i - body->declared_count;
+        const rondo__tensor_info *info =
+            i < body->declared_count ? &given[i] : &c->inputs[captured];
+        rondo__value_set_info(&body->values[body->inputs[i]], info->dtype, info);
+    }
+    rondo__gradient inner = {.program = body, .request = &none, .body_depth = c->depth + 1};
+    if (c->depth < DEPTH_MAX) {
+        rondo__gradient_settle(&inner);
+    }
+    for (size_t i = 0; i < body->output_count && i < GIVEN_MAX; ++i) {
+        const rondo__value *v = &body->values[body->outputs[i]];
+        made[i] = (rondo__tensor_info){.dtype = rondo__value_is_constant(v) ? v->constant.dtype
+                                                                            : v->dtype};
+        if (c->depth < DEPTH_MAX && inner.status == RONDO_STATUS_OK) {
+            const rondo_dtype declared = made[i].dtype;
+            rondo__gradient_get_info(&inner, body->outputs[i], &made[i]);
+            made[i].dtype = made[i].dtype != RONDO_DTYPE_NONE ? made[i].dtype : declared;
+            made[i].constant = NULL;
         }
     }
+    const rondo_status status = inner.status;
+    rondo__gradient_deinit(&inner);
+    rondo_program_destroy(body);
+    return status == RONDO_STATUS_NO_MEMORY ? status : RONDO_STATUS_OK;
+}
+
+// `count` of it, one behind the other.
+static rondo__tensor_info stack(const rondo__tensor_info *row) {
+    rondo__tensor_info rows = {.dtype = row->dtype};
+    if (rondo__info_has_rank(row) && row->shape.rank < RONDO_RANK_MAX) {
+        rows.is_rank_known = true;
+        rows.shape.rank = row->shape.rank + 1;
+        rows.shape.extent[0] = -1;
+        memcpy(rows.shape.extent + 1, row->shape.extent,
+               (size_t)row->shape.rank * sizeof row->shape.extent[0]);
+    }
+    return rows;
+}
+
+static rondo__tensor_info take_row(const rondo__tensor_info *rows) {
+    rondo__tensor_info row = *rows;
+    row.constant = NULL;
+    row.shape.rank = rows->shape.rank > 0 ? rows->shape.rank - 1 : 0;
+    memmove(row.shape.extent, row.shape.extent + 1,
+            (size_t)row.shape.rank * sizeof row.shape.extent[0]);
+    return row;
+}
+
+static bool is_same(const rondo__tensor_info *a, const rondo__tensor_info *b) {
+    return a->dtype == b->dtype && rondo__info_has_rank(a) == rondo__info_has_rank(b) &&
+           rondo_shape_is_equal(&a->shape, &b->shape);
+}
+
+// What is carried is what holds before the first turn and after any.
+//
+// given, made    room for GIVEN_MAX.
+static rondo_status infer_turns(const control *c, size_t carried, rondo__tensor_info *given,
+                                rondo__tensor_info *made, rondo__tensor_info *outputs) {
+    const bool is_loop = rondo__node_is(c->node, RONDO__OP_Loop);
+    const size_t first = is_loop ? 2 : 0;    // of the carried inputs, of node and body
+    const size_t skipped = is_loop ? 1 : 0;  // outputs of the body before theirs
+    if (c->node->explicit_count > GIVEN_MAX || c->node->output_count + skipped > GIVEN_MAX) {
+        return RONDO_STATUS_OK;
+    }
+    given[0] = (rondo__tensor_info){.dtype = RONDO_DTYPE_I64, .is_shape_known = true};
+    given[1] = (rondo__tensor_info){.dtype = RONDO_DTYPE_BOOL, .is_shape_known = true};
+    for (size_t i = first; i < c->node->explicit_count; ++i) {
+        given[i] = i < first + carried ? c->inputs[i] : take_row(&c->inputs[i]);
+        given[i].constant = NULL;
+    }
+    bool is_settled = false;
+    for (int turn = 0; turn < RONDO_RANK_MAX + 2 && !is_settled; ++turn) {
+        RETURN_IF_ERROR(infer_body(c, "body", given, made));
+        is_settled = true;
+        for (size_t i = 0; i < carried; ++i) {
+            rondo__tensor_info joined = given[first + i];
+            rondo__info_join(&joined, &made[skipped + i]);
+            is_settled = is_settled && is_same(&joined, &given[first + i]);
+            given[first + i] = joined;
+        }
+    }
+    for (size_t i = 0; i < c->node->output_count; ++i) {
+        outputs[i] = i < carried ? given[first + i] : stack(&made[skipped + i]);
+        if (!is_settled) {
+            outputs[i] = (rondo__tensor_info){.dtype = outputs[i].dtype};
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_scan(const control *c, rondo__tensor_info *given,
+                               rondo__tensor_info *made, rondo__tensor_info *outputs) {
+    const size_t scanned = (size_t)rondo__op_get_int(&c->node->op, "num_scan_inputs", 0);
+    const bool is_plain = c->node->op.opset >= 9 && scanned <= c->node->explicit_count &&
+                          rondo__op_find(&c->node->op, "scan_input_axes") == NULL &&
+                          rondo__op_find(&c->node->op, "scan_output_axes") == NULL;
+    return is_plain ? infer_turns(c, c->node->explicit_count - scanned, given, made, outputs)
+                    : RONDO_STATUS_OK;
+}
+
+static rondo_status infer_if(const control *c, rondo__tensor_info *yes, rondo__tensor_info *no,
+                             rondo__tensor_info *outputs) {
+    RETURN_IF_ERROR(infer_body(c, "then_branch", NULL, yes));
+    RETURN_IF_ERROR(infer_body(c, "else_branch", NULL, no));
+    for (size_t i = 0; i < c->node->output_count && i < GIVEN_MAX; ++i) {
+        outputs[i] = yes[i];
+        rondo__info_join(&outputs[i], &no[i]);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// What bodies make, as far as that is known without a run.
+static rondo_status infer_control(const control *c, rondo__tensor_info *outputs) {
+    rondo__tensor_info *room = rondo__calloc((size_t)2 * GIVEN_MAX, sizeof *room);
+    rondo__tensor_info *other = room != NULL ? room + GIVEN_MAX : NULL;
+    rondo_status status = room != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK && rondo__node_is(c->node, RONDO__OP_Loop)) {
+        status = c->node->explicit_count >= 2
+                     ? infer_turns(c, c->node->explicit_count - 2, room, other, outputs)
+                     : status;
+    } else if (status == RONDO_STATUS_OK && rondo__node_is(c->node, RONDO__OP_Scan)) {
+        status = infer_scan(c, room, other, outputs);
+    } else if (status == RONDO_STATUS_OK) {
+        status = infer_if(c, room, other, outputs);
+    }
+    rondo__free(room);
+    return status;
 }
 
 static rondo_status infer_node(rondo__gradient *g, const rondo__node *node,
@@ -125,8 +267,7 @@ static rondo_status infer_node(rondo__gradient *g, const rondo__node *node,
                           .inputs = inputs,
                           .outputs = outputs};
     if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
-        infer_control(node, outputs);
-        return RONDO_STATUS_OK;
+        return infer_control(&(control){node, inputs, g->body_depth}, outputs);
     }
     if (!are_dtypes_known) {
         return RONDO_STATUS_OK;

@@ -129,6 +129,41 @@ RULE(rule_product) {
     rondo__gradient_give(g, call, 0, E("Mul", others, restore(g, call, DY)));
 }
 
+// Written out: each product is the one before times an element, so that zeros do no harm.
+RULE(rule_cum_prod) {
+    enum { PARTS_MAX = 256 };
+    int64_t axis = 0;
+    const int32_t rank = rondo__gradient_need_rank(g, call, FIRST);
+    const bool has_axis =
+        rondo__gradient_read_ints(g, rondo__gradient_input(call, 1), &axis, 1) == 1;
+    const int32_t at = (int32_t)(axis < 0 ? axis + rank : axis);
+    const int64_t count =
+        has_axis && at >= 0 && at < rank ? rondo__gradient_extent(g, FIRST, at) : -1;
+    if (count < 1 || count > PARTS_MAX) {
+        rondo__gradient_refuse(g, call, "an axis whose extent is not known, or above 256");
+        return;
+    }
+    const bool is_reverse = rondo__op_get_int(&call->op, "reverse", 0) != 0;
+    const bool is_exclusive = rondo__op_get_int(&call->op, "exclusive", 0) != 0;
+    const size_t begin = rondo__gradient_begin(g);
+    const int32_t x = FIRST;
+    int32_t parts[PARTS_MAX];
+    int32_t made[PARTS_MAX];
+    int32_t product = RONDO__VALUE_NONE;
+    rondo__gradient_emit_many(g, "Split", &x, 1, parts, (size_t)count);
+    (void)rondo__gradient_set_int(g, parts[0], "num_outputs", count);
+    (void)rondo__gradient_set_int(g, parts[0], "axis", at);
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t i = is_reverse ? count - 1 - k : k;
+        const int32_t before = product >= 0 ? product : rondo__gradient_fill_like(g, 1.0, parts[i]);
+        product = E("Mul", before, parts[i]);
+        made[i] = is_exclusive ? before : product;
+    }
+    const int32_t y = rondo__gradient_set_int(
+        g, rondo__gradient_emit(g, "Concat", made, (size_t)count), "axis", at);
+    rondo__gradient_expand(g, begin, &y, call->changes, 1);
+}
+
 RULE(rule_cum_sum) {
     const int32_t change = E("CumSum", DY, rondo__gradient_input(call, 1));
     rondo__gradient_copy_attribute(g, change, call, "exclusive");
@@ -148,6 +183,7 @@ const rondo__gradient_row rondo__gradient_rows_reduce[] = {
     {RONDO__OP_ReduceMin, rule_extreme},
     {RONDO__OP_ReduceProd, rule_product},
     {RONDO__OP_CumSum, rule_cum_sum},
+    {RONDO__OP_CumProd, rule_cum_prod},
     {RONDO__OP_ArgMax, NULL},
     {RONDO__OP_ArgMin, NULL},
     {RONDO__OP_NONE, NULL},

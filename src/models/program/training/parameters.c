@@ -122,24 +122,6 @@ void rondo__step_name(rondo__step *step, int32_t value, const char *name) {
 
 // ---- parameters as variables --------------------------------------------------------------------
 
-static bool is_in_bodies(const rondo_program *program, const rondo_tensor *constant, bool is_body) {
-    for (size_t v = 0; is_body && v < program->value_count; ++v) {
-        if (program->values[v].constant.data == constant->data) {
-            return true;
-        }
-    }
-    for (size_t n = 0; n < program->node_count; ++n) {
-        const rondo__op *op = &program->nodes[n].op;
-        for (size_t a = 0; a < op->attribute_count; ++a) {
-            if (op->attributes[a].body != NULL &&
-                is_in_bodies(op->attributes[a].body, constant, true)) {
-                return true;  // bounded depth: program.h
-            }
-        }
-    }
-    return false;
-}
-
 static void remove_optional(rondo_program *program, int32_t value) {
     size_t kept = 0;
     for (size_t i = 0; i < program->optional_count; ++i) {
@@ -190,12 +172,6 @@ static rondo_status make_variable(rondo_program *program, int32_t value, int32_t
         .value = value,
         .update = RONDO__VALUE_NONE,
         .start = {.struct_size = sizeof(rondo_start), .kind = RONDO_START_TENSOR}};
-    if (is_in_bodies(program, &v->constant, false)) {
-        return RONDO_FAIL_AS("rondo_builder_minimize", UNSUPPORTED,
-                             "parameter \"%.80s\" is used by a body of If, Loop or Scan; it cannot "
-                             "be trained",
-                             v->name);
-    }
     remove_optional(program, value);
     if (v->constant.dtype == RONDO_DTYPE_F16 || v->constant.dtype == RONDO_DTYPE_BF16) {
         const rondo_status status = make_master(program, value, &variable.value, &variable.first);
@@ -212,6 +188,9 @@ static rondo_status make_variable(rondo_program *program, int32_t value, int32_t
     }
     *out_weight = variable.value;
     rondo_status status = rondo__program_add_input(program, variable.value);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_capture_in_bodies(program, value);
+    }
     if (status == RONDO_STATUS_OK) {
         status = append_variable(program, &variable);
     }
@@ -296,22 +275,60 @@ static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, 
                : RONDO_STATUS_OK;
 }
 
-// Marks what the loss depends on, and what is no weight.
-static void mark(const rondo_program *program, int32_t loss, bool *reached, bool *is_bad) {
-    reached[loss] = true;
+typedef struct marks {
+    bool *reached;  // the loss depends on it
+    bool *is_bad;   // it is no weight
+} marks;
+
+static void mark_inputs(const rondo__node *node, const int32_t *numbers, const marks *m) {
+    for (size_t i = 0; i < node->input_count; ++i) {
+        const int32_t value =
+            node->inputs[i] < 0 || numbers == NULL ? node->inputs[i] : numbers[node->inputs[i]];
+        if (value >= 0) {
+            m->reached[value] = true;
+            m->is_bad[value] = m->is_bad[value] || is_setting(node, i);
+        }
+    }
+}
+
+// Marks what bodies of a node use as constants; `numbers` (NULL: the same) has the number in the
+// main program for each value around the node. Bodies nest only so deep, so this may recurse.
+static rondo_status mark_bodies(const rondo__node *node, const int32_t *numbers, const marks *m) {
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo_program *body = node->op.attributes[a].body;
+        if (node->op.attributes[a].kind != RONDO__ATTRIBUTE_BODY || body == NULL) {
+            continue;
+        }
+        int32_t *inner = rondo__calloc(body->value_count + 1, sizeof *inner);
+        rondo_status status = inner != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+        for (size_t v = 0; inner != NULL && v < body->value_count; ++v) {
+            const int32_t origin = body->values[v].origin;
+            inner[v] = origin < 0 || numbers == NULL ? origin : numbers[origin];
+        }
+        for (size_t n = 0; n < body->node_count && status == RONDO_STATUS_OK; ++n) {
+            mark_inputs(&body->nodes[n], inner, m);
+            status = mark_bodies(&body->nodes[n], inner, m);
+        }
+        rondo__free(inner);
+        RETURN_IF_ERROR(status);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status mark(const rondo_program *program, int32_t loss, const marks *m) {
+    m->reached[loss] = true;
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
         bool is_needed = false;
         for (size_t i = 0; i < node->output_count; ++i) {
-            is_needed = is_needed || (node->outputs[i] >= 0 && reached[node->outputs[i]]);
+            is_needed = is_needed || (node->outputs[i] >= 0 && m->reached[node->outputs[i]]);
         }
-        for (size_t i = 0; is_needed && i < node->input_count; ++i) {
-            if (node->inputs[i] >= 0) {
-                reached[node->inputs[i]] = true;
-                is_bad[node->inputs[i]] = is_bad[node->inputs[i]] || is_setting(node, i);
-            }
+        if (is_needed) {
+            mark_inputs(node, NULL, m);
+            RETURN_IF_ERROR(mark_bodies(node, NULL, m));
         }
     }
+    return RONDO_STATUS_OK;
 }
 
 // Of one element a constant is trained as the bias of a product, or where it is named.
@@ -381,7 +398,8 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
     rondo_program *program = step->program;
     const rondo_minimize_options *o = &step->options;
     const size_t values = program->value_count;
-    mark(program, step->loss, reached, is_bad);
+    const marks m = {reached, is_bad};
+    RETURN_IF_ERROR(mark(program, step->loss, &m));
     for (size_t v = 0; v < values; ++v) {
         const rondo__value *value = &program->values[v];
         const rondo_tensor *constant = &value->constant;

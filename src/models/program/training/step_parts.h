@@ -56,7 +56,7 @@ typedef struct rondo__step {
 
 // Chooses what is trained, and makes it variables.
 //
-// Errors:    INVALID (nothing; a pattern that matches nothing), UNSUPPORTED (used by a body).
+// Errors:    INVALID (nothing; a pattern that matches nothing), UNSUPPORTED (rows of such a table).
 rondo_status rondo__step_choose(rondo__step *step);
 // A variable that starts with equal elements, of the shape of `like` (NONE: a scalar).
 int32_t rondo__step_add_state(rondo__step *step, const char *owner, const char *what,
