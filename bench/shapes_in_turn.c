@@ -1,7 +1,7 @@
 // Shapes that come in turn: a network with batch 1, 2, ... N, round after round, on one executor.
 //
-//   build/bench/shapes_in_turn MODEL.onnx [--device host] [--dtype fp32|fp16] [--shapes 20]
-//       [--rounds 3] [--limit-bytes N]
+//   build/bench/shapes_in_turn MODEL.onnx|MODEL.rondo [--device host] [--dtype fp32|fp16]
+//       [--shapes 20] [--rounds 3] [--limit-bytes N]
 //
 // The model has one input, whose first extent is open. Reported are, for each shape, the first run
 // (which compiles its plan and, from the second shape on, captures it) and the last one; then how
@@ -188,7 +188,10 @@ int main(int argc, char **argv) {
     b.set = parse(argc, argv);
     b.input.struct_size = b.output.struct_size = sizeof b.input;
     must(rondo_device_open(b.set.device, &b.device));
-    must(rondo_program_load_onnx(b.set.model, &b.program));
+    const size_t length = strlen(b.set.model);
+    const bool is_plan = length > 6 && strcmp(b.set.model + length - 6, ".rondo") == 0;
+    must(is_plan ? rondo_program_load_plan(b.set.model, NULL, &b.program)
+                 : rondo_program_load_onnx(b.set.model, &b.program));
     must(rondo_program_get_input(b.program, 0, &b.input));
     must(rondo_program_get_output(b.program, 0, &b.output));
     make_feed(&b);

@@ -108,6 +108,18 @@ static int make_plans(const cli_command *command, cli_session *session,
     return CLI_DONE;
 }
 
+// A dimension that was said is part of the program in the file.
+static void say_fixed(const cli_session *session) {
+    for (size_t i = 0; i < session->dimension_count; i++) {
+        const cli_dimension *dimension = &session->dimensions[i];
+        cli_say(CLI_NORMAL,
+                "%s is %" PRId64
+                " in the plan file (%s), for programs in C, too; --shapes leaves it "
+                "open",
+                dimension->symbol, dimension->extent, dimension->origin);
+    }
+}
+
 static bool save(cli_session *session, const char *path) {
     if (rondo_executor_save(session->executor, path) != RONDO_STATUS_OK) {
         cli_session_fail(session);
@@ -142,6 +154,9 @@ static int run_compile(const cli_command *command, int argc, char **argv) {
     }
     if (status == CLI_DONE && !save(&session, settings.output)) {
         status = CLI_FAILED;
+    }
+    if (status == CLI_DONE) {
+        say_fixed(&session);
     }
     cli_session_close(&session);
     return status;

@@ -139,10 +139,12 @@ static int inspect_model(const cli_command *command, const char *path,
                          const inspect_settings *settings) {
     cli_session session;
     int status = cli_session_begin(command, &settings->model, &session);
+    // What is inside is shown of a plan file for another device, too; the plan is this device's.
+    cli_model_settings model = settings->model;
+    model.allow_remake = true;
     if (status == CLI_DONE &&
         (!cli_output_check(settings->dot_path) || !cli_output_check(settings->svg_path) ||
-         !cli_output_check(settings->json_path) ||
-         !cli_session_open(path, &settings->model, &session) ||
+         !cli_output_check(settings->json_path) || !cli_session_open(path, &model, &session) ||
          !describe_plan_file(path, RONDO_TEXT_PLAIN, cli_write_to_console, NULL) ||
          !describe(&session, RONDO_TEXT_PLAIN, cli_write_to_console, NULL) ||
          !cli_output_save(settings->dot_path, write_dot, &session) ||

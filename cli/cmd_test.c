@@ -85,6 +85,7 @@ static void print_result(cli_level level, const char *directory, const cli_test_
 static int test_directories(const test_settings *settings, char *const *directories, size_t count) {
     cli_test_settings case_settings = {
         .dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .has_dtype = settings->dtype >= 0,
         .thread_count = (uint32_t)settings->thread_count,
         .memory_limit = settings->memory_limit,
         .allow_newer_opset = settings->allow_newer_opset,
@@ -114,7 +115,8 @@ static int test_directories(const test_settings *settings, char *const *director
 }
 
 static int run_test(const cli_command *command, int argc, char **argv) {
-    test_settings settings = {.device = "auto", .relative = (double)NAN, .absolute = (double)NAN};
+    test_settings settings = {
+        .device = "auto", .dtype = -1, .relative = (double)NAN, .absolute = (double)NAN};
     size_t operand_count = 0;
     const cli_parse_result parsed = cli_parse(command, argc, argv, &settings, &operand_count);
     if (parsed != CLI_PARSE_RUN) {

@@ -100,10 +100,16 @@ int cli_fail_about(const char *subject, const char *hint) {
     const bool names_op = error->op[0] != '\0' && strstr(error->message, error->op) == NULL;
     const bool names_driver = error->driver_name[0] != '\0';
     const bool names_subject = subject == NULL || strstr(error->message, subject) != NULL;
-    cli_print_error("%s%s%s%s%s%s%s%s%s%s", names_subject ? "" : subject, names_subject ? "" : ": ",
-                    error->message, names_op ? " (at " : "", names_op ? error->op : "",
-                    names_op ? ")" : "", names_driver ? " [" : "",
-                    names_driver ? error->driver_name : "", names_driver ? "]" : "", hint);
+    // What the library calls an option of its own, the tool has a switch for.
+    static const char option[] = "allow_remake";
+    const char *named = strstr(error->message, option);
+    const int before = named != NULL ? (int)(named - error->message) : (int)strlen(error->message);
+    cli_print_error("%s%s%.*s%s%s%s%s%s%s%s%s%s", names_subject ? "" : subject,
+                    names_subject ? "" : ": ", before, error->message,
+                    named != NULL ? "--remake" : "", named != NULL ? named + sizeof option - 1 : "",
+                    names_op ? " (at " : "", names_op ? error->op : "", names_op ? ")" : "",
+                    names_driver ? " [" : "", names_driver ? error->driver_name : "",
+                    names_driver ? "]" : "", hint);
     return CLI_FAILED;
 }
 

@@ -142,6 +142,10 @@ bool cli_output_open(const char *path, cli_output *out_output) {
         out_output->file = fopen(path, "wb");
         return out_output->file != NULL || fail(path);
     }
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0) {
+        cli_print_error("%s: a symbolic link to nothing", path);
+        return false;
+    }
     output.target = resolve(path);
     if (output.target == NULL) {
         return fail_memory();

@@ -26,6 +26,7 @@ enum {
 
 // Everything that a test directory has open.
 typedef struct test_case {
+    bool is_half;  // what the executor computes in
     const char *directory;
     const cli_test_settings *settings;
     cli_test_result *result;
@@ -59,7 +60,8 @@ static bool finish_with_record(cli_test_result *result) {
 // long.
 static bool format_path(const test_case *test, const char *name, char *path, size_t path_bytes) {
     size_t length = strlen(test->directory);
-    if (length > 5 && strcmp(test->directory + length - 5, ".onnx") == 0) {
+    if ((length > 5 && strcmp(test->directory + length - 5, ".onnx") == 0) ||
+        cli_is_plan_file(test->directory)) {
         while (length > 0 && test->directory[length - 1] != '/') {
             length--;
         }
@@ -110,21 +112,32 @@ static bool open_model(test_case *test) {
         return finish(test->result, CLI_FAILED_TEST, "the path is too long");
     }
     rondo_executor_options options = {.struct_size = sizeof options};
-    options.graphs = RONDO_GRAPHS_AUTO;
-    cli_set_precision(&options, test->settings->dtype, &test->settings->keep_f32,
-                      &test->settings->use_f16);
-    options.place = test->settings->place.items;
-    options.place_count = test->settings->place.count;
-    options.thread_count = test->settings->thread_count;
-    options.memory_limit_bytes = test->settings->memory_limit;
     const rondo_load_options load = {
         .struct_size = sizeof load,
         .memory_limit_bytes = test->settings->memory_limit,
         .allow_newer_opset = test->settings->allow_newer_opset,
     };
-    if (cli_model_load(path, &load, true, &test->program) != RONDO_STATUS_OK ||
-        rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
-            RONDO_STATUS_OK) {
+    if (cli_model_load(path, &load, true, &test->program) != RONDO_STATUS_OK) {
+        return finish_with_record(test->result);
+    }
+    // Of a plan file, what is not said is as it was when that was made.
+    const bool has_plan =
+        rondo_program_get_plan_options(test->program, &options) == RONDO_STATUS_OK;
+    if (!has_plan || test->settings->has_dtype ||
+        test->settings->keep_f32.count + test->settings->use_f16.count > 0) {
+        cli_set_precision(&options, test->settings->dtype, &test->settings->keep_f32,
+                          &test->settings->use_f16);
+    }
+    test->is_half = options.dtype == RONDO_DTYPE_F16;
+    options.graphs = RONDO_GRAPHS_AUTO;
+    if (test->settings->place.count > 0) {
+        options.place = test->settings->place.items;
+        options.place_count = test->settings->place.count;
+    }
+    options.thread_count = test->settings->thread_count;
+    options.memory_limit_bytes = test->settings->memory_limit;
+    if (rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
+        RONDO_STATUS_OK) {
         return finish_with_record(test->result);
     }
     test->feed_count = rondo_program_get_input_count(test->program);
@@ -251,7 +264,7 @@ static bool compare_mode(test_case *test, const char *mode, double *largest_erro
     }
     test->result->node_count = stats.node_count;
     test->result->bypassed_count = stats.bypassed_count;
-    const bool is_half = test->settings->dtype == RONDO_DTYPE_F16;
+    const bool is_half = test->is_half;
     char data_path[CLI_PATH_MAX];
     format_path(test, "data.json", data_path, sizeof data_path);
     const cli_tolerance tolerance =

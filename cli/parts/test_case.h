@@ -16,6 +16,7 @@ typedef enum cli_outcome { CLI_PASSED, CLI_FAILED_TEST, CLI_SKIPPED } cli_outcom
 typedef struct cli_test_settings {
     rondo_device *device;
     rondo_dtype dtype;
+    bool has_dtype;         // it was said
     uint32_t thread_count;  // 0: the default
     uint64_t memory_limit;  // bytes; 0: the default
     bool allow_newer_opset;

@@ -19,6 +19,10 @@ diff -r "$work/from_model" "$work/from_plan" || fail "another result than the mo
 for command in run inspect "bench --duration 0.01 --warm-up 0" "profile --runs 2"; do
     expect_status 0 $command "$plan" --device host
 done
+cp -r "$here/../../examples/models/squeezenet1_1/test_data_set_0" "$work/"
+expect_status 0 compile "$here/../../examples/models/squeezenet1_1/model.onnx" --device host -o "$work/tested.rondo"
+expect_status 0 test "$work/tested.rondo" --device host
+expect_text '^1 passed, 0 failed, 0 skipped'
 expect_status 0 inspect "$plan" --device host
 expect_text '^plan file .*model.rondo, [0-9]+ bytes: made by rondo'
 expect_status 0 inspect "$plan" --device host --json -
@@ -30,6 +34,11 @@ expect_status 0 compile "$product" --device host --shapes x=1x64 --shapes x=5x64
 [ "$(grep -c '^  plan for x f32' "$work/stdout")" = 2 ] || fail "not one plan for each shape"
 expect_status 0 compile "$work/shapes.rondo" --device host --shapes x=2x64 -o "$work/shapes.rondo"
 expect_text '^  plan for x f32 \[2, 64\]'
+expect_status 0 compile "$product" --device host --shape x=3x64 -o "$work/fixed.rondo"
+expect_text 'is 3 in the plan file \(--shape x=3x64\)'
+cp "$work/fixed.rondo" "$work/former.rondo"
+expect_status 0 compile "$product" --device host --shape x=3x64 -o "$work/fixed.rondo"
+cmp "$work/former.rondo" "$work/fixed.rondo" || fail "two plan files of one model differ"
 expect_status 0 run "$work/shapes.rondo" --shape x=3x64
 expect_error 2 'no input "z"' compile "$product" --device host --shapes z=1 -o "$work/shapes.rondo"
 expect_error 2 'write x=' compile "$product" --device host --shapes x=1x -o "$work/shapes.rondo"
@@ -58,6 +67,9 @@ expect_error 1 'no regular file' compile "$product" --device host -o "$work/pipe
 ln -s behind.rondo "$work/link.rondo"
 expect_status 0 compile "$product" --device host -o "$work/link.rondo"
 [ -h "$work/link.rondo" ] && [ -s "$work/behind.rondo" ] || fail "a link was replaced"
+ln -s nowhere.rondo "$work/dangling.rondo"
+expect_error 1 'symbolic link to nothing' compile "$product" --device host -o "$work/dangling.rondo"
+[ -h "$work/dangling.rondo" ] || fail "a link to nothing was replaced"
 
 # On the emulated GPU (docs/testing.md), whose libraries are found beside the tool.
 emulated=$(dirname "$rondo")/tests/emulated
@@ -82,7 +94,9 @@ grep -q 'compiled' "$work/stderr" && fail "kernels were compiled"
 grep -q "comes from the plan file" "$work/stderr" || fail "the plan was made anew"
 expect_error 1 'made for the host' run "$plan" --device cuda:0
 expect_status 0 run "$plan" --device cuda:0 --remake
-expect_error 1 'made for a GPU .*, the device is host' run "$gpu" --device host
+expect_error 1 'made for a GPU .*, the device is host; make it anew, or load it with --remake' run "$gpu" --device host
+expect_status 0 inspect "$gpu" --device host
+expect_text '^plan file .* for cuda '
 # Without a cache the modules keep their code.
 RONDO_CACHE_DIR= expect_status 0 compile "$product" --device cuda:0 -o "$gpu"
 expect_text '^  kernels +version 1, .* [1-9][0-9]* modules?$'

@@ -232,6 +232,9 @@ static rondo_status find_target(const char *path, char **out_target) {
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
         return RONDO_FAIL(INVALID, "cannot replace %s: it is no regular file", path);
     }
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0) {
+        return RONDO_FAIL(INVALID, "cannot replace %s: it is a symbolic link to nothing", path);
+    }
     char *resolved = realpath(path, NULL);
     *out_target = rondo__strdup(resolved != NULL ? resolved : path);
     free(resolved);
@@ -249,29 +252,7 @@ rondo_status rondo__file_write_parts(const char *path, const rondo__file_part *p
     return status;
 }
 
-static rondo_status write_parts(const char *path, const rondo__file_part *parts,
-                                size_t part_count) {
-    static atomic_uint counter;
-    rondo_status status = RONDO_STATUS_OK;
-    char *temporary = NULL;
-    int descriptor = -1;
-    // A name left over by a crashed process of the same id is stepped over.
-    for (int attempt = 0; attempt < 16; ++attempt) {
-        rondo__free(temporary);
-        temporary =
-            rondo__strformat("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
-        if (temporary == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor >= 0 || errno != EEXIST) {
-            break;
-        }
-    }
-    if (descriptor < 0) {
-        status = fail(temporary, "create", errno, __LINE__);
-        goto free_temporary;
-    }
+static int write_and_flush(int descriptor, const rondo__file_part *parts, size_t part_count) {
     int code = 0;
     for (size_t i = 0; i < part_count && code == 0; ++i) {
         code = write_all(descriptor, parts[i].bytes, parts[i].byte_count);
@@ -280,24 +261,92 @@ static rondo_status write_parts(const char *path, const rondo__file_part *parts,
     if (code == 0 && fdatasync(descriptor) != 0 && errno != EINVAL && errno != EROFS) {
         code = errno;
     }
+    return code;
+}
+
+// A file without a name in the folder of `path`, so that a process that is ended while it writes
+// leaves nothing; -1: the file system has no such files.
+static int open_nameless(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL   ? rondo__strdup(".")
+                   : slash == path ? rondo__strdup("/")
+                                   : rondo__strformat("%.*s", (int)(slash - path), path);
+    const int descriptor =
+        folder != NULL ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    rondo__free(folder);
+    return descriptor;
+}
+
+// Gives the file its first name, or makes an empty one of that name; errno tells why not.
+static bool name_file(int *in_out_descriptor, const char *name) {
+    char link_path[64];
+    if (*in_out_descriptor < 0) {
+        *in_out_descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return *in_out_descriptor >= 0;
+    }
+    (void)snprintf(link_path, sizeof link_path, "/proc/self/fd/%d", *in_out_descriptor);
+    return linkat(AT_FDCWD, link_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+// A name that nobody has; one left over by a crashed process of the same id is stepped over.
+static rondo_status take_name(const char *path, int *in_out_descriptor, char **out_name) {
+    static atomic_uint counter;
+    for (int attempt = 0;; ++attempt) {
+        char *name =
+            rondo__strformat("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
+        if (name == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        if (name_file(in_out_descriptor, name)) {
+            *out_name = name;
+            return RONDO_STATUS_OK;
+        }
+        const int code = errno;
+        if (code != EEXIST || attempt == 16) {
+            const rondo_status status = fail(name, "create", code, __LINE__);
+            rondo__free(name);
+            return status;
+        }
+        rondo__free(name);
+    }
+}
+
+// `descriptor` is of a file without a name, or -1. *out_cannot_link: it gets none here.
+static rondo_status write_to(int descriptor, const char *path, const rondo__file_part *parts,
+                             size_t part_count, bool *out_cannot_link) {
+    char *temporary = NULL;
+    const bool is_nameless = descriptor >= 0;
+    rondo_status status = RONDO_STATUS_OK;
+    if (!is_nameless) {
+        RETURN_IF_ERROR(take_name(path, &descriptor, &temporary));
+    }
+    int code = write_and_flush(descriptor, parts, part_count);
+    if (code == 0 && is_nameless) {
+        status = take_name(path, &descriptor, &temporary);
+        *out_cannot_link = status == RONDO_STATUS_UNAVAILABLE;
+    }
     if (close(descriptor) != 0 && code == 0) {
         code = errno;
     }
     if (code != 0) {
-        status = fail(temporary, "write", code, __LINE__);
-        goto remove_temporary;
+        status = fail(temporary != NULL ? temporary : path, "write", code, __LINE__);
     }
-    if (rename(temporary, path) != 0) {
+    if (status == RONDO_STATUS_OK && rename(temporary, path) != 0) {
         status = fail(path, "replace", errno, __LINE__);
-        goto remove_temporary;
     }
-    goto free_temporary;
-
-remove_temporary:
-    unlink(temporary);
-free_temporary:
+    if (status != RONDO_STATUS_OK && temporary != NULL) {
+        (void)unlink(temporary);
+    }
     rondo__free(temporary);
     return status;
+}
+
+static rondo_status write_parts(const char *path, const rondo__file_part *parts,
+                                size_t part_count) {
+    bool cannot_link = false;
+    const rondo_status status =
+        write_to(open_nameless(path), path, parts, part_count, &cannot_link);
+    return cannot_link ? write_to(-1, path, parts, part_count, &cannot_link) : status;
 }
 
 rondo_status rondo__directory_create(const char *path) {

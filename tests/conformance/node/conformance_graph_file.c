@@ -15,8 +15,10 @@ typedef struct world {
     uint32_t *pinned, *far_pinned;
     rondo_event *event, *far_event;
     rondo_graph_symbol symbols[SYMBOLS], far[SYMBOLS];
-    char path[64];
+    char *path;
 } world;
+
+static char g_path[64];
 
 static void give_symbols(world *w, rondo_graph_symbol symbols[SYMBOLS], uint32_t *x,
                          uint32_t *pinned, rondo_event *event) {
@@ -24,6 +26,10 @@ static void give_symbols(world *w, rondo_graph_symbol symbols[SYMBOLS], uint32_t
     symbols[1] = (rondo_graph_symbol){"x", x, NUMBERS * sizeof *x, RONDO_SYMBOL_MEMORY};
     symbols[2] = (rondo_graph_symbol){"result", pinned, 16, RONDO_SYMBOL_MEMORY};
     symbols[3] = (rondo_graph_symbol){"event", event, 0, RONDO_SYMBOL_EVENT};
+}
+
+static void drop_file(void *path) {
+    (void)unlink(path);
 }
 
 static world start(void **state) {
@@ -41,14 +47,17 @@ static world start(void **state) {
     suite_set(w.context, w.far_x, 1, NUMBERS);
     give_symbols(&w, w.symbols, w.x, w.pinned, w.event);
     give_symbols(&w, w.far, w.far_x, w.far_pinned, w.far_event);
-    (void)snprintf(w.path, sizeof w.path, "%s/rondo_graph_XXXXXX", P_tmpdir);
-    const int file = mkstemp(w.path);
+    (void)snprintf(g_path, sizeof g_path, "%s/rondo_graph_XXXXXX", P_tmpdir);
+    const int file = mkstemp(g_path);
     assert_true(file >= 0);
     (void)close(file);
+    w.path = g_path;
+    suite_remember(drop_file, g_path);
     return w;
 }
 
 static void finish(world *w) {
+    suite_forget(w->path);
     (void)unlink(w->path);
     rondo_event_destroy(w->far_event);
     rondo_event_destroy(w->event);
@@ -174,14 +183,16 @@ SUITE_CASE(test_conformance_graph_file__conditionals_are_made_again) {
     ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF, w.x, 0, &scope));
     put_body(&w, scope, 0, 2, 3, 1);
     ASSERT_OK(rondo_scope_end(scope));
-    ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, w.x, 0, &scope));
-    put_body(&w, scope, 0, 4, 3, 1);
-    put_body(&w, scope, 1, 6, 5, 2);
-    ASSERT_OK(rondo_scope_end(scope));
-    ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_SWITCH, w.x, 3, &scope));
-    put_body(&w, scope, 0, 8, 1, 2);
-    put_body(&w, scope, 2, 10, 1, 3);
-    ASSERT_OK(rondo_scope_end(scope));
+    if (!suite_is_swept) {
+        ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, w.x, 0, &scope));
+        put_body(&w, scope, 0, 4, 3, 1);
+        put_body(&w, scope, 1, 6, 5, 2);
+        ASSERT_OK(rondo_scope_end(scope));
+        ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_SWITCH, w.x, 3, &scope));
+        put_body(&w, scope, 0, 8, 1, 2);
+        put_body(&w, scope, 2, 10, 1, 3);
+        ASSERT_OK(rondo_scope_end(scope));
+    }
     ASSERT_OK(rondo_stream_fill(stream, w.x + 40, 3, 4, 1));
     ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_WHILE, w.x + 40, 0, &scope));
     ASSERT_OK(rondo_scope_enter(scope, 0, &body));
@@ -203,7 +214,7 @@ SUITE_CASE(test_conformance_graph_file__conditionals_are_made_again) {
     ASSERT_OK(status);
     ASSERT_OK(rondo_graph_load(w.again, w.path, w.far, SYMBOLS));
     assert_int_equal(count_nodes(w.again), count_nodes(w.graph));
-    for (uint32_t predicate = 0; predicate < 4; ++predicate) {
+    for (uint32_t predicate = 0; predicate < (suite_is_swept ? 1 : 4); ++predicate) {
         suite_set(w.context, w.x, predicate, 1);
         suite_set(w.context, w.far_x, predicate, 1);
         inside_replay_and_wait(w.context, w.graph);

@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,6 +32,17 @@ static int leave_folder(void **state) {
     return system(command);
 }
 
+static size_t count_files(void) {
+    size_t count = 0;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        ++count;
+    }
+    closedir(directory);
+    return count;
+}
+
 TEST(test_base_file__written_bytes_are_mapped_back) {
     char path[128];
     snprintf(path, sizeof path, "%s/data", folder);
@@ -40,14 +55,45 @@ TEST(test_base_file__written_bytes_are_mapped_back) {
     rondo__file_unmap(&file);
     assert_null(file.bytes);
     // No temporary file stays behind.
-    int count = 0;
-    DIR *directory = opendir(folder);
-    assert_non_null(directory);
-    while (readdir(directory) != NULL) {
-        ++count;
+    assert_int_equal(count_files(), 3);
+}
+
+// Ended by the signal of a limit on files, in the middle of the bytes.
+TEST(test_base_file__a_process_that_is_ended_leaves_nothing) {
+    static char bytes[1 << 16];
+    char path[128];
+    snprintf(path, sizeof path, "%s/ended", folder);
+    const int nameless = open(folder, O_TMPFILE | O_WRONLY, 0600);
+    if (nameless < 0) {
+        skip();  // the file system has no files without a name
     }
-    closedir(directory);
-    assert_int_equal(count, 3);
+    close(nameless);
+    const size_t count = count_files();
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+        signal(SIGXFSZ, SIG_DFL);
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) == 0
+                  ? (int)rondo__file_write_atomic(path, bytes, sizeof bytes)
+                  : 99);
+    }
+    int ending = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ending, 0), child);
+    assert_true(WIFSIGNALED(ending) && WTERMSIG(ending) == SIGXFSZ);
+    assert_int_equal(count_files(), count);
+}
+
+TEST(test_base_file__a_link_to_nothing_stays) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/link", folder);
+    assert_int_equal(symlink("nothing", path), 0);
+    assert_int_equal(rondo__file_write_atomic(path, "x", 1), RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "symbolic link to nothing"));
+    struct stat info;
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(unlink(path), 0);
 }
 
 TEST(test_base_file__empty_missing_and_odd_files) {
@@ -123,16 +169,4 @@ TEST(test_base_file__clock_does_not_go_back) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_base_file__written_bytes_are_mapped_back, enter_folder,
-                                        leave_folder),
-        cmocka_unit_test_setup_teardown(test_base_file__empty_missing_and_odd_files, enter_folder,
-                                        leave_folder),
-        cmocka_unit_test_setup_teardown(test_base_file__directories_are_made_with_parents,
-                                        enter_folder, leave_folder),
-        cmocka_unit_test(test_base_file__libraries_open_by_the_first_name_that_loads),
-        cmocka_unit_test(test_base_file__clock_does_not_go_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(enter_folder, leave_folder)

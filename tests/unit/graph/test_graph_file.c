@@ -85,13 +85,16 @@ static rondo_graph *record(void) {
     return graph;
 }
 
+static int g_driver_version;  // of the fake driver; 0: its newest
+
 static void open_device(bool is_fake) {
     union {
         rondo_host_function function;
         void *address;
     } kernel = {.function = run_kernel};
     if (is_fake) {
-        fake_cuda_reset(NULL);
+        const fake_cuda_options options = {.device_count = 1, .driver_version = g_driver_version};
+        fake_cuda_reset(g_driver_version != 0 ? &options : NULL);
         fake_cuda_install();
         fake_cuda_install_compiler();
         fake_cuda_set_kernel("scale", run_fake_kernel);
@@ -234,6 +237,18 @@ TEST(test_graph_file__another_device_is_refused_by_name) {
     assert_int_equal(rondo_graph_load(again, g_path, g_symbols, 2), RONDO_STATUS_UNSUPPORTED);
     assert_non_null(strstr(rondo_error_get_last()->message, "made on host"));
     rondo_graph_destroy(again);
+    close_device();
+}
+
+// There an else is two ifs with conditions of their own, which a file does not have.
+TEST(test_graph_file__an_else_of_an_older_driver_is_refused) {
+    g_driver_version = 12030;
+    open_device(true);
+    g_driver_version = 0;
+    rondo_graph *graph = record();
+    assert_int_equal(rondo_graph_save(graph, g_path, g_symbols, 2), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "12.8"));
+    rondo_graph_destroy(graph);
     close_device();
 }
 

@@ -51,7 +51,7 @@ static rondo_status check_symbol(const rondo_graph_symbol *list, size_t i, const
 
 // What the processor can read. Devices are left out: a driver maps low addresses, as small as
 // numbers.
-static rondo_status list_ranges(rondo__graph_symbols *symbols) {
+rondo_status rondo__graph_symbols_list_ranges(rondo__graph_symbols *symbols) {
     size_t capacity = 0;
     rondo_status status = RONDO_STATUS_OK;
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -128,9 +128,6 @@ size_t rondo__graph_symbols_find(rondo__graph_symbols *symbols, rondo_symbol_kin
 bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t number) {
     const rondo__backend *backend = symbols->device->backend;
     rondo__allocation allocation = {.id = 0};
-    if (symbols->ranges == NULL && list_ranges(symbols) != RONDO_STATUS_OK) {
-        return true;  // not to be told: better refused
-    }
     for (size_t i = 0; i < symbols->range_count; ++i) {
         if (number >= symbols->ranges[i].begin && number < symbols->ranges[i].past) {
             return true;

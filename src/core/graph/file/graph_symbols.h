@@ -38,6 +38,10 @@ void rondo__graph_symbols_deinit(rondo__graph_symbols *symbols);
 // begin the address stands; its end is part of it where nothing else begins there.
 size_t rondo__graph_symbols_find(rondo__graph_symbols *symbols, rondo_symbol_kind kind,
                                  const void *address, uint64_t *out_offset);
+// Reads what the processor can read now, for the call below.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__graph_symbols_list_ranges(rondo__graph_symbols *symbols);
 // Whether a number may be an address of this process: of memory that the device knows, or of what
 // the processor can read.
 bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t number);

@@ -367,6 +367,35 @@ static bool is_left_out(const level *l, size_t index) {
     return sets_condition || (l->is_while && !has_successor);
 }
 
+// Before CUDA 12.8 a switch and an else are rows of ifs, whose conditions compare the predicate:
+// the third argument of the launch. Made again they would be ifs of a predicate that is not zero.
+static rondo_status check_left_out(const level *l, size_t index) {
+    enum { HOW_OFFSET = 16, HOW_EQUAL = 1 };
+    rondo__node_image image;
+    uint32_t how = HOW_EQUAL;
+    if (l->infos[index].kind != RONDO__NODE_KERNEL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(l->recorded->device->backend->read_node(l->recorded, index, &image));
+    if (image.argument_bytes >= HOW_OFFSET + sizeof how) {
+        memcpy(&how, image.arguments + HOW_OFFSET, sizeof how);
+    }
+    rondo__node_image_deinit(&image);
+    return how != HOW_EQUAL ? RONDO_STATUS_OK
+                            : refuse(l, index,
+                                     "it is of an else or a switch, which drivers before CUDA 12.8 "
+                                     "do not have as one node");
+}
+
+static rondo_status check_all_left_out(const level *l) {
+    for (size_t i = 0; i < l->count; ++i) {
+        if (l->numbers[i] == SIZE_MAX) {
+            RETURN_IF_ERROR(check_left_out(l, i));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status number_nodes(level *l) {
     bool *is_done = rondo__calloc(l->count + 1, sizeof *is_done);
     if (is_done == NULL) {
@@ -387,7 +416,7 @@ static rondo_status number_nodes(level *l) {
         }
     }
     rondo__free(is_done);
-    return done == l->count ? RONDO_STATUS_OK
+    return done == l->count ? check_all_left_out(l)
                             : RONDO_FAIL_AS(call, STATE, "the graph was edited while it was saved");
 }
 
@@ -442,6 +471,9 @@ rondo_status rondo__graph_record_write(rondo__template *recorded, rondo__graph_s
     if (recorded->device->backend->read_node == NULL) {
         return RONDO_FAIL_AS(call, UNSUPPORTED, "%s does not show what its nodes do",
                              recorded->device->name);
+    }
+    if (symbols->ranges == NULL) {
+        RETURN_IF_ERROR(rondo__graph_symbols_list_ranges(symbols));
     }
     RETURN_IF_ERROR(put_level(&w, recorded, "", false));
     return rondo__text_get_status(out);

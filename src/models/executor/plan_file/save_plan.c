@@ -208,8 +208,7 @@ static rondo_status write_kernels(saver *s) {
         qsort(s->kernels, s->kernel_count, sizeof *s->kernels, compare_kernels);
     }
     for (size_t i = 0; i < s->kernel_count; ++i) {
-        RETURN_IF_ERROR(
-            rondo__prepared_write_kernel(&s->kernels[i], &s->data, &s->texts[KERNELS]));
+        RETURN_IF_ERROR(rondo__prepared_write_kernel(&s->kernels[i], &s->data, &s->texts[KERNELS]));
     }
     return RONDO_STATUS_OK;
 }
@@ -238,8 +237,7 @@ static int compare_forms(const void *a, const void *b) {
 }
 
 static rondo_status write_forms(saver *s) {
-    RETURN_IF_ERROR(
-        rondo__weight_account_visit(&s->executor->resources.weights, take_form, s));
+    RETURN_IF_ERROR(rondo__weight_account_visit(&s->executor->resources.weights, take_form, s));
     if (s->form_count > 0) {
         qsort(s->forms, s->form_count, sizeof *s->forms, compare_forms);
     }

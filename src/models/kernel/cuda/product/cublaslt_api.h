@@ -80,9 +80,6 @@ typedef struct rondo__lt_heuristic {
     X(int, cublasLtMatmulAlgoGetHeuristic,                                                        \
       (rondo__lt_handle, rondo__lt_product, rondo__lt_layout, rondo__lt_layout, rondo__lt_layout, \
        rondo__lt_layout, rondo__lt_preference, int, rondo__lt_heuristic *, int *))                \
-    X(int, cublasLtMatmulAlgoCheck,                                                               \
-      (rondo__lt_handle, rondo__lt_product, rondo__lt_layout, rondo__lt_layout, rondo__lt_layout, \
-       rondo__lt_layout, const rondo__lt_algorithm *, rondo__lt_heuristic *))                     \
     X(int, cublasLtMatmul,                                                                        \
       (rondo__lt_handle, rondo__lt_product, const void *, const void *, rondo__lt_layout,         \
        const void *, rondo__lt_layout, const void *, const void *, rondo__lt_layout, void *,      \

@@ -4,17 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/product/cuda_matmul_cublaslt.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "backend/cuda/driver/cuda_device.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/cuda/elementwise/cuda_pointwise.h"
 #include "kernel/cuda/product/cublaslt_api.h"
-#include "kernel/cuda/tune/cuda_tune.h"
 
 enum { WORKSPACE_BYTES = 32 << 20 };
 
@@ -191,70 +185,6 @@ static rondo_status describe(lt_state *state, const rondo__cuda_matmul *p, int e
     return make_layout(state, y_type, p->n, p->m, p->n, batches, p->m * p->n, &state->d);
 }
 
-// ---- algorithms that were found before --------------------------------------------------------
-//
-// The library needs a tenth of a second for its first question, and its algorithms are plain words
-// that it takes again, in its own version. So one that was found stands among the choices of the
-// executor, of a tuning file and of a plan file.
-
-enum { KEY_BYTES = 320, DEVICE_BYTES = 320, WORD_DIGITS = 16, WORDS = 8 };
-
-// The product, as far as it decides the algorithm.
-static bool name_algorithm(const rondo__cuda_matmul *p, int epilogue, bool has_residual,
-                           size_t plan, size_t version, char key[KEY_BYTES]) {
-    const int64_t last = RONDO__MATMUL_BATCH_RANK - 1;
-    const int length = snprintf(
-        key, KEY_BYTES,
-        "cublaslt algorithm %zu of version %zu: %s to %s [%" PRId64 ", %" PRId64 ", %" PRId64
-        "] x %" PRId64 ", a %" PRId64 " %" PRId64 " %" PRId64 ", b %" PRId64 " %" PRId64 " %" PRId64
-        ", epilogue %d%s",
-        plan, version, rondo_dtype_get_name(p->dtype), rondo_dtype_get_name(p->y_dtype), p->m, p->n,
-        p->k, p->batch_count, p->a_row, p->a_column, p->a_batch[last], p->b_row, p->b_column,
-        p->b_batch[last], epilogue, has_residual ? " with residual" : "");
-    return length >= 0 && length < KEY_BYTES;
-}
-
-static bool read_algorithm(const char *text, rondo__lt_algorithm *out_algorithm) {
-    for (int i = 0; i < WORDS; ++i) {
-        char word[WORD_DIGITS + 1] = "";
-        char *end = NULL;
-        memcpy(word, text + i * WORD_DIGITS, WORD_DIGITS);
-        out_algorithm->data[i] = strtoull(word, &end, 16);
-        if (end != word + WORD_DIGITS) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// False: none was found before, or the library does not take it.
-static bool find_algorithm(rondo__cuda_kernel *kernel, lt_state *state, const char *key) {
-    char device[DEVICE_BYTES], text[WORDS * WORD_DIGITS + 1] = "";
-    rondo__lt_heuristic checked = {.workspace_bytes = 0};
-    if (!rondo__cuda_name_device(kernel, device, sizeof device) ||
-        !rondo__tuning_choices_find(kernel->request->choices, device, key, text, sizeof text) ||
-        strlen(text) != WORDS * WORD_DIGITS || !read_algorithm(text, &state->algorithm) ||
-        state->api->cublasLtMatmulAlgoCheck(state->handle, state->product, state->a, state->b,
-                                            state->c, state->d, &state->algorithm,
-                                            &checked) != RONDO__LT_SUCCESS ||
-        checked.workspace_bytes > WORKSPACE_BYTES) {
-        return false;
-    }
-    state->workspace_bytes = checked.workspace_bytes;
-    return true;
-}
-
-static void note_algorithm(rondo__cuda_kernel *kernel, const lt_state *state, const char *key) {
-    char device[DEVICE_BYTES], text[WORDS * WORD_DIGITS + 1] = "";
-    for (int i = 0; i < WORDS; ++i) {
-        (void)snprintf(text + i * WORD_DIGITS, WORD_DIGITS + 1, "%016" PRIx64,
-                       state->algorithm.data[i]);
-    }
-    if (rondo__cuda_name_device(kernel, device, sizeof device)) {
-        rondo__tuning_choices_note(kernel->request->choices, device, key, text);
-    }
-}
-
 static rondo_status choose(lt_state *state, size_t plan) {
     rondo__lt_preference preference = NULL;
     rondo__lt_heuristic found[RONDO__CUBLASLT_PLANS] = {0};
@@ -286,21 +216,6 @@ static rondo_status choose(lt_state *state, size_t plan) {
     }
     state->algorithm = found[plan].algorithm;
     state->workspace_bytes = found[plan].workspace_bytes;
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status find_or_choose(rondo__cuda_kernel *kernel, lt_state *state,
-                                   const rondo__cuda_matmul *p, int epilogue, size_t plan) {
-    char key[KEY_BYTES];
-    const bool has_key = name_algorithm(p, epilogue, state->has_residual, plan,
-                                        state->api->cublasLtGetVersion(), key);
-    if (has_key && find_algorithm(kernel, state, key)) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(choose(state, plan));
-    if (has_key) {
-        note_algorithm(kernel, state, key);
-    }
     return RONDO_STATUS_OK;
 }
 
@@ -388,7 +303,7 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
     if (status == RONDO_STATUS_OK) {
         status = describe(state, p, epilogue);
         if (status == RONDO_STATUS_OK) {
-            status = find_or_choose(kernel, state, p, epilogue, plan);
+            status = choose(state, plan);
         }
         rondo__cuda_leave(state->device, was_pushed);
     }

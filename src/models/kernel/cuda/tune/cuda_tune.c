@@ -279,7 +279,7 @@ static void remember_winner(const rondo__cuda_kernel *kernel, const rondo__tunin
 // ---- tuning files -----------------------------------------------------------------------------
 
 // The device that a choice holds for; without its driver, which hardly changes the order.
-bool rondo__cuda_name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
+static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes) {
     rondo_device_info info = {.struct_size = sizeof info};
     if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
@@ -309,8 +309,7 @@ static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning
 // The choice of the request's tuning file, or the number of candidates.
 static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
     char device[320], choice[NAME_BYTES];
-    if (kernel->request->choices == NULL ||
-        !rondo__cuda_name_device(kernel, device, sizeof device) ||
+    if (kernel->request->choices == NULL || !name_device(kernel, device, sizeof device) ||
         !rondo__tuning_choices_find(kernel->request->choices, device, tuning->key, choice,
                                     sizeof choice)) {
         return tuning->candidate_count;
@@ -329,8 +328,7 @@ static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuni
 static void note_choice(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                         size_t winner) {
     char device[320], name[NAME_BYTES];
-    if (kernel->request->choices != NULL &&
-        rondo__cuda_name_device(kernel, device, sizeof device)) {
+    if (kernel->request->choices != NULL && name_device(kernel, device, sizeof device)) {
         tuning->describe(kernel, tuning->problem, winner, name, sizeof name);
         rondo__tuning_choices_note(kernel->request->choices, device, tuning->key, name);
     }

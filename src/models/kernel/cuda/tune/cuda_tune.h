@@ -38,7 +38,4 @@ typedef struct rondo__tuning {
 // be built.
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
 
-// The device as tuning files name it; false: it does not fit, or cannot be had.
-bool rondo__cuda_name_device(const rondo__cuda_kernel *kernel, char *text, size_t text_bytes);
-
 #endif  // RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_H
