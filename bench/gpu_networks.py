@@ -4,6 +4,8 @@
     bench/gpu_networks.py RONDO [NAME...]      default: all networks that are listed below
     BEFORE=path                                an older tool, timed in turns with RONDO
     LIMIT_S=530                                no network is begun after so many seconds
+    COMPILE_S=120                              torch.compile is given up after so many; 0: it is left out
+    ROUNDS=2 FULL=1                            how often each tool runs a network; without --tune full: FULL=0
     bench/gpu_networks.py --step export NAME   only makes and exports the network
 
 Each network is made with random weights, exported to ONNX and run by ONNX Runtime's CPU provider for the
@@ -257,6 +259,7 @@ def make_vision(name, count=1, size=224, **options):
 
 FUSED = False  # a prompt's attention as PyTorch's fused op: for its own times, not for the export
 NOT_COMPILED = ("ssdlite320",)  # graphs break at each class
+SLOW = {"ssdlite320": 20}  # runs of each, as the older tool needs a tenth of a second
 
 NETWORKS = {
     "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "gpt2": make_gpt2,
@@ -368,7 +371,7 @@ def time_torch(name):
             fcntl.flock(lock, fcntl.LOCK_EX)
             net(*inputs)
             torch.cuda.synchronize()
-        if name not in NOT_COMPILED:
+        if name not in NOT_COMPILED and os.environ.get("COMPILE_S") != "0":
             attempt("compile", compiled)
             signal.alarm(0)
         print("ready", flush=True)
@@ -415,7 +418,7 @@ def time_rondo(rondo, name, tune, cache):
         os.remove(path)
     begin = time.time()
     done = run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
-                "--no-transfers", "--iterations", "150", "--duration", "0.4", "--json", path], RONDO_CACHE_DIR=cache)
+                "--no-transfers", "--iterations", str(SLOW.get(name, 150)), "--duration", "0.4", "--json", path], RONDO_CACHE_DIR=cache)
     if not os.path.exists(path):
         return {"error": (done.stdout + done.stderr)[-300:]}
     found = json.load(open(path))
@@ -487,14 +490,14 @@ def main(rondo, names):
             print(f"{name}: no time; PyTorch {torch_sides[name]}", flush=True)
         else:
             row = {"name": name, "torch": torch_sides[name], "before": [], "now": [], "full": {}}
-            for _ in range(2):
+            for _ in range(int(os.environ.get("ROUNDS", "2"))):
                 for which, tool in tools.items():
                     if tool:
                         row[which].append(time_rondo(tool, name, "fast", f"{WORK}/{which}_{name}"))
             rows.append(row)
             json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
     for row in rows:
-        if time.time() - begin < limit:
+        if time.time() - begin < limit and os.environ.get("FULL") != "0":
             row["full"] = time_rondo(rondo, row["name"], "full", f"{WORK}/full_{row['name']}")
     with ThreadPoolExecutor(6) as pool:
         for dtype in ("fp16", "fp32"):
