@@ -173,7 +173,8 @@ def make_ssdlite():
     for layers in net.head.classification_head.module_list:
         torch.nn.init.normal_(layers[-1].weight, std=0.06)
     with torch.no_grad():
-        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))  # real statistics, so that scores differ by more than a rounding
+        # Real statistics, so that scores differ by more than a rounding.
+        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))
 
     def detect(net, x):
         found = net([x[0]])[0]
@@ -205,7 +206,7 @@ def make_llama(layers=8, words=32000, past=511, tokens=1, width=2048, heads=32, 
             super().__init__()
             linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
             self.norms = nn.ModuleList([Norm(), Norm()])
-            self.q, self.k, self.v = linear(width, width), linear(width, groups * extent), linear(width, groups * extent)
+            self.q, self.k, self.v = (linear(width, n * extent) for n in (heads, groups, groups))
             self.o, self.gate, self.up = linear(width, width), linear(width, inner), linear(width, inner)
             self.down = linear(inner, width)
 
@@ -418,7 +419,8 @@ def time_rondo(rondo, name, tune, cache):
         os.remove(path)
     begin = time.time()
     done = run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
-                "--no-transfers", "--iterations", str(SLOW.get(name, 150)), "--duration", "0.4", "--json", path], RONDO_CACHE_DIR=cache)
+                "--no-transfers", "--iterations", str(SLOW.get(name, 150)), "--duration", "0.4", "--json", path],
+               RONDO_CACHE_DIR=cache)
     if not os.path.exists(path):
         return {"error": (done.stdout + done.stderr)[-300:]}
     found = json.load(open(path))
