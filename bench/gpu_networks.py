@@ -4,6 +4,8 @@
     bench/gpu_networks.py RONDO [NAME...]      default: all networks that are listed below
     BEFORE=path                                an older tool, timed in turns with RONDO
     LIMIT_S=530                                no network is begun after so many seconds
+    COMPILE_S=120                              torch.compile is given up after so many; 0: it is left out
+    ROUNDS=2 FULL=1                            how often each tool runs a network; without --tune full: FULL=0
     bench/gpu_networks.py --step export NAME   only makes and exports the network
 
 Each network is made with random weights, exported to ONNX and run by ONNX Runtime's CPU provider for the
@@ -171,7 +173,8 @@ def make_ssdlite():
     for layers in net.head.classification_head.module_list:
         torch.nn.init.normal_(layers[-1].weight, std=0.06)
     with torch.no_grad():
-        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))  # real statistics, so that scores differ by more than a rounding
+        # Real statistics, so that scores differ by more than a rounding.
+        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))
 
     def detect(net, x):
         found = net([x[0]])[0]
@@ -203,7 +206,7 @@ def make_llama(layers=8, words=32000, past=511, tokens=1, width=2048, heads=32, 
             super().__init__()
             linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
             self.norms = nn.ModuleList([Norm(), Norm()])
-            self.q, self.k, self.v = linear(width, width), linear(width, groups * extent), linear(width, groups * extent)
+            self.q, self.k, self.v = (linear(width, n * extent) for n in (heads, groups, groups))
             self.o, self.gate, self.up = linear(width, width), linear(width, inner), linear(width, inner)
             self.down = linear(inner, width)
 
@@ -257,6 +260,7 @@ def make_vision(name, count=1, size=224, **options):
 
 FUSED = False  # a prompt's attention as PyTorch's fused op: for its own times, not for the export
 NOT_COMPILED = ("ssdlite320",)  # graphs break at each class
+SLOW = {"ssdlite320": 20}  # runs of each, as the older tool needs a tenth of a second
 
 NETWORKS = {
     "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "gpt2": make_gpt2,
@@ -368,7 +372,7 @@ def time_torch(name):
             fcntl.flock(lock, fcntl.LOCK_EX)
             net(*inputs)
             torch.cuda.synchronize()
-        if name not in NOT_COMPILED:
+        if name not in NOT_COMPILED and os.environ.get("COMPILE_S") != "0":
             attempt("compile", compiled)
             signal.alarm(0)
         print("ready", flush=True)
@@ -415,7 +419,8 @@ def time_rondo(rondo, name, tune, cache):
         os.remove(path)
     begin = time.time()
     done = run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
-                "--no-transfers", "--iterations", "150", "--duration", "0.4", "--json", path], RONDO_CACHE_DIR=cache)
+                "--no-transfers", "--iterations", str(SLOW.get(name, 150)), "--duration", "0.4", "--json", path],
+               RONDO_CACHE_DIR=cache)
     if not os.path.exists(path):
         return {"error": (done.stdout + done.stderr)[-300:]}
     found = json.load(open(path))
@@ -487,14 +492,14 @@ def main(rondo, names):
             print(f"{name}: no time; PyTorch {torch_sides[name]}", flush=True)
         else:
             row = {"name": name, "torch": torch_sides[name], "before": [], "now": [], "full": {}}
-            for _ in range(2):
+            for _ in range(int(os.environ.get("ROUNDS", "2"))):
                 for which, tool in tools.items():
                     if tool:
                         row[which].append(time_rondo(tool, name, "fast", f"{WORK}/{which}_{name}"))
             rows.append(row)
             json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
     for row in rows:
-        if time.time() - begin < limit:
+        if time.time() - begin < limit and os.environ.get("FULL") != "0":
             row["full"] = time_rondo(rondo, row["name"], "full", f"{WORK}/full_{row['name']}")
     with ThreadPoolExecutor(6) as pool:
         for dtype in ("fp16", "fp32"):

@@ -20,7 +20,7 @@ enum { WAY_COUNT = 5 };
 
 // Way 0 is slow, 3 is the fastest, 2 cannot be built, 4 is for when none works.
 static const char *const g_names[WAY_COUNT] = {"slow", "middle", "broken", "quick", "last"};
-static const long g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
+static long g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
 
 static unsigned g_launches[WAY_COUNT];
 static unsigned g_timed[WAY_COUNT], g_neighbours[WAY_COUNT];
@@ -192,6 +192,23 @@ static void test_kernel_cuda_tune__modes(void **state) {
     assert_int_equal(choose(&w, "first"), 3);  // a wider contest's winner stands
     w.is_hopeless = true;
     assert_int_equal(choose(&w, "second"), 4);
+    rondo_device_release(w.device);
+}
+
+// Who is not among the best guesses has to be faster by more than times vary.
+static void test_kernel_cuda_tune__margin(void **state) {
+    world w = {.mode = RONDO_TUNING_FULL};
+    (void)state;
+    long kept[WAY_COUNT];
+    memcpy(kept, g_times_us, sizeof kept);
+    OK(rondo_device_open("cuda:0", &w.device));
+    g_times_us[0] = 6000;
+    g_times_us[1] = 5000;
+    g_times_us[3] = 4950;
+    assert_int_equal(choose(&w, "close"), 1);
+    g_times_us[3] = 3000;
+    assert_int_equal(choose(&w, "far"), 3);
+    memcpy(g_times_us, kept, sizeof kept);
     rondo_device_release(w.device);
 }
 
@@ -636,6 +653,7 @@ static int close_fake(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
+        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__margin, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__neighbours, open_fake, close_fake),
         cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__choice_breaks, open_fake,
                                         close_fake),

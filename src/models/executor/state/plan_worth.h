@@ -18,9 +18,9 @@
 #include "rondo/executor.h"
 
 enum {
-    RONDO__WORTH_CREDIT = 32,    // plans that may be made in a row before one is used again
-    RONDO__WORTH_HITS = 4,       // uses that pay for one more
-    RONDO__WORTH_MEMORY = 1024,  // keys that were seen once
+    RONDO__WORTH_CREDIT = 32,  // plans that may be made in a row before one is used again
+    RONDO__WORTH_HITS = 4,     // uses that pay for one more
+    RONDO__WORTH_MEMORY = 32,  // keys that were seen, the latest
 };
 
 typedef struct rondo__plan_worth {

@@ -237,8 +237,10 @@ static rondo_status join_classes(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *concat = &program->nodes[n];
     part first = {0};
+    rondo_shape rows;
     if (r->remove[n] || !rondo__node_is(concat, RONDO__OP_Concat) ||
-        !match_rows(program, concat, &first)) {
+        !match_rows(program, concat, &first) ||
+        !rondo__value_get_shape(&program->values[first.rows], &rows)) {
         return RONDO_STATUS_OK;
     }
     int32_t outputs[] = {concat->outputs[0], RONDO__VALUE_NONE, RONDO__VALUE_NONE};
@@ -255,9 +257,13 @@ static rondo_status join_classes(rondo__rewriting *r, size_t n) {
             }
         }
     }
+    // What is known of them must be said: nothing was of what TopK found in what NonZero had found.
+    const rondo_shape found[] = {{2, {-1, rows.extent[1]}}, {1, {-1}}, {1, {-1}}};
     for (size_t i = 0; i < 3; ++i) {
         if (outputs[i] >= 0) {
             program->values[outputs[i]].producer = RONDO__VALUE_NONE;
+            rondo__value_set_shape(&program->values[outputs[i]],
+                                   i < 2 ? RONDO_DTYPE_F32 : RONDO_DTYPE_I64, &found[i]);
         }
     }
     const int32_t inputs[] = {first.scores, first.rows};
