@@ -144,12 +144,14 @@ static index_row describe_row(const rondo_shape *data, const rondo_tensor *indic
 // index that is out of range, or -1.
 static inline int64_t move_row(const index_row *row, int64_t first, size_t bytes, uint8_t *data,
                                uint8_t *elements, bool is_scatter) {
-    for (int64_t i = 0; i < row->count; ++i) {
-        const int64_t index = read_index(row->indices, first + i, row->extent);
+    const index_row r = *row;  // which no element that is written can be part of
+    const rondo_tensor indices = *r.indices;
+    for (int64_t i = 0; i < r.count; ++i) {
+        const int64_t index = read_index(&indices, first + i, r.extent);
         if (index < 0) {
             return first + i;
         }
-        uint8_t *at = data + (size_t)(row->step * i + index * row->stride) * bytes;
+        uint8_t *at = data + (size_t)(r.step * i + index * r.stride) * bytes;
         uint8_t *element = elements + (size_t)i * bytes;
         memcpy(is_scatter ? at : element, is_scatter ? element : at, bytes);
     }

@@ -296,6 +296,15 @@ sort:
     qsort(items, (size_t)k, sizeof *items, compare_items);
 }
 
+static void copy_element(const void *from, int64_t from_at, void *to, int64_t to_at, size_t bytes) {
+    if (bytes == sizeof(uint32_t)) {
+        ((uint32_t *)to)[to_at] = ((const uint32_t *)from)[from_at];
+    } else {
+        memcpy((uint8_t *)to + (size_t)to_at * bytes,
+               (const uint8_t *)from + (size_t)from_at * bytes, bytes);
+    }
+}
+
 static rondo_status compute_top_k(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
     const rondo_shape *x = &input->shape;
@@ -326,15 +335,12 @@ static rondo_status compute_top_k(rondo__compute *compute) {
         int64_t first = line / inner * extent * inner + line % inner;
         int64_t to = line / inner * k * inner + line % inner;
         select_items(input, first, inner, extent, takes_largest, k, items);
-        for (int64_t i = 0; i < k; ++i) {
-            size_t from = (size_t)(first + items[i].index * inner) * bytes;
-            if (wants_values) {
-                memcpy((uint8_t *)values + (size_t)(to + i * inner) * bytes,
-                       (const uint8_t *)input->data + from, bytes);
-            }
-            if (wants_indices) {
-                ((int64_t *)indices)[to + i * inner] = items[i].index;
-            }
+        for (int64_t i = 0; wants_values && i < k; ++i) {
+            copy_element(input->data, first + items[i].index * inner, values, to + i * inner,
+                         bytes);
+        }
+        for (int64_t i = 0; wants_indices && i < k; ++i) {
+            ((int64_t *)indices)[to + i * inner] = items[i].index;
         }
     }
     rondo__free(items);

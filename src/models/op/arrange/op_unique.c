@@ -118,7 +118,8 @@ static rondo_status rank_strings(const rondo_tensor *input, uint64_t *ranks) {
     return RONDO_STATUS_OK;
 }
 
-// Rows of one key, by each byte in which keys differ, from the low one up; `spare` is room for as many.
+// Rows of one key, by each byte in which keys differ, from the low one up; `spare` is room for as
+// many.
 static void sort_by_bytes(unique_row *rows, unique_row *spare, int64_t count) {
     unique_row *from = rows, *to = spare;
     uint64_t differs = 0;

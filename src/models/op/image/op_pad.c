@@ -461,8 +461,8 @@ static col2im_element locate_element(const col2im_plan *plan, int64_t element) {
     return found;
 }
 
-// The pixel of position 0 of the last two axes (or of the only one) at these positions of those before
-// them; false: they lie in the padding.
+// The pixel of position 0 of the last two axes (or of the only one) at these positions of those
+// before them; false: they lie in the padding.
 static bool locate_lines(const col2im_plan *plan, const col2im_element *element,
                          const int64_t *position, int64_t *out_pixel) {
     int64_t pixel = 0;

@@ -16,9 +16,9 @@ enum {
     FIND_LANES = 16,     // a line is looked through as so many columns
 };
 
-// NaN counts as best, as in numpy. find_columns writes the positions of the best of `extent` elements
-// that lie `step` apart, for each of `columns` that stand side by side; find_line returns the one of
-// elements in a row.
+// NaN counts as best, as in numpy. find_columns writes the positions of the best of `extent`
+// elements that lie `step` apart, for each of `columns` that stand side by side; find_line returns
+// the one of elements in a row.
 typedef void (*find_columns)(const void *x, int64_t extent, int64_t step, int64_t columns,
                              bool takes_last, int64_t *places);
 typedef int64_t (*find_line)(const void *x, int64_t extent, bool takes_last);
