@@ -13,7 +13,7 @@
 
 #include "command.h"
 #include "console.h"
-#include "hash.h"
+#include "hash_bytes.h"
 #include "interrupt.h"
 #include "model_file.h"
 #include "output_file.h"

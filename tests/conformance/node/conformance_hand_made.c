@@ -1,5 +1,5 @@
-// Graphs by hand, beyond kernels, copies and fills: event and conditional nodes, steps between nodes,
-// launch attributes, and clones.
+// Graphs by hand, beyond kernels, copies and fills: event and conditional nodes, steps between
+// nodes, launch attributes, and clones.
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/node/node_support.h"
 #include "rondo/label.h"
