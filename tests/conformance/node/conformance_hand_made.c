@@ -471,7 +471,7 @@ SUITE_CASE(test_conformance_hand_made__overlap_makes_its_edge_programmatic) {
 
 // ---- clones -----------------------------------------------------------------------------------
 
-static rondo_graph *clone(rondo_graph *graph) {
+static rondo_graph *make_clone(rondo_graph *graph) {
     rondo_graph *made;
     const rondo_status status = rondo_graph_clone(graph, NULL, &made);
     if (status == RONDO_STATUS_UNSUPPORTED) {
@@ -493,7 +493,7 @@ static void record_labelled(node_scene *s) {
 SUITE_CASE(test_conformance_hand_made__clones_are_patched_apart) {
     node_scene s = node_open_scene(state, true);
     record_labelled(&s);
-    rondo_graph *other = clone(s.graph);
+    rondo_graph *other = make_clone(s.graph);
     if (other == NULL) {
         node_close_scene(&s);
         suite_skip("its graphs cannot be cloned");
@@ -557,7 +557,7 @@ SUITE_CASE(test_conformance_hand_made__clones_share_what_a_graph_needs) {
     ASSERT_OK(rondo_event_record(event, s.stream));
     memory_free(pool, block);
     memory_end(s.graph);
-    rondo_graph *other = clone(s.graph);
+    rondo_graph *other = make_clone(s.graph);
     if (other == NULL) {
         node_close_scene(&s);
         rondo_event_destroy(event);
