@@ -1,7 +1,7 @@
 // Fail the nth for a bound run: every driver call (on the fake driver) and every allocation (there
 // and on the host) fails once while it runs, becomes one graph, and takes other tensors. Whatever
-// fails: the failing call wrote a fresh record, runs that succeed are right, the next ones work, and
-// nothing is left behind.
+// fails: the failing call wrote a fresh record, runs that succeed are right, the next ones work,
+// and nothing is left behind.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>

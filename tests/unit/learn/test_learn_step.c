@@ -498,8 +498,8 @@ TEST(refused_steps_fall_back) {
     }
 }
 
-// Four bytes that are others each time, beside four that an argument explains: as where a struct has
-// padding that nobody writes.
+// Four bytes that are others each time, beside four that an argument explains: as where a struct
+// has padding that nobody writes.
 static rondo_status step_padded(rondo_stream *stream, const rondo_value *a, void *user_data) {
     uint32_t *turn = user_data;
     const work w = {a[1].pointer, a[0].pointer, 1, a[3].single,
