@@ -392,7 +392,7 @@ SUITE_CASE(test_conformance_hand_made__launches_have_attributes) {
         {.cluster = {2, 1, 1}},
         {.flags = RONDO_LAUNCH_COOPERATIVE},
         {.priority = 2},
-        {.flags = RONDO_LAUNCH_COOPERATIVE, .cluster = {2, 1, 1}, .priority = -1},
+        {.priority = -1},
     };
     node_scene s = begin_scene(state);
     uint32_t expected = 1;
