@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "hash_bytes.h"
 #include "npy.h"
 #include "output_file.h"
 #include "progress.h"

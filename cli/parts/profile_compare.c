@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "file_bytes.h"
-#include "hash.h"
+#include "hash_bytes.h"
 
 enum { SHOWN_MAX = 40 };
 

@@ -124,9 +124,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
 //   ...
 //   rondo_watchdog_replay(watchdog, graph, stream);  // instead of rondo_graph_replay
 //
-// Executors take one, too (rondo_executor_options): each op is a mark then. A thread of the library looks at words that the device writes; it calls no
-// driver. Other replays cost what they did; one that is watched, and each mark, is a fill of four
-// bytes more.
+// Executors take one, too (rondo_executor_options): each op is a mark then. A thread of the library
+// looks at words that the device writes; it calls no driver. Other replays cost what they did; one
+// that is watched, and each mark, is a fill of four bytes more.
 typedef struct rondo_watchdog rondo_watchdog;
 
 // A stall. All that it points to is borrowed for the call.

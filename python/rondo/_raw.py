@@ -37,6 +37,7 @@ RONDO_COPY_DEVICE_TO_HOST = 1
 RONDO_COPY_DEVICE_TO_DEVICE = 2
 RONDO_LAUNCH_OVERLAP = 1
 RONDO_LAUNCH_ONE_PARAMETER = 2
+RONDO_LAUNCH_COOPERATIVE = 4
 RONDO_CAPTURE_THREAD_LOCAL = 0
 RONDO_CAPTURE_GLOBAL = 1
 RONDO_CAPTURE_RELAXED = 2
@@ -115,6 +116,10 @@ RONDO_UPDATE_INSTANTIATED = 1
 RONDO_SYMBOL_FUNCTION = 0
 RONDO_SYMBOL_MEMORY = 1
 RONDO_SYMBOL_EVENT = 2
+RONDO_SCOPE_IF = 0
+RONDO_SCOPE_IF_ELSE = 1
+RONDO_SCOPE_SWITCH = 2
+RONDO_SCOPE_WHILE = 3
 RONDO_TOGGLE_KEEP = 0
 RONDO_TOGGLE_ENABLE = 1
 RONDO_TOGGLE_DISABLE = 2
@@ -388,6 +393,8 @@ rondo_launch._fields_ = [
     ("arguments", c_void_p),
     ("argument_bytes", c_size_t),
     ("flags", c_uint32),
+    ("cluster", c_uint32 * 3),
+    ("priority", c_int32),
 ]
 
 
@@ -615,6 +622,8 @@ rondo_graph_symbol._fields_ = [
     ("kind", c_int32),
 ]
 
+rondo_body_function = CFUNCTYPE(c_int32, c_void_p, c_void_p)
+
 
 class rondo_node(Structure):
     pass
@@ -646,6 +655,12 @@ rondo_work._fields_ = [
     ("element_bytes", c_uint32),
     ("element_count", c_size_t),
     ("graph", c_void_p),
+    ("event", c_void_p),
+    ("scope", c_int32),
+    ("predicate", c_void_p),
+    ("bodies", POINTER(rondo_body_function)),
+    ("body_count", c_uint32),
+    ("user_data", c_void_p),
 ]
 
 
@@ -671,6 +686,11 @@ rondo_node_state._fields_ = [
     ("byte_count", c_uint64),
     ("fill_value", c_uint32),
     ("element_bytes", c_uint32),
+    ("cluster", c_uint32 * 3),
+    ("is_cooperative", c_bool),
+    ("priority", c_int32),
+    ("event", c_void_p),
+    ("predicate", c_void_p),
 ]
 
 
@@ -1169,8 +1189,6 @@ rondo_allocator._fields_ = [
     ("free", CFUNCTYPE(None, c_void_p, c_void_p)),
     ("user_data", c_void_p),
 ]
-
-rondo_body_function = CFUNCTYPE(c_int32, c_void_p, c_void_p)
 
 
 class rondo_port(Structure):
@@ -1778,6 +1796,9 @@ FUNCTIONS = {
     "rondo_difference_format": (c_size_t, (POINTER(rondo_difference), c_char_p, c_size_t,)),
     "rondo_graph_save": (c_int32, (c_void_p, c_char_p, POINTER(rondo_graph_symbol), c_size_t,)),
     "rondo_graph_load": (c_int32, (c_void_p, c_char_p, POINTER(rondo_graph_symbol), c_size_t,)),
+    "rondo_control_if": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,)),
+    "rondo_control_switch": (c_int32, (c_void_p, c_void_p, POINTER(rondo_body_function), c_uint32, c_void_p,)),
+    "rondo_control_while": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p,)),
     "rondo_stream_get_last_node": (c_int32, (c_void_p, POINTER(rondo_node),)),
     "rondo_stream_add_node": (c_int32, (c_void_p, POINTER(rondo_work), POINTER(rondo_node),)),
     "rondo_graph_get_node_index": (c_int32, (c_void_p, rondo_node, POINTER(c_size_t),)),
@@ -1786,6 +1807,8 @@ FUNCTIONS = {
     "rondo_graph_read_node": (c_int32, (c_void_p, rondo_node, POINTER(rondo_node_state),)),
     "rondo_graph_build_begin": (c_int32, (c_void_p,)),
     "rondo_graph_add_node": (c_int32, (c_void_p, POINTER(rondo_node), c_size_t, POINTER(rondo_work), POINTER(rondo_node),)),
+    "rondo_graph_add_step": (c_int32, (c_void_p, POINTER(rondo_node), c_size_t, c_void_p, c_void_p, POINTER(rondo_node), c_size_t, POINTER(c_size_t),)),
+    "rondo_graph_clone": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p),)),
     "rondo_graph_patch": (c_int32, (c_void_p, POINTER(rondo_patch), c_size_t,)),
     "rondo_graph_patch_node": (c_int32, (c_void_p, rondo_node, POINTER(rondo_work),)),
     "rondo_stepper_create": (c_int32, (c_void_p, POINTER(rondo_stepper_options), POINTER(c_void_p),)),
@@ -1873,9 +1896,6 @@ FUNCTIONS = {
     "rondo_workers_create": (c_int32, (c_uint32, POINTER(c_void_p),)),
     "rondo_workers_retain": (None, (c_void_p,)),
     "rondo_workers_release": (None, (c_void_p,)),
-    "rondo_control_if": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,)),
-    "rondo_control_switch": (c_int32, (c_void_p, c_void_p, POINTER(rondo_body_function), c_uint32, c_void_p,)),
-    "rondo_control_while": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p,)),
     "rondo_program_destroy": (None, (c_void_p,)),
     "rondo_program_get_input_count": (c_size_t, (c_void_p,)),
     "rondo_program_get_output_count": (c_size_t, (c_void_p,)),

@@ -166,6 +166,15 @@ rondo_status suite_track_create_graph(rondo_device *device, const rondo_graph_op
     return status;
 }
 
+rondo_status suite_track_clone_graph(rondo_graph *graph, const char *label,
+                                     rondo_graph **out_clone) {
+    rondo_status status = rondo_graph_clone(graph, label, out_clone);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_GRAPH, .address = *out_clone});
+    }
+    return status;
+}
+
 void suite_track_destroy_graph(rondo_graph *graph) {
     drop(KIND_GRAPH, graph);
     rondo_graph_destroy(graph);

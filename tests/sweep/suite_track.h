@@ -26,6 +26,8 @@ rondo_status suite_track_create_event(rondo_device *device, uint32_t flags,
 void suite_track_destroy_event(rondo_event *event);
 rondo_status suite_track_create_graph(rondo_device *device, const rondo_graph_options *options,
                                       rondo_graph **out_graph);
+rondo_status suite_track_clone_graph(rondo_graph *graph, const char *label,
+                                     rondo_graph **out_clone);
 void suite_track_destroy_graph(rondo_graph *graph);
 rondo_status suite_track_create_cache(rondo_device *device,
                                       const rondo_graph_cache_options *options,
@@ -76,6 +78,7 @@ void suite_track_unwind(void);
 #define rondo_event_create(device, flags, out) suite_track_create_event(device, flags, out)
 #define rondo_event_destroy(event) suite_track_destroy_event(event)
 #define rondo_graph_create(device, options, out) suite_track_create_graph(device, options, out)
+#define rondo_graph_clone(graph, label, out) suite_track_clone_graph(graph, label, out)
 #define rondo_graph_destroy(graph) suite_track_destroy_graph(graph)
 #define rondo_graph_cache_create(device, options, out) \
     suite_track_create_cache(device, options, out)

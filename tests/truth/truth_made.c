@@ -146,6 +146,36 @@ static void ask_eager_attributes(void) {
     say("%u", read_word(0));
 }
 
+// Two attributes at once.
+static void ask_pair(rondo__cu_function function, const rondo__cu_launch_attribute *other) {
+    rondo__cu_launch_attribute attributes[] = {
+        {.id = RONDO__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.is_cooperative = 1}}, *other};
+    rondo__cu_kernel_node params = describe_work(0, 0, 2, 1);
+    const rondo__cu_launch_config config = {.grid = {2, 1, 1},
+                                            .block = {1, 1, 1},
+                                            .stream = w.stream,
+                                            .attributes = attributes,
+                                            .attribute_count = 2};
+    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
+    const rondo__cu_result code = d.cuLaunchKernelEx(&config, function, params.parameters, NULL);
+    say("%s, %s", name_of(code), state_of(w.stream));
+}
+
+static void ask_cooperative_clusters(void) {
+    if (w.cluster == NULL) {
+        say("this GPU has no clusters");
+        return;
+    }
+    ask_pair(w.cluster,
+             &(rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                           .value = {.cluster = {2, 1, 1}}});
+}
+
+static void ask_cooperative_priority(void) {
+    ask_pair(w.work, &(rondo__cu_launch_attribute){.id = RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                                   .value = {.priority = 1}});
+}
+
 static void ask_cluster_grid(void) {
     if (w.cluster == NULL) {
         say("this GPU has no clusters");
@@ -283,6 +313,10 @@ const truth_question truth_made[] = {
      "ok; ok; 7", NULL},
     {"h14", "a kernel with clusters of 2 is patched to a grid of 3, and of 4", ask_cluster_grid,
      "INVALID_CLUSTER_SIZE; ok; cluster 2", NULL},
+    {"h15", "a kernel that is cooperative and has clusters", ask_cooperative_clusters,
+     "INVALID_VALUE, capture broken", "only the three of them at once were seen to be refused"},
+    {"h16", "a kernel that is cooperative and has a priority", ask_cooperative_priority,
+     "ok, capture lives", "asked beside the one before"},
     {"h10", "a cooperative kernel in a body", ask_cooperative_body, "ok; instantiation ok", NULL},
     {"h11", "the order of a clone's nodes", ask_clone_order, "5 nodes, 5 in the same place", NULL},
     {"h12", "executables of a graph and of its clone, one patched", ask_clone_runs,

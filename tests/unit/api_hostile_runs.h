@@ -24,6 +24,7 @@ static rondo_bound_run *bound(void) {
 
 // It outlives the scenes, whose replays write its memory.
 static rondo_watchdog *lasting, *made_watchdog;
+static rondo_graph *made_clone;
 
 static rondo_watchdog *watchdog(void) {
     if (lasting == NULL) {
@@ -35,6 +36,13 @@ static rondo_watchdog *watchdog(void) {
 __attribute__((destructor)) static void end_watchdogs(void) {
     rondo_watchdog_destroy(lasting);
     rondo_watchdog_destroy(made_watchdog);
+    rondo_graph_destroy(made_clone);
+}
+
+static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
+    (void)stream;
+    (void)user_data;
+    return RONDO_STATUS_OK;
 }
 
 #define NODE_ROWS(X, V)                                                                          \
@@ -47,6 +55,9 @@ __attribute__((destructor)) static void end_watchdogs(void) {
     X(rondo_graph_find_nodes, (P(s.graph), P(""), P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))    \
     X(rondo_graph_read_node, (P(s.graph), s.node, W(rondo_node_state)))                          \
     X(rondo_graph_cache_list_keys, (P(s.cache), P(PLAIN(rondo_cache_key)), 1, P(PLAIN(size_t)))) \
+    X(rondo_graph_add_step, (P(s.built), P(&s.before), 1, P(put_nothing), NULL,                  \
+                             P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))                         \
+    X(rondo_graph_clone, (P(s.graph), NULL, P(&made_clone)))                                     \
     X(rondo_stepper_skip, (P(begun()), R(s.work)))
 
 #define RUN_ROWS(X, V)                                                                           \

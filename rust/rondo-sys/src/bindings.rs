@@ -290,6 +290,7 @@ extern "C" {
 }
 pub const RONDO_LAUNCH_OVERLAP: _bindgen_ty_7 = 1;
 pub const RONDO_LAUNCH_ONE_PARAMETER: _bindgen_ty_7 = 2;
+pub const RONDO_LAUNCH_COOPERATIVE: _bindgen_ty_7 = 4;
 pub type _bindgen_ty_7 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -303,6 +304,8 @@ pub struct rondo_launch {
     pub arguments: *const ::std::os::raw::c_void,
     pub argument_bytes: usize,
     pub flags: u32,
+    pub cluster: [u32; 3usize],
+    pub priority: i32,
 }
 impl Default for rondo_launch {
     fn default() -> Self {
@@ -995,6 +998,44 @@ extern "C" {
         symbol_count: usize,
     ) -> rondo_status;
 }
+pub type rondo_scope_kind = i32;
+pub const RONDO_SCOPE_IF: _bindgen_ty_19 = 0;
+pub const RONDO_SCOPE_IF_ELSE: _bindgen_ty_19 = 1;
+pub const RONDO_SCOPE_SWITCH: _bindgen_ty_19 = 2;
+pub const RONDO_SCOPE_WHILE: _bindgen_ty_19 = 3;
+pub type _bindgen_ty_19 = ::std::os::raw::c_uint;
+pub type rondo_body_function = ::std::option::Option<
+    unsafe extern "C" fn(
+        stream: *mut rondo_stream,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status,
+>;
+extern "C" {
+    pub fn rondo_control_if(
+        stream: *mut rondo_stream,
+        predicate: *const ::std::os::raw::c_void,
+        then_body: rondo_body_function,
+        else_body: rondo_body_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_control_switch(
+        stream: *mut rondo_stream,
+        index: *const ::std::os::raw::c_void,
+        bodies: *const rondo_body_function,
+        body_count: u32,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_control_while(
+        stream: *mut rondo_stream,
+        predicate: *const ::std::os::raw::c_void,
+        body: rondo_body_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
+}
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct rondo_node {
@@ -1019,6 +1060,12 @@ pub struct rondo_work {
     pub element_bytes: u32,
     pub element_count: usize,
     pub graph: *mut rondo_graph,
+    pub event: *mut rondo_event,
+    pub scope: rondo_scope_kind,
+    pub predicate: *const ::std::os::raw::c_void,
+    pub bodies: *const rondo_body_function,
+    pub body_count: u32,
+    pub user_data: *mut ::std::os::raw::c_void,
 }
 impl Default for rondo_work {
     fn default() -> Self {
@@ -1085,6 +1132,11 @@ pub struct rondo_node_state {
     pub byte_count: u64,
     pub fill_value: u32,
     pub element_bytes: u32,
+    pub cluster: [u32; 3usize],
+    pub is_cooperative: bool,
+    pub priority: i32,
+    pub event: *const ::std::os::raw::c_void,
+    pub predicate: *const ::std::os::raw::c_void,
 }
 impl Default for rondo_node_state {
     fn default() -> Self {
@@ -1114,11 +1166,30 @@ extern "C" {
         out_node: *mut rondo_node,
     ) -> rondo_status;
 }
+extern "C" {
+    pub fn rondo_graph_add_step(
+        graph: *mut rondo_graph,
+        after: *const rondo_node,
+        after_count: usize,
+        step: rondo_step_function,
+        user_data: *mut ::std::os::raw::c_void,
+        nodes: *mut rondo_node,
+        capacity: usize,
+        out_count: *mut usize,
+    ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_graph_clone(
+        graph: *mut rondo_graph,
+        label: *const ::std::os::raw::c_char,
+        out_clone: *mut *mut rondo_graph,
+    ) -> rondo_status;
+}
 pub type rondo_toggle = i32;
-pub const RONDO_TOGGLE_KEEP: _bindgen_ty_19 = 0;
-pub const RONDO_TOGGLE_ENABLE: _bindgen_ty_19 = 1;
-pub const RONDO_TOGGLE_DISABLE: _bindgen_ty_19 = 2;
-pub type _bindgen_ty_19 = ::std::os::raw::c_uint;
+pub const RONDO_TOGGLE_KEEP: _bindgen_ty_20 = 0;
+pub const RONDO_TOGGLE_ENABLE: _bindgen_ty_20 = 1;
+pub const RONDO_TOGGLE_DISABLE: _bindgen_ty_20 = 2;
+pub type _bindgen_ty_20 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_patch {
@@ -1173,10 +1244,10 @@ impl Default for rondo_stepper_options {
     }
 }
 pub type rondo_stepper_mode = i32;
-pub const RONDO_STEPPER_EAGER: _bindgen_ty_20 = 0;
-pub const RONDO_STEPPER_RECORDS: _bindgen_ty_20 = 1;
-pub const RONDO_STEPPER_PATCHES: _bindgen_ty_20 = 2;
-pub type _bindgen_ty_20 = ::std::os::raw::c_uint;
+pub const RONDO_STEPPER_EAGER: _bindgen_ty_21 = 0;
+pub const RONDO_STEPPER_RECORDS: _bindgen_ty_21 = 1;
+pub const RONDO_STEPPER_PATCHES: _bindgen_ty_21 = 2;
+pub type _bindgen_ty_21 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn rondo_stepper_create(
         device: *mut rondo_device,
@@ -1227,11 +1298,11 @@ pub struct rondo_profile {
     _unused: [u8; 0],
 }
 pub type rondo_profile_source = i32;
-pub const RONDO_PROFILE_SOURCE_AUTO: _bindgen_ty_21 = 0;
-pub const RONDO_PROFILE_SOURCE_CUPTI: _bindgen_ty_21 = 1;
-pub const RONDO_PROFILE_SOURCE_EVENTS: _bindgen_ty_21 = 2;
-pub const RONDO_PROFILE_SOURCE_NONE: _bindgen_ty_21 = 3;
-pub type _bindgen_ty_21 = ::std::os::raw::c_uint;
+pub const RONDO_PROFILE_SOURCE_AUTO: _bindgen_ty_22 = 0;
+pub const RONDO_PROFILE_SOURCE_CUPTI: _bindgen_ty_22 = 1;
+pub const RONDO_PROFILE_SOURCE_EVENTS: _bindgen_ty_22 = 2;
+pub const RONDO_PROFILE_SOURCE_NONE: _bindgen_ty_22 = 3;
+pub type _bindgen_ty_22 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct rondo_profile_options {
@@ -1296,28 +1367,28 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_profile_key = i32;
-pub const RONDO_PROFILE_BY_TOTAL: _bindgen_ty_22 = 0;
-pub const RONDO_PROFILE_BY_CALLS: _bindgen_ty_22 = 1;
-pub const RONDO_PROFILE_BY_MIN: _bindgen_ty_22 = 2;
-pub const RONDO_PROFILE_BY_MAX: _bindgen_ty_22 = 3;
-pub const RONDO_PROFILE_BY_AVERAGE: _bindgen_ty_22 = 4;
-pub const RONDO_PROFILE_BY_GPU: _bindgen_ty_22 = 5;
-pub type _bindgen_ty_22 = ::std::os::raw::c_uint;
-pub type rondo_profile_category = i32;
-pub const RONDO_PROFILE_USER: _bindgen_ty_23 = 0;
-pub const RONDO_PROFILE_RUN: _bindgen_ty_23 = 1;
-pub const RONDO_PROFILE_PLAN: _bindgen_ty_23 = 2;
-pub const RONDO_PROFILE_TUNE: _bindgen_ty_23 = 3;
-pub const RONDO_PROFILE_CAPTURE: _bindgen_ty_23 = 4;
-pub const RONDO_PROFILE_INSTANTIATE: _bindgen_ty_23 = 5;
-pub const RONDO_PROFILE_PATCH: _bindgen_ty_23 = 6;
-pub const RONDO_PROFILE_REPLAY: _bindgen_ty_23 = 7;
-pub const RONDO_PROFILE_OP: _bindgen_ty_23 = 8;
-pub const RONDO_PROFILE_COMPUTE: _bindgen_ty_23 = 9;
-pub const RONDO_PROFILE_COPY: _bindgen_ty_23 = 10;
-pub const RONDO_PROFILE_WAIT: _bindgen_ty_23 = 11;
-pub const RONDO_PROFILE_ALLOCATE: _bindgen_ty_23 = 12;
+pub const RONDO_PROFILE_BY_TOTAL: _bindgen_ty_23 = 0;
+pub const RONDO_PROFILE_BY_CALLS: _bindgen_ty_23 = 1;
+pub const RONDO_PROFILE_BY_MIN: _bindgen_ty_23 = 2;
+pub const RONDO_PROFILE_BY_MAX: _bindgen_ty_23 = 3;
+pub const RONDO_PROFILE_BY_AVERAGE: _bindgen_ty_23 = 4;
+pub const RONDO_PROFILE_BY_GPU: _bindgen_ty_23 = 5;
 pub type _bindgen_ty_23 = ::std::os::raw::c_uint;
+pub type rondo_profile_category = i32;
+pub const RONDO_PROFILE_USER: _bindgen_ty_24 = 0;
+pub const RONDO_PROFILE_RUN: _bindgen_ty_24 = 1;
+pub const RONDO_PROFILE_PLAN: _bindgen_ty_24 = 2;
+pub const RONDO_PROFILE_TUNE: _bindgen_ty_24 = 3;
+pub const RONDO_PROFILE_CAPTURE: _bindgen_ty_24 = 4;
+pub const RONDO_PROFILE_INSTANTIATE: _bindgen_ty_24 = 5;
+pub const RONDO_PROFILE_PATCH: _bindgen_ty_24 = 6;
+pub const RONDO_PROFILE_REPLAY: _bindgen_ty_24 = 7;
+pub const RONDO_PROFILE_OP: _bindgen_ty_24 = 8;
+pub const RONDO_PROFILE_COMPUTE: _bindgen_ty_24 = 9;
+pub const RONDO_PROFILE_COPY: _bindgen_ty_24 = 10;
+pub const RONDO_PROFILE_WAIT: _bindgen_ty_24 = 11;
+pub const RONDO_PROFILE_ALLOCATE: _bindgen_ty_24 = 12;
+pub type _bindgen_ty_24 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_profile_row {
@@ -1357,11 +1428,11 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_profile_format = i32;
-pub const RONDO_PROFILE_PLAIN: _bindgen_ty_24 = 0;
-pub const RONDO_PROFILE_JSON: _bindgen_ty_24 = 1;
-pub const RONDO_PROFILE_TRACE: _bindgen_ty_24 = 2;
-pub const RONDO_PROFILE_HTML: _bindgen_ty_24 = 3;
-pub type _bindgen_ty_24 = ::std::os::raw::c_uint;
+pub const RONDO_PROFILE_PLAIN: _bindgen_ty_25 = 0;
+pub const RONDO_PROFILE_JSON: _bindgen_ty_25 = 1;
+pub const RONDO_PROFILE_TRACE: _bindgen_ty_25 = 2;
+pub const RONDO_PROFILE_HTML: _bindgen_ty_25 = 3;
+pub type _bindgen_ty_25 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_profile_write_options {
@@ -1696,10 +1767,10 @@ pub struct rondo_graph_cache {
     _unused: [u8; 0],
 }
 pub type rondo_cache_policy = i32;
-pub const RONDO_CACHE_MEASURED: _bindgen_ty_25 = 0;
-pub const RONDO_CACHE_ALWAYS_CAPTURE: _bindgen_ty_25 = 1;
-pub const RONDO_CACHE_NEVER_CAPTURE: _bindgen_ty_25 = 2;
-pub type _bindgen_ty_25 = ::std::os::raw::c_uint;
+pub const RONDO_CACHE_MEASURED: _bindgen_ty_26 = 0;
+pub const RONDO_CACHE_ALWAYS_CAPTURE: _bindgen_ty_26 = 1;
+pub const RONDO_CACHE_NEVER_CAPTURE: _bindgen_ty_26 = 2;
+pub type _bindgen_ty_26 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_graph_cache_options {
@@ -1725,12 +1796,12 @@ impl Default for rondo_graph_cache_options {
     }
 }
 pub type rondo_cache_outcome = i32;
-pub const RONDO_CACHE_NOTHING: _bindgen_ty_26 = 0;
-pub const RONDO_CACHE_RAN_EAGERLY: _bindgen_ty_26 = 1;
-pub const RONDO_CACHE_REPLAYED: _bindgen_ty_26 = 2;
-pub const RONDO_CACHE_CAPTURED_AND_REPLAYED: _bindgen_ty_26 = 3;
-pub const RONDO_CACHE_UPDATED: _bindgen_ty_26 = 4;
-pub type _bindgen_ty_26 = ::std::os::raw::c_uint;
+pub const RONDO_CACHE_NOTHING: _bindgen_ty_27 = 0;
+pub const RONDO_CACHE_RAN_EAGERLY: _bindgen_ty_27 = 1;
+pub const RONDO_CACHE_REPLAYED: _bindgen_ty_27 = 2;
+pub const RONDO_CACHE_CAPTURED_AND_REPLAYED: _bindgen_ty_27 = 3;
+pub const RONDO_CACHE_UPDATED: _bindgen_ty_27 = 4;
+pub type _bindgen_ty_27 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct rondo_graph_cache_stats {
@@ -1865,27 +1936,27 @@ extern "C" {
         out_count: *mut usize,
     ) -> rondo_status;
 }
-pub const RONDO_DLPACK_MAJOR: _bindgen_ty_27 = 1;
-pub const RONDO_DLPACK_MINOR: _bindgen_ty_27 = 1;
-pub type _bindgen_ty_27 = ::std::os::raw::c_uint;
-pub const RONDO_DLPACK_CPU: _bindgen_ty_28 = 1;
-pub const RONDO_DLPACK_CUDA: _bindgen_ty_28 = 2;
-pub const RONDO_DLPACK_CUDA_HOST: _bindgen_ty_28 = 3;
-pub const RONDO_DLPACK_CUDA_MANAGED: _bindgen_ty_28 = 13;
+pub const RONDO_DLPACK_MAJOR: _bindgen_ty_28 = 1;
+pub const RONDO_DLPACK_MINOR: _bindgen_ty_28 = 1;
 pub type _bindgen_ty_28 = ::std::os::raw::c_uint;
-pub const RONDO_DLPACK_INT: _bindgen_ty_29 = 0;
-pub const RONDO_DLPACK_UINT: _bindgen_ty_29 = 1;
-pub const RONDO_DLPACK_FLOAT: _bindgen_ty_29 = 2;
-pub const RONDO_DLPACK_BFLOAT: _bindgen_ty_29 = 4;
-pub const RONDO_DLPACK_COMPLEX: _bindgen_ty_29 = 5;
-pub const RONDO_DLPACK_BOOL: _bindgen_ty_29 = 6;
-pub const RONDO_DLPACK_FLOAT8_E4M3FN: _bindgen_ty_29 = 10;
-pub const RONDO_DLPACK_FLOAT8_E4M3FNUZ: _bindgen_ty_29 = 11;
-pub const RONDO_DLPACK_FLOAT8_E5M2: _bindgen_ty_29 = 12;
-pub const RONDO_DLPACK_FLOAT8_E5M2FNUZ: _bindgen_ty_29 = 13;
-pub const RONDO_DLPACK_FLOAT8_E8M0FNU: _bindgen_ty_29 = 14;
-pub const RONDO_DLPACK_FLOAT4_E2M1FN: _bindgen_ty_29 = 17;
+pub const RONDO_DLPACK_CPU: _bindgen_ty_29 = 1;
+pub const RONDO_DLPACK_CUDA: _bindgen_ty_29 = 2;
+pub const RONDO_DLPACK_CUDA_HOST: _bindgen_ty_29 = 3;
+pub const RONDO_DLPACK_CUDA_MANAGED: _bindgen_ty_29 = 13;
 pub type _bindgen_ty_29 = ::std::os::raw::c_uint;
+pub const RONDO_DLPACK_INT: _bindgen_ty_30 = 0;
+pub const RONDO_DLPACK_UINT: _bindgen_ty_30 = 1;
+pub const RONDO_DLPACK_FLOAT: _bindgen_ty_30 = 2;
+pub const RONDO_DLPACK_BFLOAT: _bindgen_ty_30 = 4;
+pub const RONDO_DLPACK_COMPLEX: _bindgen_ty_30 = 5;
+pub const RONDO_DLPACK_BOOL: _bindgen_ty_30 = 6;
+pub const RONDO_DLPACK_FLOAT8_E4M3FN: _bindgen_ty_30 = 10;
+pub const RONDO_DLPACK_FLOAT8_E4M3FNUZ: _bindgen_ty_30 = 11;
+pub const RONDO_DLPACK_FLOAT8_E5M2: _bindgen_ty_30 = 12;
+pub const RONDO_DLPACK_FLOAT8_E5M2FNUZ: _bindgen_ty_30 = 13;
+pub const RONDO_DLPACK_FLOAT8_E8M0FNU: _bindgen_ty_30 = 14;
+pub const RONDO_DLPACK_FLOAT4_E2M1FN: _bindgen_ty_30 = 17;
+pub type _bindgen_ty_30 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct rondo_dlpack_device {
@@ -2007,20 +2078,20 @@ pub struct rondo_learned {
     _unused: [u8; 0],
 }
 pub type rondo_argument_kind = i32;
-pub const RONDO_ARGUMENT_POINTER: _bindgen_ty_30 = 0;
-pub const RONDO_ARGUMENT_INT8: _bindgen_ty_30 = 1;
-pub const RONDO_ARGUMENT_INT16: _bindgen_ty_30 = 2;
-pub const RONDO_ARGUMENT_INT32: _bindgen_ty_30 = 3;
-pub const RONDO_ARGUMENT_INT64: _bindgen_ty_30 = 4;
-pub const RONDO_ARGUMENT_UINT8: _bindgen_ty_30 = 5;
-pub const RONDO_ARGUMENT_UINT16: _bindgen_ty_30 = 6;
-pub const RONDO_ARGUMENT_UINT32: _bindgen_ty_30 = 7;
-pub const RONDO_ARGUMENT_UINT64: _bindgen_ty_30 = 8;
-pub const RONDO_ARGUMENT_BOOL: _bindgen_ty_30 = 9;
-pub const RONDO_ARGUMENT_FLOAT: _bindgen_ty_30 = 10;
-pub const RONDO_ARGUMENT_DOUBLE: _bindgen_ty_30 = 11;
-pub const RONDO_ARGUMENT_STRUCT: _bindgen_ty_30 = 12;
-pub type _bindgen_ty_30 = ::std::os::raw::c_uint;
+pub const RONDO_ARGUMENT_POINTER: _bindgen_ty_31 = 0;
+pub const RONDO_ARGUMENT_INT8: _bindgen_ty_31 = 1;
+pub const RONDO_ARGUMENT_INT16: _bindgen_ty_31 = 2;
+pub const RONDO_ARGUMENT_INT32: _bindgen_ty_31 = 3;
+pub const RONDO_ARGUMENT_INT64: _bindgen_ty_31 = 4;
+pub const RONDO_ARGUMENT_UINT8: _bindgen_ty_31 = 5;
+pub const RONDO_ARGUMENT_UINT16: _bindgen_ty_31 = 6;
+pub const RONDO_ARGUMENT_UINT32: _bindgen_ty_31 = 7;
+pub const RONDO_ARGUMENT_UINT64: _bindgen_ty_31 = 8;
+pub const RONDO_ARGUMENT_BOOL: _bindgen_ty_31 = 9;
+pub const RONDO_ARGUMENT_FLOAT: _bindgen_ty_31 = 10;
+pub const RONDO_ARGUMENT_DOUBLE: _bindgen_ty_31 = 11;
+pub const RONDO_ARGUMENT_STRUCT: _bindgen_ty_31 = 12;
+pub type _bindgen_ty_31 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub union rondo_value {
@@ -2075,13 +2146,13 @@ pub type rondo_learned_function = ::std::option::Option<
     ) -> rondo_status,
 >;
 pub type rondo_learned_fallback = i32;
-pub const RONDO_LEARN_CHEAPEST: _bindgen_ty_31 = 0;
-pub const RONDO_LEARN_EAGER: _bindgen_ty_31 = 1;
-pub const RONDO_LEARN_REFUSE: _bindgen_ty_31 = 2;
-pub const RONDO_LEARN_CACHE: _bindgen_ty_31 = 3;
-pub const RONDO_LEARN_FIXED: _bindgen_ty_31 = 4;
-pub const RONDO_LEARN_RECAPTURE: _bindgen_ty_31 = 5;
-pub type _bindgen_ty_31 = ::std::os::raw::c_uint;
+pub const RONDO_LEARN_CHEAPEST: _bindgen_ty_32 = 0;
+pub const RONDO_LEARN_EAGER: _bindgen_ty_32 = 1;
+pub const RONDO_LEARN_REFUSE: _bindgen_ty_32 = 2;
+pub const RONDO_LEARN_CACHE: _bindgen_ty_32 = 3;
+pub const RONDO_LEARN_FIXED: _bindgen_ty_32 = 4;
+pub const RONDO_LEARN_RECAPTURE: _bindgen_ty_32 = 5;
+pub type _bindgen_ty_32 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_learned_options {
@@ -2147,27 +2218,27 @@ extern "C" {
     pub fn rondo_learned_get_graph(learned: *mut rondo_learned) -> *mut rondo_graph;
 }
 pub type rondo_learned_state = i32;
-pub const RONDO_LEARNED_NOT_YET: _bindgen_ty_32 = 0;
-pub const RONDO_LEARNED_PROVED: _bindgen_ty_32 = 1;
-pub const RONDO_LEARNED_REFUSED: _bindgen_ty_32 = 2;
-pub type _bindgen_ty_32 = ::std::os::raw::c_uint;
-pub type rondo_refusal = i32;
-pub const RONDO_REFUSAL_NONE: _bindgen_ty_33 = 0;
-pub const RONDO_REFUSAL_STEP_FAILED: _bindgen_ty_33 = 1;
-pub const RONDO_REFUSAL_NODES: _bindgen_ty_33 = 2;
-pub const RONDO_REFUSAL_FUNCTION: _bindgen_ty_33 = 3;
-pub const RONDO_REFUSAL_WORD: _bindgen_ty_33 = 4;
-pub const RONDO_REFUSAL_AMBIGUOUS: _bindgen_ty_33 = 5;
-pub const RONDO_REFUSAL_OPAQUE: _bindgen_ty_33 = 6;
-pub const RONDO_REFUSAL_FIXED: _bindgen_ty_33 = 7;
-pub const RONDO_REFUSAL_INNER: _bindgen_ty_33 = 8;
-pub const RONDO_REFUSAL_MEMORY: _bindgen_ty_33 = 9;
-pub const RONDO_REFUSAL_TABLE: _bindgen_ty_33 = 10;
-pub const RONDO_REFUSAL_UNSEEN: _bindgen_ty_33 = 11;
-pub const RONDO_REFUSAL_CHANGED: _bindgen_ty_33 = 12;
-pub const RONDO_REFUSAL_LAUNCH: _bindgen_ty_33 = 13;
-pub const RONDO_REFUSAL_EXCLUDED: _bindgen_ty_33 = 14;
+pub const RONDO_LEARNED_NOT_YET: _bindgen_ty_33 = 0;
+pub const RONDO_LEARNED_PROVED: _bindgen_ty_33 = 1;
+pub const RONDO_LEARNED_REFUSED: _bindgen_ty_33 = 2;
 pub type _bindgen_ty_33 = ::std::os::raw::c_uint;
+pub type rondo_refusal = i32;
+pub const RONDO_REFUSAL_NONE: _bindgen_ty_34 = 0;
+pub const RONDO_REFUSAL_STEP_FAILED: _bindgen_ty_34 = 1;
+pub const RONDO_REFUSAL_NODES: _bindgen_ty_34 = 2;
+pub const RONDO_REFUSAL_FUNCTION: _bindgen_ty_34 = 3;
+pub const RONDO_REFUSAL_WORD: _bindgen_ty_34 = 4;
+pub const RONDO_REFUSAL_AMBIGUOUS: _bindgen_ty_34 = 5;
+pub const RONDO_REFUSAL_OPAQUE: _bindgen_ty_34 = 6;
+pub const RONDO_REFUSAL_FIXED: _bindgen_ty_34 = 7;
+pub const RONDO_REFUSAL_INNER: _bindgen_ty_34 = 8;
+pub const RONDO_REFUSAL_MEMORY: _bindgen_ty_34 = 9;
+pub const RONDO_REFUSAL_TABLE: _bindgen_ty_34 = 10;
+pub const RONDO_REFUSAL_UNSEEN: _bindgen_ty_34 = 11;
+pub const RONDO_REFUSAL_CHANGED: _bindgen_ty_34 = 12;
+pub const RONDO_REFUSAL_LAUNCH: _bindgen_ty_34 = 13;
+pub const RONDO_REFUSAL_EXCLUDED: _bindgen_ty_34 = 14;
+pub type _bindgen_ty_34 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_learned_report {
@@ -2356,38 +2427,6 @@ extern "C" {
 extern "C" {
     pub fn rondo_workers_release(workers: *mut rondo_workers);
 }
-pub type rondo_body_function = ::std::option::Option<
-    unsafe extern "C" fn(
-        stream: *mut rondo_stream,
-        user_data: *mut ::std::os::raw::c_void,
-    ) -> rondo_status,
->;
-extern "C" {
-    pub fn rondo_control_if(
-        stream: *mut rondo_stream,
-        predicate: *const ::std::os::raw::c_void,
-        then_body: rondo_body_function,
-        else_body: rondo_body_function,
-        user_data: *mut ::std::os::raw::c_void,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_control_switch(
-        stream: *mut rondo_stream,
-        index: *const ::std::os::raw::c_void,
-        bodies: *const rondo_body_function,
-        body_count: u32,
-        user_data: *mut ::std::os::raw::c_void,
-    ) -> rondo_status;
-}
-extern "C" {
-    pub fn rondo_control_while(
-        stream: *mut rondo_stream,
-        predicate: *const ::std::os::raw::c_void,
-        body: rondo_body_function,
-        user_data: *mut ::std::os::raw::c_void,
-    ) -> rondo_status;
-}
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_program {
@@ -2537,15 +2576,15 @@ pub struct rondo_builder {
     _unused: [u8; 0],
 }
 pub type rondo_attribute_kind = i32;
-pub const RONDO_ATTRIBUTE_INT: _bindgen_ty_34 = 1;
-pub const RONDO_ATTRIBUTE_FLOAT: _bindgen_ty_34 = 2;
-pub const RONDO_ATTRIBUTE_STRING: _bindgen_ty_34 = 3;
-pub const RONDO_ATTRIBUTE_TENSOR: _bindgen_ty_34 = 4;
-pub const RONDO_ATTRIBUTE_INTS: _bindgen_ty_34 = 5;
-pub const RONDO_ATTRIBUTE_FLOATS: _bindgen_ty_34 = 6;
-pub const RONDO_ATTRIBUTE_STRINGS: _bindgen_ty_34 = 7;
-pub const RONDO_ATTRIBUTE_GRAPH: _bindgen_ty_34 = 8;
-pub type _bindgen_ty_34 = ::std::os::raw::c_uint;
+pub const RONDO_ATTRIBUTE_INT: _bindgen_ty_35 = 1;
+pub const RONDO_ATTRIBUTE_FLOAT: _bindgen_ty_35 = 2;
+pub const RONDO_ATTRIBUTE_STRING: _bindgen_ty_35 = 3;
+pub const RONDO_ATTRIBUTE_TENSOR: _bindgen_ty_35 = 4;
+pub const RONDO_ATTRIBUTE_INTS: _bindgen_ty_35 = 5;
+pub const RONDO_ATTRIBUTE_FLOATS: _bindgen_ty_35 = 6;
+pub const RONDO_ATTRIBUTE_STRINGS: _bindgen_ty_35 = 7;
+pub const RONDO_ATTRIBUTE_GRAPH: _bindgen_ty_35 = 8;
+pub type _bindgen_ty_35 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_attribute {
@@ -2603,10 +2642,10 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_parameter_kind = i32;
-pub const RONDO_PARAMETER_COPIED: _bindgen_ty_35 = 0;
-pub const RONDO_PARAMETER_SHARED: _bindgen_ty_35 = 1;
-pub const RONDO_PARAMETER_INPUT: _bindgen_ty_35 = 2;
-pub type _bindgen_ty_35 = ::std::os::raw::c_uint;
+pub const RONDO_PARAMETER_COPIED: _bindgen_ty_36 = 0;
+pub const RONDO_PARAMETER_SHARED: _bindgen_ty_36 = 1;
+pub const RONDO_PARAMETER_INPUT: _bindgen_ty_36 = 2;
+pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn rondo_builder_add_parameter(
         builder: *mut rondo_builder,
@@ -2819,16 +2858,16 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_start_kind = i32;
-pub const RONDO_START_NONE: _bindgen_ty_36 = 0;
-pub const RONDO_START_CONSTANT: _bindgen_ty_36 = 1;
-pub const RONDO_START_UNIFORM: _bindgen_ty_36 = 2;
-pub const RONDO_START_NORMAL: _bindgen_ty_36 = 3;
-pub const RONDO_START_XAVIER_UNIFORM: _bindgen_ty_36 = 4;
-pub const RONDO_START_XAVIER_NORMAL: _bindgen_ty_36 = 5;
-pub const RONDO_START_HE_UNIFORM: _bindgen_ty_36 = 6;
-pub const RONDO_START_HE_NORMAL: _bindgen_ty_36 = 7;
-pub const RONDO_START_TENSOR: _bindgen_ty_36 = 8;
-pub type _bindgen_ty_36 = ::std::os::raw::c_uint;
+pub const RONDO_START_NONE: _bindgen_ty_37 = 0;
+pub const RONDO_START_CONSTANT: _bindgen_ty_37 = 1;
+pub const RONDO_START_UNIFORM: _bindgen_ty_37 = 2;
+pub const RONDO_START_NORMAL: _bindgen_ty_37 = 3;
+pub const RONDO_START_XAVIER_UNIFORM: _bindgen_ty_37 = 4;
+pub const RONDO_START_XAVIER_NORMAL: _bindgen_ty_37 = 5;
+pub const RONDO_START_HE_UNIFORM: _bindgen_ty_37 = 6;
+pub const RONDO_START_HE_NORMAL: _bindgen_ty_37 = 7;
+pub const RONDO_START_TENSOR: _bindgen_ty_37 = 8;
+pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_start {
@@ -2920,10 +2959,10 @@ pub type rondo_op_compute_function = ::std::option::Option<
     ) -> rondo_status,
 >;
 pub type rondo_op_capture = i32;
-pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_37 = 0;
-pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_37 = 1;
-pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_37 = 2;
-pub type _bindgen_ty_37 = ::std::os::raw::c_uint;
+pub const RONDO_OP_CAPTURE_UNKNOWN: _bindgen_ty_38 = 0;
+pub const RONDO_OP_CAPTURE_YES: _bindgen_ty_38 = 1;
+pub const RONDO_OP_CAPTURE_NO: _bindgen_ty_38 = 2;
+pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_preparation {
@@ -2988,8 +3027,8 @@ pub struct rondo_op_kernel {
         unsafe extern "C" fn(data: *mut ::std::os::raw::c_void, state: *mut ::std::os::raw::c_void),
     >,
 }
-pub const RONDO_OP_IMPURE: _bindgen_ty_38 = 1;
-pub type _bindgen_ty_38 = ::std::os::raw::c_uint;
+pub const RONDO_OP_IMPURE: _bindgen_ty_39 = 1;
+pub type _bindgen_ty_39 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_op_definition {
@@ -3056,25 +3095,25 @@ pub struct rondo_run_arena {
     _unused: [u8; 0],
 }
 pub type rondo_graphs_mode = i32;
-pub const RONDO_GRAPHS_AUTO: _bindgen_ty_39 = 0;
-pub const RONDO_GRAPHS_ON: _bindgen_ty_39 = 1;
-pub const RONDO_GRAPHS_OFF: _bindgen_ty_39 = 2;
-pub type _bindgen_ty_39 = ::std::os::raw::c_uint;
-pub type rondo_branches_mode = i32;
-pub const RONDO_BRANCHES_AUTO: _bindgen_ty_40 = 0;
-pub const RONDO_BRANCHES_ON: _bindgen_ty_40 = 1;
-pub const RONDO_BRANCHES_OFF: _bindgen_ty_40 = 2;
+pub const RONDO_GRAPHS_AUTO: _bindgen_ty_40 = 0;
+pub const RONDO_GRAPHS_ON: _bindgen_ty_40 = 1;
+pub const RONDO_GRAPHS_OFF: _bindgen_ty_40 = 2;
 pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
-pub type rondo_tuning = i32;
-pub const RONDO_TUNING_AUTO: _bindgen_ty_41 = 0;
-pub const RONDO_TUNING_OFF: _bindgen_ty_41 = 1;
-pub const RONDO_TUNING_FAST: _bindgen_ty_41 = 2;
-pub const RONDO_TUNING_FULL: _bindgen_ty_41 = 3;
+pub type rondo_branches_mode = i32;
+pub const RONDO_BRANCHES_AUTO: _bindgen_ty_41 = 0;
+pub const RONDO_BRANCHES_ON: _bindgen_ty_41 = 1;
+pub const RONDO_BRANCHES_OFF: _bindgen_ty_41 = 2;
 pub type _bindgen_ty_41 = ::std::os::raw::c_uint;
-pub type rondo_self_check_action = i32;
-pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_42 = 0;
-pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_42 = 1;
+pub type rondo_tuning = i32;
+pub const RONDO_TUNING_AUTO: _bindgen_ty_42 = 0;
+pub const RONDO_TUNING_OFF: _bindgen_ty_42 = 1;
+pub const RONDO_TUNING_FAST: _bindgen_ty_42 = 2;
+pub const RONDO_TUNING_FULL: _bindgen_ty_42 = 3;
 pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
+pub type rondo_self_check_action = i32;
+pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_43 = 0;
+pub const RONDO_SELF_CHECK_KEEP_EAGER: _bindgen_ty_43 = 1;
+pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
 pub type rondo_progress_function = ::std::option::Option<
     unsafe extern "C" fn(
         user_data: *mut ::std::os::raw::c_void,
@@ -3368,10 +3407,10 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_placement_kind = i32;
-pub const RONDO_PLACEMENT_OP: _bindgen_ty_43 = 0;
-pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_43 = 1;
-pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_43 = 2;
-pub type _bindgen_ty_43 = ::std::os::raw::c_uint;
+pub const RONDO_PLACEMENT_OP: _bindgen_ty_44 = 0;
+pub const RONDO_PLACEMENT_TRANSFER: _bindgen_ty_44 = 1;
+pub const RONDO_PLACEMENT_TENSOR: _bindgen_ty_44 = 2;
+pub type _bindgen_ty_44 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_placement {
@@ -3710,17 +3749,17 @@ extern "C" {
     ) -> rondo_status;
 }
 pub type rondo_optimizer = i32;
-pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_44 = 0;
-pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_44 = 1;
-pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_44 = 2;
-pub const RONDO_OPTIMIZER_ADAGRAD: _bindgen_ty_44 = 3;
-pub type _bindgen_ty_44 = ::std::os::raw::c_uint;
-pub type rondo_schedule = i32;
-pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_45 = 0;
-pub const RONDO_SCHEDULE_STEP: _bindgen_ty_45 = 1;
-pub const RONDO_SCHEDULE_COSINE: _bindgen_ty_45 = 2;
-pub const RONDO_SCHEDULE_LINEAR: _bindgen_ty_45 = 3;
+pub const RONDO_OPTIMIZER_SGD: _bindgen_ty_45 = 0;
+pub const RONDO_OPTIMIZER_ADAM: _bindgen_ty_45 = 1;
+pub const RONDO_OPTIMIZER_ADAMW: _bindgen_ty_45 = 2;
+pub const RONDO_OPTIMIZER_ADAGRAD: _bindgen_ty_45 = 3;
 pub type _bindgen_ty_45 = ::std::os::raw::c_uint;
+pub type rondo_schedule = i32;
+pub const RONDO_SCHEDULE_CONSTANT: _bindgen_ty_46 = 0;
+pub const RONDO_SCHEDULE_STEP: _bindgen_ty_46 = 1;
+pub const RONDO_SCHEDULE_COSINE: _bindgen_ty_46 = 2;
+pub const RONDO_SCHEDULE_LINEAR: _bindgen_ty_46 = 3;
+pub type _bindgen_ty_46 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct rondo_minimize_options {
@@ -3807,11 +3846,11 @@ extern "C" {
     pub fn rondo_find_ranks(out_ranks: *mut rondo_ranks) -> rondo_status;
 }
 pub type rondo_transport = i32;
-pub const RONDO_TRANSPORT_AUTO: _bindgen_ty_46 = 0;
-pub const RONDO_TRANSPORT_NCCL: _bindgen_ty_46 = 1;
-pub const RONDO_TRANSPORT_MPI: _bindgen_ty_46 = 2;
-pub const RONDO_TRANSPORT_SOCKETS: _bindgen_ty_46 = 3;
-pub type _bindgen_ty_46 = ::std::os::raw::c_uint;
+pub const RONDO_TRANSPORT_AUTO: _bindgen_ty_47 = 0;
+pub const RONDO_TRANSPORT_NCCL: _bindgen_ty_47 = 1;
+pub const RONDO_TRANSPORT_MPI: _bindgen_ty_47 = 2;
+pub const RONDO_TRANSPORT_SOCKETS: _bindgen_ty_47 = 3;
+pub type _bindgen_ty_47 = ::std::os::raw::c_uint;
 pub type rondo_waiting_function = ::std::option::Option<
     unsafe extern "C" fn(
         user_data: *mut ::std::os::raw::c_void,
@@ -3852,9 +3891,9 @@ extern "C" {
     pub fn rondo_communicator_destroy(communicator: *mut rondo_communicator);
 }
 pub type rondo_reduction = i32;
-pub const RONDO_REDUCTION_SUM: _bindgen_ty_47 = 0;
-pub const RONDO_REDUCTION_AVERAGE: _bindgen_ty_47 = 1;
-pub type _bindgen_ty_47 = ::std::os::raw::c_uint;
+pub const RONDO_REDUCTION_SUM: _bindgen_ty_48 = 0;
+pub const RONDO_REDUCTION_AVERAGE: _bindgen_ty_48 = 1;
+pub type _bindgen_ty_48 = ::std::os::raw::c_uint;
 extern "C" {
     pub fn rondo_builder_add_all_reduce(
         builder: *mut rondo_builder,

@@ -176,7 +176,7 @@ typedef struct rondo__node_info {
 typedef struct rondo__launch_attributes {
     uint32_t cluster[3];  // blocks; 0: none were asked for
     uint32_t is_cooperative;
-    int64_t priority;  // a larger one is served first
+    int64_t priority;        // a larger one is served first
     uint64_t access_policy;  // hash of the window of memory that is to stay in the cache
     uint64_t others;         // hash of all the rest; no addresses
 } rondo__launch_attributes;

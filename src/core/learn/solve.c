@@ -139,8 +139,9 @@ static bool is_cut_block(const solving *s, const rondo__sightings *seen) {
     return false;
 }
 
+// `is_named`: a part of the word that alone is unexplained has been named.
 static void refuse_unexplained(solving *s, size_t node, const rondo__word *word,
-                               const rondo__sightings *seen) {
+                               const rondo__sightings *seen, bool is_named) {
     const uint16_t pointer = rondo__formula_find_cut_address(seen);
     char why[100] = "no argument explains it";
     if (pointer != RONDO__NO_ARGUMENT) {
@@ -148,25 +149,28 @@ static void refuse_unexplained(solving *s, size_t node, const rondo__word *word,
                  s->arguments->list[pointer].name);
     } else if (is_cut_block(s, seen)) {
         snprintf(why, sizeof why, "it is an address from a pool that was cut to 32 bits");
+    } else if (is_named) {
+        return;
     }
     refuse_word(s, RONDO_REFUSAL_WORD, node, word, seen->words, why);
 }
 
 static bool solve_word(solving *s, size_t node, const rondo__word *word);
 
-static bool solve_halves(solving *s, size_t node, const rondo__word *word) {
+// How many of the halves have an explanation. With one, the other is what the finding names.
+static int solve_halves(solving *s, size_t node, const rondo__word *word) {
     const size_t former_count = s->solution->count;
     const bool wanted_trial = s->wants_trial;
     rondo__word half = *word;
     half.width /= 2;
-    bool is_solved = solve_word(s, node, &half);
+    int solved = solve_word(s, node, &half) ? 1 : 0;
     half.offset += half.width;
-    is_solved = is_solved && solve_word(s, node, &half);
-    if (!is_solved) {
+    solved += s->status == RONDO_STATUS_OK && solve_word(s, node, &half) ? 1 : 0;
+    if (solved < 2) {
         s->solution->count = former_count;
         s->wants_trial = wanted_trial;
     }
-    return is_solved;
+    return solved;
 }
 
 // False: it has no explanation, or s->status says what failed.
@@ -189,13 +193,14 @@ static bool solve_word(solving *s, size_t node, const rondo__word *word) {
             return accept(s, node, word, words, formulas, count, i);
         }
     }
-    if (word->width > 1 && solve_halves(s, node, word)) {
+    const int solved = word->width > 1 ? solve_halves(s, node, word) : 0;
+    if (solved == 2) {
         return true;
     }
     if (count > 0 && s->status == RONDO_STATUS_OK) {
         return accept(s, node, word, words, formulas, count, 0);
     }
-    refuse_unexplained(s, node, word, &seen);
+    refuse_unexplained(s, node, word, &seen, solved == 1);
     return false;
 }
 
@@ -373,18 +378,36 @@ static const char *say_unwritten(const rondo__region *region) {
                      "the struct with zeros first";
 }
 
+// The part of the word in which the values differ.
+static void narrow(rondo__word *word, uint64_t *expected, uint64_t *found) {
+    while (word->width > 1) {
+        const uint32_t half = word->width / 2;
+        const uint64_t low = (UINT64_C(1) << 8 * half) - 1;
+        const uint64_t changed = *expected ^ *found;
+        if ((changed & low) != 0 && (changed & ~low) != 0) {
+            return;
+        }
+        const bool is_high = (changed & low) == 0;
+        word->width = half;
+        word->offset += is_high ? half : 0;
+        *expected = is_high ? *expected >> 8 * half : *expected & low;
+        *found = is_high ? *found >> 8 * half : *found & low;
+    }
+}
+
 static bool check_region(const checking *c, size_t node, const rondo__node_image *foretold,
                          const rondo__region *region) {
     const rondo__recorded_node *recorded = &c->other->nodes[node];
     rondo__word word = {.region = *region};
     for (; word.offset < region->bytes; word.offset += word.width) {
         word.width = rondo__region_get_width(region, word.offset);
-        const uint64_t expected = rondo__image_read(foretold, &word);
-        const uint64_t found = rondo__image_read(&recorded->image, &word);
+        uint64_t expected = rondo__image_read(foretold, &word);
+        uint64_t found = rondo__image_read(&recorded->image, &word);
         if (is_ignored(recorded, region, word.offset) ||
             rondo__recordings_agree(c->reference, c->other, expected, found, word.width)) {
             continue;
         }
+        narrow(&word, &expected, &found);
         rondo__finding_set(c->finding, RONDO_REFUSAL_CHANGED, node,
                            "foretold was 0x%" PRIx64 ", recorded 0x%" PRIx64 "%s", expected, found,
                            say_unwritten(region));

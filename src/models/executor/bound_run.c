@@ -4,8 +4,8 @@
 // outputs, that they are right, and the plan. The plan is the same as long as no feed has another
 // type or shape, no plan was made or given up (which changes what plans are found by, too), no
 // input's value is part of its key, each output has one shape (others are compared with the symbols
-// of the run), and no state is there: a state may have moved. Otherwise a run looks for its plan, as
-// every run by names does.
+// of the run), and no state is there: a state may have moved. Otherwise a run looks for its plan,
+// as every run by names does.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
-// Graphs by hand, beyond kernels, copies and fills: event and conditional nodes, steps between nodes,
-// launch attributes, and clones.
+// Graphs by hand, beyond kernels, copies and fills: event and conditional nodes, steps between
+// nodes, launch attributes, and clones.
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/node/node_support.h"
 #include "rondo/label.h"
@@ -392,7 +392,7 @@ SUITE_CASE(test_conformance_hand_made__launches_have_attributes) {
         {.cluster = {2, 1, 1}},
         {.flags = RONDO_LAUNCH_COOPERATIVE},
         {.priority = 2},
-        {.flags = RONDO_LAUNCH_COOPERATIVE, .cluster = {2, 1, 1}, .priority = -1},
+        {.priority = -1},
     };
     node_scene s = begin_scene(state);
     uint32_t expected = 1;
@@ -471,7 +471,7 @@ SUITE_CASE(test_conformance_hand_made__overlap_makes_its_edge_programmatic) {
 
 // ---- clones -----------------------------------------------------------------------------------
 
-static rondo_graph *clone(rondo_graph *graph) {
+static rondo_graph *make_clone(rondo_graph *graph) {
     rondo_graph *made;
     const rondo_status status = rondo_graph_clone(graph, NULL, &made);
     if (status == RONDO_STATUS_UNSUPPORTED) {
@@ -493,7 +493,7 @@ static void record_labelled(node_scene *s) {
 SUITE_CASE(test_conformance_hand_made__clones_are_patched_apart) {
     node_scene s = node_open_scene(state, true);
     record_labelled(&s);
-    rondo_graph *other = clone(s.graph);
+    rondo_graph *other = make_clone(s.graph);
     if (other == NULL) {
         node_close_scene(&s);
         suite_skip("its graphs cannot be cloned");
@@ -557,7 +557,7 @@ SUITE_CASE(test_conformance_hand_made__clones_share_what_a_graph_needs) {
     ASSERT_OK(rondo_event_record(event, s.stream));
     memory_free(pool, block);
     memory_end(s.graph);
-    rondo_graph *other = clone(s.graph);
+    rondo_graph *other = make_clone(s.graph);
     if (other == NULL) {
         node_close_scene(&s);
         rondo_event_destroy(event);

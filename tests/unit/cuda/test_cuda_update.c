@@ -182,9 +182,9 @@ TEST(test_cuda_update__unlike_priorities_are_kept) {
     for (uint32_t other = 0; other < 3; ++other) {
         rondo_graph *graph = create_graph();
         OK(rondo_graph_capture_begin(graph, g.stream, RONDO_CAPTURE_THREAD_LOCAL));
-        launch(g.stream, id, 1);
-        launch(g.stream, id, other);
-        launch(g.stream, id, 1);
+        launch(g.stream, id, 0u - 1);  // levels are counted downwards, from 0
+        launch(g.stream, id, 0u - other);
+        launch(g.stream, id, 0u - 1);
         OK(rondo_graph_capture_end(graph));
         assert_int_equal(get_executable(graph)->flags,
                          other == 1 ? 0 : RONDO__CU_INSTANTIATE_USE_NODE_PRIORITY);

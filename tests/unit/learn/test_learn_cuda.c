@@ -79,7 +79,9 @@ typedef struct attribute_case {
 // As a library launches: by the driver's own call.
 static rondo_status launch_with(rondo_stream *stream, int32_t id, uint32_t number, work w) {
     rondo__cu_launch_attribute attribute = {.id = id};
-    memcpy(&attribute.value, &number, sizeof number);
+    // Priorities are counted downwards, from 0.
+    const uint32_t value = id == RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY ? 0u - number : number;
+    memcpy(&attribute.value, &value, sizeof value);
     const rondo__cu_launch_config config = {.grid = {8, 1, 1},
                                             .block = {64, 1, 1},
                                             .stream = rondo_stream_get_native(stream),

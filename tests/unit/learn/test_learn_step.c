@@ -498,6 +498,29 @@ TEST(refused_steps_fall_back) {
     }
 }
 
+// Four bytes that are others each time, beside four that an argument explains: as where a struct
+// has padding that nobody writes.
+static rondo_status step_padded(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    uint32_t *turn = user_data;
+    const work w = {a[1].pointer, a[0].pointer, 1, a[3].single,
+                    (int32_t)(++*turn * UINT32_C(2654435761))};
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+TEST(padding_is_named_without_its_neighbour) {
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .fallback = RONDO_LEARN_REFUSE};
+    uint32_t turn = 0;
+    rondo_learned *learned = create(step_padded, &turn, &options);
+    rondo_value values[4];
+    learn_world_set(&g, values, 0, 1, 100, 1.5f);
+    assert_int_equal(rondo_learned_run(learned, g.stream, values, 4), RONDO_STATUS_UNSUPPORTED);
+    const rondo_learned_report report = learn_world_report(learned);
+    assert_int_equal(report.refusal, RONDO_REFUSAL_WORD);
+    assert_string_equal(report.word, "arguments, bytes 28 to 31");
+    rondo_learned_destroy(learned);
+}
+
 // A special case that is too rare for the few draws of the proof: the check finds it, and the run
 // is right.
 static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *user_data) {
@@ -625,6 +648,7 @@ int main(void) {
         CASE(arguments_of_no_use_are_warned_of),
         CASE(a_choice_by_alignment_is_found),
         CASE(refused_steps_fall_back),
+        CASE(padding_is_named_without_its_neighbour),
         CASE(checks_find_rare_cases),
         CASE(bad_values_are_refused_and_nothing_is_lost),
         CASE(bad_descriptions_are_refused),

@@ -62,7 +62,7 @@ typedef struct rondo__host_node {
     uint32_t block[3];
     uint32_t shared_bytes;
     rondo__launch_attributes attributes;  // KERNEL: kept to be read; one function is all blocks
-    size_t first_edge;  // into the template's predecessors
+    size_t first_edge;                    // into the template's predecessors
     size_t edge_count;
     rondo__host_branches *branches;  // conditional nodes: owned by the template
     size_t origin;  // flattened: the index before; SIZE_MAX: it lay in a graph inside

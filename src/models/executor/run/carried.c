@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "executor/devices/stand_ins.h"
 #include "executor/devices/transfers.h"
-#include "executor/run/stand_ins.h"
 #include "graph/graph_object.h"
 #include "kernel/carry.h"
 

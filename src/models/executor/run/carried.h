@@ -8,8 +8,8 @@
 //                          the wait is over
 //   large tensors          by copies on the stream, before and behind the replay
 //
-// On the host it is made where a tensor is one of the device: the graph works on that, and the thread
-// that waits runs it.
+// On the host it is made where a tensor is one of the device: the graph works on that, and the
+// thread that waits runs it.
 //
 // So a run of small tensors is a launch and a wait, where six copies and four time stamps took most
 // of 43 us on an H200. Other tensors of the same kind in their place are a patch; other changes
@@ -32,7 +32,7 @@ RONDO_MUST_USE rondo_status rondo__carried_make(const rondo__fetch *fetch,
                                                 rondo__carried **out_carried);
 void rondo__carried_destroy(rondo__carried *carried);  // NULL is fine
 
-// Whether the plan's own graph, by whose marks a watchdog knows where the run is, is the same still.
+// Whether the plan's own graph, whose marks tell a watchdog where the run is, is the same still.
 bool rondo__carried_is_watched_so(rondo__carried *carried);
 
 // Takes other tensors of the same types and shapes. False: they need another graph.

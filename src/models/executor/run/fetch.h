@@ -23,10 +23,10 @@ typedef struct rondo__carried rondo__carried;  // carried.h
 typedef struct rondo__fetch {
     rondo__unit *unit;
     rondo__plan *plan;
-    rondo_tensor *results;          // in output order; with `data` NULL: to be allocated
-    const bool *wants;              // NULL: all
-    bool waits;                     // the run waits for the stream before the finish
-    bool is_prepared;               // all shapes are known ahead, and all results are there and fit
+    rondo_tensor *results;    // in output order; with `data` NULL: to be allocated
+    const bool *wants;        // NULL: all
+    bool waits;               // the run waits for the stream before the finish
+    bool is_prepared;         // all shapes are known ahead, and all results are there and fit
     rondo__carried *carried;  // the run is a replay of it; NULL: it is not
 } rondo__fetch;
 

@@ -10,8 +10,8 @@
 #ifndef RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H
 #define RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H
 
+#include "executor/devices/stand_ins.h"
 #include "executor/run/fetch.h"
-#include "executor/run/stand_ins.h"
 #include "executor/state/run_state.h"
 
 // Decides whether the run at hand is such a replay: then plan->run.is_in_place is set until

@@ -1,5 +1,5 @@
-// backend/cuda/graph/cuda_child.c — copies of a template: recorded as one node, and as a template of
-// its own.
+// backend/cuda/graph/cuda_child.c — copies of a template: recorded as one node, and as a template
+// of its own.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 

@@ -1,7 +1,7 @@
-// cli/parts/hash.h — FNV-1a, for tables and for telling files apart.
+// hash_bytes.h — FNV-1a, for tables and for telling files apart.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_PARTS_HASH_H
-#define RONDO_CLI_PARTS_HASH_H
+#ifndef RONDO_CLI_HASH_BYTES_H
+#define RONDO_CLI_HASH_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,4 +17,4 @@ static inline uint64_t cli_hash(uint64_t hash, const void *bytes, size_t count) 
     return hash;
 }
 
-#endif  // RONDO_CLI_PARTS_HASH_H
+#endif  // RONDO_CLI_HASH_BYTES_H

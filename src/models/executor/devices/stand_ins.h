@@ -1,12 +1,12 @@
-// executor/run/stand_ins.h — a plan's kernels on other addresses than its own: those of the
+// executor/devices/stand_ins.h — a plan's kernels on other addresses than its own: those of the
 // program's tensors where these may stand in for values, and another arena.
 //
 // A feed or fetch may stand in for a value if it lies on the executor's device, aligned as the
 // arena is. A fetch must also share no bytes with a feed, because ops write it while feeds are
 // still read. Other tensors are copied to or from the value. States are used in their own memory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_STAND_INS_H
-#define RONDO_EXECUTOR_RUN_STAND_INS_H
+#ifndef RONDO_EXECUTOR_DEVICES_STAND_INS_H
+#define RONDO_EXECUTOR_DEVICES_STAND_INS_H
 
 #include "executor/state/run_state.h"
 #include "graph/watchdog.h"
@@ -63,4 +63,4 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_replay(const rondo__stand_ins *plac
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
 
-#endif  // RONDO_EXECUTOR_RUN_STAND_INS_H
+#endif  // RONDO_EXECUTOR_DEVICES_STAND_INS_H

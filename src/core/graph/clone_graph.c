@@ -1,4 +1,4 @@
-// graph/clone.c — a second graph of one recording.
+// graph/clone_graph.c — a second graph of one recording.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
-// executor/run/stand_ins.c — see stand_ins.h.
+// executor/devices/stand_ins.c — see stand_ins.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "executor/run/stand_ins.h"
+#include "executor/devices/stand_ins.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,204 @@
+// Bound runs that are one replay: whatever memory their tensors lie in, and when they move.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "rondo/models.h"
+#include "support/add_world.h"
+#include "support/cases/one_op.h"
+#include "support/on_devices.h"
+#include "support/test.h"
+
+enum { PLACES = 6 };  // two in pageable, pinned and device memory each
+
+static const int places_of_memory[PLACES] = {0, 0, 1, 1, 2, 2};
+
+static rondo_tensor take_place(add_world *w, int place) {
+    rondo_tensor tensor = add_program_on_host(NULL);
+    switch (places_of_memory[place]) {
+        case 0:
+            OK(rondo_tensor_init(RONDO_DTYPE_F32, &add_shape, &tensor));
+            break;
+        case 1:
+            OK(rondo_memory_allocate(w->device, RONDO_MEMORY_PINNED, sizeof(float) * ADD_COUNT,
+                                     &tensor.data));
+            break;
+        default:
+            OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &tensor));
+    }
+    return tensor;
+}
+
+static void give_place(add_world *w, int place, rondo_tensor *tensor) {
+    if (places_of_memory[place] == 1) {
+        rondo_memory_free(w->device, tensor->data);
+    } else {
+        rondo_tensor_deinit(tensor);
+    }
+}
+
+static void write_to(add_world *w, const rondo_tensor *to, float first) {
+    if (rondo_tensor_is_on_host(to)) {
+        add_program_fill(to->data, first);
+    } else {
+        add_world_write(w->stream, to, first);
+    }
+}
+
+static void expect_in(add_world *w, const rondo_tensor *found, float first, bool is_y) {
+    if (rondo_tensor_is_on_host(found)) {
+        assert_int_equal(add_program_check(found->data, first, is_y), ADD_COUNT);
+    } else {
+        add_world_expect(w->stream, found, first, is_y);
+    }
+}
+
+// Feeds and fetches go from place to place, now and then; in between come runs by names.
+TEST(test_executor_carried__tensors_move) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_tensor x[PLACES], y[PLACES], s[PLACES];
+    rondo_bound_run *run;
+    unsigned seed = 1;
+    for (int i = 0; i < PLACES; ++i) {
+        x[i] = take_place(w, i);
+        y[i] = take_place(w, i);
+        s[i] = take_place(w, i);
+    }
+    OK(rondo_bound_run_create(w->executor, &run));
+    const rondo_tensor *at_x = &x[0], *at_y = &y[0], *at_s = NULL;
+    OK(rondo_bound_run_set_feed(run, "x", at_x));
+    OK(rondo_bound_run_set_fetch(run, "y", at_y));
+    for (int i = 0; i < 300; ++i) {
+        seed = seed * 1103515245 + 12345;
+        const unsigned draw = seed >> 16;
+        const int place = (int)(draw / 64 % PLACES);
+        if (draw % 16 == 0) {
+            OK(rondo_bound_run_set_feed(run, "x", at_x = &x[place]));
+        } else if (draw % 16 == 1) {
+            OK(rondo_bound_run_set_fetch(run, "y", at_y = &y[place]));
+        } else if (draw % 16 == 2) {
+            OK(rondo_bound_run_set_fetch(run, "s", at_s = draw % 32 == 2 ? NULL : &s[place]));
+        } else if (draw % 16 == 3) {
+            OK(add_program_run(w->executor, 77));
+        }
+        write_to(w, at_x, (float)i);
+        write_to(w, at_y, -1);
+        OK(rondo_bound_run_run(run));
+        expect_in(w, at_y, (float)i, true);
+        if (at_s != NULL) {
+            expect_in(w, at_s, (float)i, false);
+        }
+    }
+    rondo_bound_run_destroy(run);
+    for (int i = 0; i < PLACES; ++i) {
+        give_place(w, i, &x[i]);
+        give_place(w, i, &y[i]);
+        give_place(w, i, &s[i]);
+    }
+    add_world_close(w);
+}
+
+// On a GPU such a run is a launch and a wait; with another pinned tensor a patch comes before.
+TEST(test_executor_carried__is_one_launch) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_tensor pinned[] = {take_place(w, 2), take_place(w, 3)}, y = take_place(w, 0);
+    rondo_bound_run *run;
+    size_t copies = 0, launches = 0, waits = 0, patches = 0;
+    OK(rondo_bound_run_create(w->executor, &run));
+    OK(rondo_bound_run_set_fetch(run, "y", &y));
+    OK(rondo_bound_run_set_fetch(run, "s", &w->s));
+    for (int i = 0; i < 10; ++i) {
+        if (i == 0 || i == 8) {
+            OK(rondo_bound_run_set_feed(run, "x", &pinned[i / 8]));
+        }
+        add_program_fill(pinned[i / 8].data, (float)i);
+        if (i == 7) {
+            copies = fake_cuda_count_calls("cuMemcpyHtoDAsync") +
+                     fake_cuda_count_calls("cuMemcpyDtoHAsync");
+            launches = fake_cuda_count_calls("cuGraphLaunch");
+            waits = fake_cuda_count_calls("cuStreamSynchronize");
+            patches = fake_cuda_count_calls("cuGraphExecKernelNodeSetParams");
+        }
+        OK(rondo_bound_run_run(run));
+        if (i == 9 && on_devices_is_fake()) {
+            assert_int_equal(fake_cuda_count_calls("cuGraphLaunch"), launches + 3);
+            assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), waits + 3);
+            assert_int_equal(fake_cuda_count_calls("cuGraphExecKernelNodeSetParams"), patches + 1);
+            assert_int_equal(fake_cuda_count_calls("cuMemcpyHtoDAsync") +
+                                 fake_cuda_count_calls("cuMemcpyDtoHAsync"),
+                             copies);
+        }
+        assert_int_equal(add_program_check(y.data, (float)i, true), ADD_COUNT);
+    }
+    add_world_expect(w->stream, &w->s, 9, false);
+    rondo_bound_run_destroy(run);
+    give_place(w, 2, &pinned[0]);
+    give_place(w, 3, &pinned[1]);
+    give_place(w, 0, &y);
+    add_world_close(w);
+}
+
+// Tensors that are copied beside the graph, among small ones.
+TEST(test_executor_carried__large_tensors) {
+    enum { LARGE = 10000 };
+    if (on_devices_is_fake()) {
+        print_message("skipped: the fake driver knows one addition\n");
+        skip();
+    }
+    const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
+                                 .name = "x",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 1,
+                                 .extent = {LARGE}},
+                                {.struct_size = sizeof(rondo_port),
+                                 .name = "term",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 1,
+                                 .extent = {1}}};
+    rondo_program *program =
+        one_op_build("Add", ports, 2, (const char *[]){"x", "term", NULL}, "y", NULL);
+    rondo_device *device;
+    rondo_executor *executor;
+    rondo_bound_run *run;
+    float term;
+    rondo_tensor x = {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {LARGE}}}, y[2];
+    const rondo_tensor terms = {
+        .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {1}}, .data = &term};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, sizeof(float) * LARGE, &x.data));
+    y[0] = x;
+    OK(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, sizeof(float) * LARGE, &y[0].data));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &x.shape, &y[1]));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_bound_run_create(executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x));
+    OK(rondo_bound_run_set_feed(run, "term", &terms));
+    for (int i = 0; i < 20; ++i) {
+        if (i % 10 == 0) {
+            OK(rondo_bound_run_set_fetch(run, "y", &y[i / 10]));
+        }
+        term = (float)i;
+        for (int k = 0; k < LARGE; ++k) {
+            ((float *)x.data)[k] = (float)(k + i);
+        }
+        OK(rondo_bound_run_run(run));
+        for (int k = 0; k < LARGE; ++k) {
+            assert_true(((const float *)y[i / 10].data)[k] == (float)(k + 2 * i));
+        }
+    }
+    rondo_bound_run_destroy(run);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_memory_free(device, x.data);
+    rondo_memory_free(device, y[0].data);
+    rondo_tensor_deinit(&y[1]);
+    rondo_device_release(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_carried__tensors_move),
+        cmocka_unit_test(test_executor_carried__is_one_launch),
+        cmocka_unit_test(test_executor_carried__large_tensors),
+    };
+    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+}
