@@ -33,7 +33,7 @@ struct rondo__async {
     rondo_status stop_status;  // of what the device stopped; OK: nothing
 };
 
-// A plan's kernels on other addresses than its own (run/stand_ins.h).
+// A plan's kernels on other addresses than its own (devices/stand_ins.h).
 typedef struct rondo__stand_ins {
     const rondo__unit *unit;
     const rondo__plan *plan;

@@ -253,6 +253,29 @@ static unsigned list_attributes(const rondo__cuda_device *device, const rondo_st
     return count;
 }
 
+enum { PARAMETERS_MAX = 256 };
+
+// Cooperative launches take no packed arguments (driver 580 finds them wrong), but a list of the
+// parameters in them. False: the driver does not tell where these lie.
+static bool list_parameters(const rondo__cuda_device *device, const rondo_launch *launch,
+                            void *arguments, void *parameters[PARAMETERS_MAX]) {
+    if (device->api->cuFuncGetParamInfo == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < PARAMETERS_MAX; i++) {
+        size_t offset = 0, bytes = 0;
+        if (device->api->cuFuncGetParamInfo(launch->function, i, &offset, &bytes) !=
+            RONDO__CU_SUCCESS) {
+            return i > 0;
+        }
+        if (offset >= launch->argument_bytes) {
+            return false;
+        }
+        parameters[i] = (char *)arguments + offset;
+    }
+    return false;
+}
+
 static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const rondo_stream *stream,
                                       const rondo_launch *launch) {
     size_t argument_bytes = launch->argument_bytes;
@@ -271,6 +294,12 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
     const bool is_one = (launch->flags & RONDO_LAUNCH_ONE_PARAMETER) != 0 && argument_bytes > 0;
     void **parameters = is_one ? &arguments.address : NULL;
     void **packed = is_one || argument_bytes == 0 ? NULL : extra;
+    void *list[PARAMETERS_MAX];
+    if (packed != NULL && (launch->flags & RONDO_LAUNCH_COOPERATIVE) != 0 &&
+        list_parameters(device, launch, arguments.address, list)) {
+        parameters = list;
+        packed = NULL;
+    }
     rondo__cu_launch_attribute attributes[ATTRIBUTES_MAX];
     const unsigned count = list_attributes(device, stream, launch, attributes);
     if (count == 0) {
