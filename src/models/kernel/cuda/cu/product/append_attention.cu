@@ -167,26 +167,6 @@ __device__ __forceinline__ void ask_early(const T *from, i64 count) {
     }
 }
 
-// Numbers of the row that a thread brings: of the queries, times the scale, or of the token's key and value.
-__device__ __forceinline__ float get_query(const append_arguments &a, const T *row, i64 head, int i) {
-    return rotated(a, row + (head * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
-}
-__device__ __forceinline__ T get_fresh(const append_arguments &a, const T *row, i64 head, int i) {
-    const T *from = row + (a.kv_heads * (GROUP + i / HEAD) + head) * HEAD;
-    return i < HEAD ? convert<T>(rotated(a, from, i)) : from[i - HEAD];
-}
-
-// Keys of the past, or values, that a thread looks at together; what is not there stays as it is.
-__device__ __forceinline__ void fetch(const T *past, i64 first, i64 end, int place, piece (&to)[AT_ONCE]) {
-#pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-        const i64 key = first + u * STEP;
-        if (key < end) {
-            to[u] = *(const piece *)(past + key * HEAD + place * WIDTH);
-        }
-    }
-}
-
 // The grid is (PARTS, heads of the cache, batches).
 extern "C" __global__ void
 #if PARTS > 1
@@ -206,25 +186,13 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
     ask_early(past_v + begin * HEAD, (end_of_past - begin) * HEAD);
     await_predecessors();
     const T *row = a.row + batch * a.kv_heads * (GROUP + 2) * HEAD;
-    // All that the first keys need is on the way at once.
-    i64 first = begin + warp * LINES + lane / LANES;
-    piece k[AT_ONCE], v[AT_ONCE];
-    fetch(past_k, first, end_of_past, place, k);
-    fetch(past_v, first, end_of_past, place, v);
-    const int i = threadIdx.x;
-    const float query_of_i = i < GROUP * HEAD ? get_query(a, row, head, i) : 0.0f;
-    const T fresh_of_i = i < 2 * HEAD ? get_fresh(a, row, head, i) : T();
-    if (i < GROUP * HEAD) {
-        m.queries[i] = query_of_i;
+    for (int i = threadIdx.x; i < GROUP * HEAD; i += THREADS) {
+        m.queries[i] = rotated(a, row + (head * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
     }
-    if (i < 2 * HEAD) {
-        ((T *)m.fresh[i / HEAD])[i % HEAD] = fresh_of_i;
-    }
-    for (int j = i + THREADS; j < GROUP * HEAD; j += THREADS) {
-        m.queries[j] = get_query(a, row, head, j);
-    }
-    for (int j = i + THREADS; j < 2 * HEAD; j += THREADS) {
-        ((T *)m.fresh[j / HEAD])[j % HEAD] = get_fresh(a, row, head, j);
+    for (int i = threadIdx.x; i < 2 * HEAD; i += THREADS) {
+        const T *from = row + (a.kv_heads * (GROUP + i / HEAD) + head) * HEAD;
+        ((T *)m.fresh[i / HEAD])[i % HEAD] =
+            i < HEAD ? convert<T>(rotated(a, from, i)) : from[i - HEAD];
     }
     __syncthreads();
     float query[GROUP][WIDTH];
@@ -239,14 +207,17 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
             r.value[h][i] = 0.0f;
         }
     }
-    for (; first - lane / LANES < end; first += AT_ONCE * STEP) {
+    for (i64 first = begin + warp * LINES + lane / LANES; first - lane / LANES < end; first += AT_ONCE * STEP) {
+        piece k[AT_ONCE], v[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const i64 key = first + u * STEP, at = key * HEAD + place * WIDTH;
+            k[u] = key < end_of_past ? *(const piece *)(past_k + at) : m.fresh[0][place];
+            v[u] = key < end_of_past ? *(const piece *)(past_v + at) : m.fresh[1][place];
+        }
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const i64 key = first + u * STEP, at = (line * count + key) * HEAD + place * WIDTH;
-            if (key >= end_of_past) {
-                k[u] = m.fresh[0][place];
-                v[u] = m.fresh[1][place];
-            }
             if (key < end && a.present_k != 0) {  // 0: nobody reads that cache
                 *(piece *)(a.present_k + at) = k[u];
             }
@@ -255,8 +226,6 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
             }
             add_key(query, k[u], v[u], key < end, r);
         }
-        fetch(past_k, first + AT_ONCE * STEP, end_of_past, place, k);
-        fetch(past_v, first + AT_ONCE * STEP, end_of_past, place, v);
     }
     join_lines(r);
 #pragma unroll
