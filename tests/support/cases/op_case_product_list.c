@@ -86,7 +86,6 @@ const op_case op_product_cases[] = {
      "f16[130,264] f16[264,131]:w f16[131]:w f16[130,131] f16[264]:w f16[264]:w", "to=1", 2},
     {"rondo.NormMatMul", 17, "f16[20,64] f16[64,72]:w - - f16[64]:w", "to=1", 1},
     // one row and a few, normalised on the way, gated
-    {"rondo.MatMul", 17, "T[1,4168] T[4168,37]:w T[37]:w T[1,37]", "activation=relu", 1},
     {"rondo.RowProduct", 17, "T[1,64] T[64,40]:w", "", 1},
     {"rondo.RowProduct", 17, "T[1,1,256] T[256,40]:w T[40]:w T[1,1,40] T[256]:w",
      "activation=silu epsilon=0.01", 1},

@@ -107,8 +107,6 @@ static void check_turn(const char *ptx) {
         {"conv_tensor", 5, 1, 0},
         // x, w, sums of w, y, and the ends of the sums: w is a constant where it is read early
         {"byte_tensor", 12, 1, 0},
-        // a, b, bias, z, y: b is a constant where it is read early
-        {"vector_parts", 5, 1, 0},
         {"conv_tma", 36, SIZE_MAX, 128},  // maps of x and of w, then pointers
         {"conv_depthwise_rows", 5, 1, 0},
         {"recurrent_sequence", 17, 2,

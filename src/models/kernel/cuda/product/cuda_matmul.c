@@ -350,34 +350,6 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
     rondo__step_float(step, (double)extras->epsilon);
 }
 
-// One long row: vector_parts.cu.
-enum { PARTS_ROW = 2048, LONG_ROW = 4096 };
-
-static bool suits_parts(const rondo__cuda_matmul *p) {
-    return suits_vector(p) && p->m == 1 && p->k >= PARTS_ROW;
-}
-
-static void add_parts(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
-    enum { OUTPUTS = 8 };  // of a block
-    rondo__defines defines = {0};
-    rondo__define_type(&defines, "T", p->dtype);
-    rondo__define_type(&defines, "Y", p->y_dtype);
-    rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
-    rondo__define_int(&defines, "EAGER_WEIGHTS", rondo__address_is_fixed(&p->b));
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_vector_parts, &defines, "vector_parts",
-                               (p->n + OUTPUTS - 1) / OUTPUTS, RONDO__CUDA_BLOCK);
-    rondo__step_address(step, p->a);
-    rondo__step_address(step, p->b);
-    rondo__step_epilogue_addresses(step, &p->epilogue);
-    rondo__step_address(step, p->y);
-    rondo__step_int(step, p->n);
-    rondo__step_int(step, p->k);
-    rondo__step_int(step, p->epilogue.activation);
-    rondo__step_float(step, (double)p->epilogue.alpha);
-    rondo__step_float(step, (double)p->epilogue.beta);
-}
-
 static void push_four(rondo__step *step, const int64_t *values) {
     for (int d = 0; d < RONDO__MATMUL_BATCH_RANK; d++) {
         rondo__step_int(step, values[d]);
@@ -426,13 +398,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
     rondo__step_float(step, (double)p->epilogue.beta);
 }
 
-typedef enum matmul_way {
-    WAY_VECTOR,
-    WAY_PARTS,
-    WAY_TENSOR,
-    WAY_CUBLASLT,
-    WAY_PLAIN,
-} matmul_way;
+typedef enum matmul_way { WAY_VECTOR, WAY_TENSOR, WAY_CUBLASLT, WAY_PLAIN } matmul_way;
 
 typedef struct matmul_problem {
     rondo__cuda_matmul matmul;
@@ -472,9 +438,6 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
         case WAY_VECTOR:
             add_vector(kernel, &matmul, &(row_extras){0});
             break;
-        case WAY_PARTS:
-            add_parts(kernel, &matmul);
-            break;
         case WAY_TENSOR:
             rondo__cuda_add_tensor_plan(kernel, &convolution, plan);
             return;
@@ -504,25 +467,15 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
         (void)snprintf(text, text_bytes, "cublaslt %zu of version %zu", plan,
                        rondo__cuda_get_cublaslt_version(kernel));
     } else {
-        (void)snprintf(text, text_bytes, "%s",
-                       way == WAY_VECTOR  ? "vector"
-                       : way == WAY_PARTS ? "parts"
-                                          : "plain");
+        (void)snprintf(text, text_bytes, "%s", way == WAY_VECTOR ? "vector" : "plain");
     }
 }
 
 static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *problem) {
     const rondo__cuda_matmul *p = &problem->matmul;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
-    const bool has_parts = suits_parts(p), is_long = has_parts && p->k >= LONG_ROW;
-    if (is_long) {  // the better guess there, where nothing is timed
-        add_candidates(problem, WAY_PARTS, 1, 1);
-    }
     if (suits_vector(p)) {
         add_candidates(problem, WAY_VECTOR, 1, 1);
-    }
-    if (has_parts && !is_long) {
-        add_candidates(problem, WAY_PARTS, 1, 1);
     }
     if (rondo__cuda_make_point_convolution(p, &problem->convolution)) {
         add_candidates(problem, WAY_TENSOR,
