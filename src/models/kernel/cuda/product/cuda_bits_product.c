@@ -92,7 +92,7 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__bits_product *p)
 // ---- a few rows of f16 with 4 bits: bits_rows.cu ------------------------------------------------
 
 static bool suits_rows(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
-    return has_tensor(kernel, p) && p->bits == 4 && p->m <= FEW_ROWS_MAX &&
+    return has_tensor(kernel, p) && p->bits == 4 && p->m > 1 && p->m <= FEW_ROWS_MAX &&
            p->block % FEW_BLOCK == 0 && p->k == p->blocks * p->block &&
            (!rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS) ||
             rondo__cuda_input(kernel, RONDO__BITS_ZEROS)->dtype == RONDO_DTYPE_U8);
@@ -153,6 +153,7 @@ static void add_tiles(rondo__cuda_kernel *kernel, const rondo__bits_product *p, 
     define(kernel, p, &defines);
     if (is_tensor) {
         rondo__define_int(&defines, "TILE_M", tile);
+        rondo__define_int(&defines, "BLOCK", p->block);
         rondo__define_int(&defines, "SPLIT", split);
     }
     rondo__step *step =
