@@ -50,7 +50,8 @@ static int compare(const void *left, const void *right) {
     return a->token < b->token ? -1 : 1;
 }
 
-// The `most` largest of all tokens in order: a vocabulary is not sorted for the few that are wanted.
+// The `most` largest of all tokens in order: a vocabulary is not sorted for the few that are
+// wanted.
 static void sort_largest(const cli_sampler *sampler, const float *logits, size_t count, size_t most,
                          candidate *all) {
     size_t kept = 0;

@@ -2,9 +2,9 @@
 //
 //   q = x Wq + bq,  k = x Wk + bk,  v = x Wv + bv      q, k, v = Split(x [Wq Wk Wv] + [bq bk bv])
 //
-// As MatMul with Add, as Gemm, or as MatMulNBits. At least three, since the Split costs a launch unless the reader
-// looks through it, as attention does (program/view.h). It runs before shapes are known, so that
-// the joined weights are made once for all plans.
+// As MatMul with Add, as Gemm, or as MatMulNBits. At least three, since the Split costs a launch
+// unless the reader looks through it, as attention does (program/view.h). It runs before shapes are
+// known, so that the joined weights are made once for all plans.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
