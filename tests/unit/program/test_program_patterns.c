@@ -525,6 +525,8 @@ TEST(test_program_patterns__sums_of_one_row_of_few_bits) {
         // several rows; a product that somebody else reads; an addend that is spread
         {{BITS_ROW("2"), "Add p z > y", "output y"}, "~com.microsoft.MatMulNBits Add"},
         {{BITS_ROW("1"), "Add p z > y", "output y", "output p"}, "~com.microsoft.MatMulNBits Add"},
+        {{BITS_ROW("1"), "Add p p > q", "Add q z > y", "output y"},
+         "~com.microsoft.MatMulNBits Add Add"},
         {{BITS_ROW("1"), "input u f32 1", "Add p u > y", "output y"},
          "~com.microsoft.MatMulNBits Add"},
     };

@@ -170,14 +170,15 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
 
 enum { BITS_INPUTS = 6, BITS_BIAS = 5 };
 
-// Whether operand `i` of the Add is such a product of one row, for nobody else, without a bias.
+// Whether operand `i` of the Add is such a product of one row that has no bias and no other reader.
 static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, size_t i) {
     const rondo_program *program = r->program;
     const int32_t value = add->inputs[i], other = add->inputs[1 - i];
     const int32_t maker = program->values[value].producer;
     const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
     rondo_shape row, addend;
-    return node != NULL && !r->remove[maker] && rondo__node_is(node, RONDO__MS_MatMulNBits) &&
+    return node != NULL && other != value && !r->remove[maker] &&
+           rondo__node_is(node, RONDO__MS_MatMulNBits) &&
            rondo__uses_get_single(&r->uses, value) >= 0 && get_input(node, BITS_BIAS) < 0 &&
            memcmp(&add->place, &node->place, sizeof add->place) == 0 &&
            rondo__value_get_shape(&program->values[value], &row) &&
