@@ -211,6 +211,8 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
             rondo__free(list);
             return status;
         }
+        rondo__free(op.name);  // the sum's stays
+        op.name = NULL;
         rondo__node_become(&program->nodes[n], &op, list, BITS_INPUTS);
         r->remove[maker] = true;
         break;
