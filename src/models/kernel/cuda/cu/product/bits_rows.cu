@@ -46,14 +46,15 @@ __device__ __forceinline__ held_weights fetch_weights(const bits_arguments &p, i
     return held;
 }
 
-// What a warp reads at once, from `first` along k on.
-__device__ __forceinline__ void fetch_columns(const bits_arguments &p, i64 n0, i64 first,
-                                              held_weights (&held)[AT_ONCE][COLUMN_TILES][2]) {
+// What the warp reads first comes as far as the second-level cache while the kernel before still runs.
+__device__ __forceinline__ void ask_first(const bits_arguments &p, i64 n0, i64 first) {
 #pragma unroll
     for (int i = 0; i < AT_ONCE * COLUMN_TILES * 2; i++) {
-        const int u = i / (COLUMN_TILES * 2), c = i / 2 % COLUMN_TILES;
-        held[u][c][i % 2] = fetch_weights(p, n0 + c * 16 + i % 2 * 8,
-                                          first + u * WARPS * DEPTH + (threadIdx.x & 3) * 32);
+        const i64 n = n0 + i % (COLUMN_TILES * 2) * 8;
+        const i64 k = first + i / (COLUMN_TILES * 2) * WARPS * DEPTH;
+        if ((threadIdx.x & 3) == 0 && n < p.n && k < p.k) {
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(p.b + n * p.row_bytes + k / 2));
+        }
     }
 }
 
@@ -73,20 +74,19 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) bits_rows(const bits_ar
     const i64 n0 = (i64)blockIdx.x * 16 * COLUMN_TILES + (lane >> 2);
     const i64 m0 = (i64)blockIdx.y * 8 * ROW_TILES + (lane >> 2);
     float sum[COLUMN_TILES][ROW_TILES][4] = {};
-    if (blockIdx.y == 0) {
-        ask_early(p, (i64)blockIdx.x * 16 * COLUMN_TILES, 16 * COLUMN_TILES, threadIdx.x, WARPS * 32);
-    }
+    ask_first(p, n0, warp * DEPTH);
     await_predecessors();
-    held_weights held[AT_ONCE][COLUMN_TILES][2], next[AT_ONCE][COLUMN_TILES][2];
-    fetch_columns(p, n0, warp * DEPTH, next);
 #pragma unroll 1
     for (i64 first = warp * DEPTH; first < p.k; first += WARPS * DEPTH * AT_ONCE) {
+        held_weights held[AT_ONCE][COLUMN_TILES][2];
 #pragma unroll
-        for (int i = 0; i < AT_ONCE * COLUMN_TILES * 2; i++) {
-            const int u = i / (COLUMN_TILES * 2), c = i / 2 % COLUMN_TILES;
-            held[u][c][i % 2] = next[u][c][i % 2];
+        for (int u = 0; u < AT_ONCE; u++) {
+#pragma unroll
+            for (int c = 0; c < COLUMN_TILES * 2; c++) {
+                held[u][c / 2][c % 2] =
+                    fetch_weights(p, n0 + c * 8, first + u * WARPS * DEPTH + place * 32);
+            }
         }
-        fetch_columns(p, n0, first + WARPS * DEPTH * AT_ONCE, next);
 #pragma unroll
         for (int step = 0; step < AT_ONCE * 4; step++) {
             const int u = step / 4, word = step % 4;
