@@ -179,6 +179,24 @@ static int compare(const void *left, const void *right) {
     return g_logits[a] != g_logits[b] ? (g_logits[a] < g_logits[b] ? 1 : -1) : (a > b) - (a < b);
 }
 
+// The `most` likeliest tokens in order.
+static void sort_largest(int64_t *order, int64_t count, int64_t most) {
+    for (int64_t i = 0, kept = 0; i < count; ++i) {
+        int64_t at = kept < most ? kept++ : most;
+        for (; most < count && at > 0 && compare(&i, &order[at - 1]) < 0; --at) {
+            if (at < most) {
+                order[at] = order[at - 1];
+            }
+        }
+        if (at < most) {
+            order[at] = i;
+        }
+    }
+    if (most == count) {
+        qsort(order, (size_t)count, sizeof *order, compare);
+    }
+}
+
 // The likeliest token, or one of the likeliest, drawn by their shares.
 static int64_t choose(const options *o, const float *logits, int64_t count, int64_t text,
                       int64_t step) {
@@ -187,12 +205,9 @@ static int64_t choose(const options *o, const float *logits, int64_t count, int6
     if (order == NULL) {
         fail("out of memory");
     }
-    for (int64_t i = 0; i < count; ++i) {
-        order[i] = i;
-    }
-    g_logits = logits;
-    qsort(order, (size_t)count, sizeof *order, compare);
     const int64_t most = !is_sampled ? 1 : o->top_k > 0 && o->top_k < count ? o->top_k : count;
+    g_logits = logits;
+    sort_largest(order, count, most);
     double sum = 0.0, kept = 0.0, before = 0.0;
     int64_t end = 0, i = 0;
     for (i = 0; i < most; ++i) {

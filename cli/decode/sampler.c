@@ -50,9 +50,30 @@ static int compare(const void *left, const void *right) {
     return a->token < b->token ? -1 : 1;
 }
 
+// The `most` largest of all tokens in order: a vocabulary is not sorted for the few that are
+// wanted.
+static void sort_largest(const cli_sampler *sampler, const float *logits, size_t count, size_t most,
+                         candidate *all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+        const candidate one = {(double)logits[i] / sampler->temperature, 0.0, i};
+        size_t at = kept < most ? kept++ : most;
+        for (; most < count && at > 0 && compare(&one, &all[at - 1]) < 0; --at) {
+            if (at < most) {
+                all[at] = all[at - 1];
+            }
+        }
+        if (at < most) {
+            all[at] = one;
+        }
+    }
+    if (most == count) {
+        qsort(all, count, sizeof *all, compare);
+    }
+}
+
 // How many of the sorted candidates take part; their weights are set.
-static size_t weigh(const cli_sampler *sampler, candidate *all, size_t count) {
-    const size_t most = sampler->top_k > 0 && sampler->top_k < count ? sampler->top_k : count;
+static size_t weigh(const cli_sampler *sampler, candidate *all, size_t most) {
     double sum = 0.0, share = 0.0;
     for (size_t i = 0; i < most; ++i) {
         all[i].weight = exp(all[i].logit - all[0].logit);
@@ -74,11 +95,9 @@ int64_t cli_sampler_choose(const cli_sampler *sampler, const float *logits, size
         return largest;
     }
     candidate *all = sampler->room;
-    for (size_t i = 0; i < count; ++i) {
-        all[i] = (candidate){(double)logits[i] / sampler->temperature, 0.0, i};
-    }
-    qsort(all, count, sizeof *all, compare);
-    const size_t kept = weigh(sampler, all, count);
+    const size_t most = sampler->top_k > 0 && sampler->top_k < count ? sampler->top_k : count;
+    sort_largest(sampler, logits, count, most, all);
+    const size_t kept = weigh(sampler, all, most);
     uint32_t words[4];
     double sum = 0.0, before = 0.0;
     rondo_random_philox(sampler->seed, row, step, words);

@@ -407,6 +407,26 @@ static inline unsigned short emulated_half(float x) {
 static inline void emulated_cvt_rn_f16_f32(unsigned short &y, float x) {
     y = emulated_half(x);
 }
+// Two halves at once.
+static inline void emulated_both_halves(unsigned int &y, unsigned int a, unsigned int b, float sign,
+                                        bool is_product) {
+    unsigned int both = 0;
+    for (int i = 0; i < 32; i += 16) {
+        float of_a, of_b;
+        unsigned short half;
+        emulated_cvt_f32_f16(of_a, (unsigned short)(a >> i));
+        emulated_cvt_f32_f16(of_b, (unsigned short)(b >> i));
+        emulated_cvt_rn_f16_f32(half, is_product ? of_a * of_b : of_a + sign * of_b);
+        both |= (unsigned int)half << i;
+    }
+    y = both;
+}
+static inline void emulated_sub_rn_f16x2(unsigned int &y, unsigned int a, unsigned int b) {
+    emulated_both_halves(y, a, b, -1.0f, false);
+}
+static inline void emulated_mul_rn_f16x2(unsigned int &y, unsigned int a, unsigned int b) {
+    emulated_both_halves(y, a, b, 1.0f, true);
+}
 
 // Denormals are zeros, and come out as such.
 static inline float emulated_flush(float x) {

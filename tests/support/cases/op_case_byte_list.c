@@ -124,6 +124,18 @@ const op_case op_byte_cases[] = {
     {"com.microsoft.MatMulNBits", 1, "T[90,192] u8[100,3,64]:k128 T[300]:w T[300]:w",
      "K=192 N=100 bits=8 block_size=64", 1},
     // parts of k to each block of a cluster
+    {"com.microsoft.MatMulNBits", 1, "T[16,1024] u8[70,64,8]:k128 T[70,64]:w",
+     "K=1024 N=70 block_size=16", 1},
+    {"com.microsoft.MatMulNBits", 1, "T[66,1536] u8[40,24,32]:k128 T[40,24]:w",
+     "K=1536 N=40 block_size=64", 1},
+    // weights as the left operand: one tile and many, rows behind a tile, two of 64 rows
+    {"com.microsoft.MatMulNBits", 1, "T[1,512] u8[40,8,32]:k128 T[40,8]:w u8[160]:k128",
+     "K=512 N=40 block_size=64", 1},
+    {"com.microsoft.MatMulNBits", 1, "T[20,96] u8[4300,3,16]:k128 T[4300,3]:w",
+     "K=96 N=4300 block_size=32", 1},
+    {"com.microsoft.MatMulNBits", 1,
+     "T[50,2176] u8[36,17,64]:k128 T[36,17]:w u8[324]:k128 - T[36]:w", "K=2176 N=36 block_size=128",
+     1},
     {"com.microsoft.MatMulNBits", 1, "T[16,4096] u8[70,128,16]:k128 T[70,128]:w",
      "K=4096 N=70 block_size=32", 1},
     {"com.microsoft.MatMulNBits", 1,

@@ -18,10 +18,11 @@ typedef struct row {
     int64_t columns[PRODUCTS_MAX];
     bias biases[PRODUCTS_MAX];
     bool is_gemm, is_turned;
-    bool shows_product;   // the first product, before its bias, is an output, too
-    bool is_other_input;  // the first product reads another value
-    bool is_marked;       // the first product stays in f32
-    size_t products;      // that are left
+    bool is_bits, has_zeros;  // MatMulNBits, and its zero points; WIDER: a bias of its own
+    bool shows_product;       // the first product, before its bias, is an output, too
+    bool is_other_input;      // the first product reads another value
+    bool is_marked;           // the first product stays in f32
+    size_t products;          // that are left
 } row;
 
 static const row rows[] = {
@@ -56,6 +57,17 @@ static const row rows[] = {
      .columns = {4, 3, 5},
      .shows_product = true,
      .products = 1},
+    {.what = "four bits", .columns = {4, 3, 5}, .is_bits = true, .products = 1},
+    {.what = "four bits with zero points",
+     .columns = {4, 3, 5},
+     .is_bits = true,
+     .has_zeros = true,
+     .products = 1},
+    {.what = "four bits, one with a bias",
+     .columns = {4, 3, 5},
+     .biases = {NONE, WIDER, NONE},
+     .is_bits = true,
+     .products = 3},
     {.what = "another input", .columns = {4, 4, 4}, .is_other_input = true, .products = 3},
     {.what = "another precision", .columns = {4, 4, 4}, .is_marked = true, .products = 3},
 };
@@ -89,6 +101,40 @@ static int32_t add_node(rondo_program *program, const char *op, const int32_t *i
     check(rondo__program_add_value(program, "made", &value));
     check(rondo__program_add_simple(program, "", op, NULL, inputs, count, &value, 1));
     return value;
+}
+
+static int32_t add_bytes(rondo_program *program, const rondo_shape *shape, int64_t seed) {
+    int32_t value;
+    rondo_tensor tensor;
+    check(rondo_tensor_init(RONDO_DTYPE_U8, shape, &tensor));
+    for (int64_t e = 0; e < rondo_shape_get_count(shape); ++e) {
+        ((uint8_t *)tensor.data)[e] = (uint8_t)(e * 37 + seed * 11);
+    }
+    check(rondo__program_add_constant(program, "bytes", &tensor, &value));
+    rondo_tensor_deinit(&tensor);
+    return value;
+}
+
+// K numbers are less than a block of 16.
+static void add_bits(rondo_program *program, const row *r, size_t i, int32_t x) {
+    const int64_t n = r->columns[i], seed = (int64_t)i;
+    const rondo_shape weight = {3, {n, 1, 8}}, list = {1, {n}};
+    const int32_t inputs[6] = {
+        x,
+        add_bytes(program, &weight, seed),
+        add_constant(program, &list, seed + 10),
+        r->has_zeros ? add_bytes(program, &list, seed + 30) : RONDO__VALUE_NONE,
+        RONDO__VALUE_NONE,
+        r->biases[i] == WIDER ? add_constant(program, &list, seed + 20) : RONDO__VALUE_NONE};
+    int32_t y;
+    check(rondo__program_add_value(program, "made", &y));
+    rondo__op op = {.opset = 1, .def = rondo__op_lookup("com.microsoft", "MatMulNBits", 1)};
+    check(rondo__op_set_int(&op, "K", K));
+    check(rondo__op_set_int(&op, "N", n));
+    check(rondo__op_set_int(&op, "bits", 4));
+    check(rondo__op_set_int(&op, "block_size", 16));
+    check(rondo__program_add_node(program, &op, inputs, 6, 6, &y, 1));
+    check(rondo__program_add_output(program, y));
 }
 
 static void add_product(rondo_program *program, const row *r, size_t i, int32_t x) {
@@ -130,7 +176,7 @@ static rondo_program *make_program(const row *r) {
         check(rondo__program_add_input(source, x[i]));
     }
     for (size_t i = 0; i < PRODUCTS_MAX && r->columns[i] > 0; ++i) {
-        add_product(source, r, i, x[r->is_other_input && i == 0]);
+        (r->is_bits ? add_bits : add_product)(source, r, i, x[r->is_other_input && i == 0]);
     }
     check(rondo__program_verify(source));
     check(rondo__program_specialise(source, NULL, 1 << 20, &program, NULL));
@@ -150,8 +196,9 @@ TEST(test_program_pass_join__where_products_are_alike) {
         }
         check(interpret_program(program, x, expected));
         check(rondo__program_join_products(program));
-        const size_t products =
-            interpret_count(program, r->is_gemm ? RONDO__OP_Gemm : RONDO__OP_MatMul);
+        const size_t products = interpret_count(program, r->is_bits   ? RONDO__MS_MatMulNBits
+                                                         : r->is_gemm ? RONDO__OP_Gemm
+                                                                      : RONDO__OP_MatMul);
         if (products != r->products) {
             print_error("%s: %zu products, expected %zu\n", r->what, products, r->products);
         }

@@ -569,6 +569,25 @@ TEST(test_program_patterns__products_of_one_row) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+TEST(test_program_patterns__sums_of_one_row_of_few_bits) {
+#define BITS_ROW(rows)                                                                         \
+    "input x f32 " rows ",64", "input z f32 " rows ",7", "const w i4 64,7", "const s f32 2,7", \
+        "DequantizeLinear axis=0 block_size=32 w s > f", "MatMul x f > p"
+    static const rondo__pass_options gpu = {.fuse_matmul = true, .fuse_rows = true};
+    static const program_row rows[] = {
+        {{BITS_ROW("1"), "Add p z > y", "output y"}, "~com.microsoft.MatMulNBits"},
+        {{BITS_ROW("1"), "Add z p > y", "output y"}, "~com.microsoft.MatMulNBits"},
+        // several rows; a product that somebody else reads; an addend that is spread
+        {{BITS_ROW("2"), "Add p z > y", "output y"}, "~com.microsoft.MatMulNBits Add"},
+        {{BITS_ROW("1"), "Add p z > y", "output y", "output p"}, "~com.microsoft.MatMulNBits Add"},
+        {{BITS_ROW("1"), "Add p p > q", "Add q z > y", "output y"},
+         "~com.microsoft.MatMulNBits Add Add"},
+        {{BITS_ROW("1"), "input u f32 1", "Add p u > y", "output y"},
+         "~com.microsoft.MatMulNBits Add"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 TEST(test_program_patterns__appended_attention) {
 #define TURNED_HEADS(x)                                                                         \
     "Slice " x " zero half axis > " x "a", "Slice " x " half end axis > " x "b",                \
@@ -629,6 +648,7 @@ int main(void) {
         cmocka_unit_test(test_program_patterns__gates),
         cmocka_unit_test(test_program_patterns__einsum),
         cmocka_unit_test(test_program_patterns__products_of_one_row),
+        cmocka_unit_test(test_program_patterns__sums_of_one_row_of_few_bits),
         cmocka_unit_test(test_program_patterns__appended_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

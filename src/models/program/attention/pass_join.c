@@ -2,9 +2,9 @@
 //
 //   q = x Wq + bq,  k = x Wk + bk,  v = x Wv + bv      q, k, v = Split(x [Wq Wk Wv] + [bq bk bv])
 //
-// As MatMul with Add, or as Gemm. At least three, since the Split costs a launch unless the reader
-// looks through it, as attention does (program/view.h). It runs before shapes are known, so that
-// the joined weights are made once for all plans.
+// As MatMul with Add, as Gemm, or as MatMulNBits. At least three, since the Split costs a launch
+// unless the reader looks through it, as attention does (program/view.h). It runs before shapes are
+// known, so that the joined weights are made once for all plans.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -21,10 +21,22 @@ typedef struct part {
     int32_t add;      // node; -1: none
     int32_t weight;   // [k, columns], or [columns, k] with `is_turned`
     int32_t bias;     // [columns]; -1: none
+    int32_t scales;   // of MatMulNBits: as many of a column as the weights have blocks
+    int32_t zeros;    // likewise, packed; -1: none
     int32_t result;
     bool is_turned;
     int64_t k, columns;
 } part;
+
+enum { NBITS_SCALES = 2, NBITS_ZEROS, NBITS_GROUPS, NBITS_BIAS };
+
+static int32_t get_input(const rondo__node *node, size_t index) {
+    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
+}
+
+static bool is_bits(const rondo__node *node) {
+    return rondo__node_is(node, RONDO__MS_MatMulNBits);
+}
 
 static const rondo_tensor *get_constant(const rondo_program *program, int32_t value, int32_t rank) {
     const rondo_tensor *constant = value >= 0 ? &program->values[value].constant : NULL;
@@ -52,19 +64,45 @@ static void take_bias(const rondo__rewriting *r, part *p) {
     }
 }
 
+static bool is_list_of(const rondo_program *program, int32_t value, int64_t columns) {
+    return rondo__value_is_constant(&program->values[value]) &&
+           rondo_shape_get_count(&program->values[value].constant.shape) % columns == 0;
+}
+
+// The same for weights of few bits, which are rows already.
+static bool match_bits(const rondo_program *program, const rondo__node *node, part *p) {
+    p->scales = get_input(node, NBITS_SCALES);
+    p->zeros = get_input(node, NBITS_ZEROS);
+    p->k = rondo__op_get_int(&node->op, "K", 0);
+    p->columns = rondo__op_get_int(&node->op, "N", 0);
+    p->is_turned = true;
+    return get_input(node, NBITS_GROUPS) < 0 && get_input(node, NBITS_BIAS) < 0 && p->columns > 0 &&
+           program->values[p->weight].constant.dtype == RONDO_DTYPE_U8 &&
+           is_list_of(program, p->weight, p->columns) && p->scales >= 0 &&
+           is_list_of(program, p->scales, p->columns) &&
+           (p->zeros < 0 || (program->values[p->zeros].constant.dtype == RONDO_DTYPE_U8 &&
+                             is_list_of(program, p->zeros, p->columns)));
+}
+
 // Whether node `n` is a product that can be a part.
 static bool match_part(const rondo__rewriting *r, size_t n, part *out_part) {
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
     const bool is_gemm = rondo__node_is(node, RONDO__OP_Gemm);
-    if (r->remove[n] || (!is_gemm && !rondo__node_is(node, RONDO__OP_MatMul))) {
+    if (r->remove[n] || (!is_gemm && !is_bits(node) && !rondo__node_is(node, RONDO__OP_MatMul))) {
         return false;
     }
     part p = {.product = (int32_t)n,
               .add = -1,
               .weight = node->inputs[1],
-              .bias = is_gemm && node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE,
+              .bias = is_gemm ? get_input(node, 2) : RONDO__VALUE_NONE,
+              .scales = RONDO__VALUE_NONE,
+              .zeros = RONDO__VALUE_NONE,
               .result = node->outputs[0]};
+    if (is_bits(node)) {
+        *out_part = p;
+        return match_bits(program, node, out_part);
+    }
     const rondo_tensor *weight = get_constant(program, p.weight, 2);
     if (weight == NULL || rondo_shape_get_count(&weight->shape) == 0) {
         return false;
@@ -87,13 +125,19 @@ static bool match_part(const rondo__rewriting *r, size_t n, part *out_part) {
 // Whether both are the same but for their weights.
 static bool are_alike(const rondo_program *program, const part *a, const part *b) {
     static const char *const floats[] = {"alpha", "beta"};
+    static const char *const ints[] = {"transA", "bits", "block_size", "accuracy_level"};
     const rondo__node *x = &program->nodes[a->product], *y = &program->nodes[b->product];
     bool are =
         x->op.def == y->op.def && x->inputs[0] == y->inputs[0] && x->precision == y->precision &&
         memcmp(&x->place, &y->place, sizeof x->place) == 0 && a->is_turned == b->is_turned &&
         a->k == b->k && (a->bias < 0) == (b->bias < 0) &&
         program->values[a->weight].constant.dtype == program->values[b->weight].constant.dtype &&
-        rondo__op_get_int(&x->op, "transA", 0) == rondo__op_get_int(&y->op, "transA", 0);
+        (a->scales < 0 ||
+         program->values[a->scales].constant.dtype == program->values[b->scales].constant.dtype) &&
+        (a->zeros < 0) == (b->zeros < 0);
+    for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
+        are = are && rondo__op_get_int(&x->op, ints[i], 0) == rondo__op_get_int(&y->op, ints[i], 0);
+    }
     for (size_t i = 0; i < 2; ++i) {
         are = are && rondo__op_get_float(&x->op, floats[i], 1.0f) ==
                          rondo__op_get_float(&y->op, floats[i], 1.0f);
@@ -137,6 +181,28 @@ static rondo_status join_constants(rondo_program *program, const int32_t *values
     const rondo_status status = rondo__program_add_constant(program, name, &joined, out_value);
     rondo_tensor_deinit(&joined);
     return status;
+}
+
+// The same of what MatMulNBits has of each column, and the number of columns.
+static rondo_status join_bits(rondo_program *program, const part *parts, size_t count,
+                              int64_t columns, rondo__node *node) {
+    static const size_t inputs[] = {1, NBITS_SCALES, NBITS_ZEROS};
+    for (size_t i = 0; i < (parts[0].zeros < 0 ? 2 : 3); ++i) {
+        int32_t values[PARTS_MOST];
+        for (size_t p = 0; p < count; ++p) {
+            values[p] = i == 0 ? parts[p].weight : i == 1 ? parts[p].scales : parts[p].zeros;
+        }
+        rondo_shape shape = program->values[values[0]].constant.shape;
+        const int64_t of_column = rondo_shape_get_count(&shape) / parts[0].columns;
+        if (i == 0) {
+            shape.extent[0] = columns;
+        } else {
+            shape = (rondo_shape){1, {columns * of_column}};
+        }
+        RETURN_IF_ERROR(join_constants(program, values, count, 1, &shape, "joined_bits",
+                                       &node->inputs[inputs[i]]));
+    }
+    return rondo__op_set_int(&node->op, "N", columns);
 }
 
 static rondo_status join_weights(rondo_program *program, const part *parts, size_t count,
@@ -204,11 +270,13 @@ static rondo_status add_value(rondo_program *program, const char *name, int32_t 
 static rondo_status join(rondo__rewriting *r, const part *parts, size_t count) {
     rondo_program *program = r->program;
     int64_t columns = 0;
-    int32_t weight, bias, product, sum;
+    int32_t weight = RONDO__VALUE_NONE, bias = RONDO__VALUE_NONE, product, sum;
     for (size_t i = 0; i < count; ++i) {
         columns += parts[i].columns;
     }
-    RETURN_IF_ERROR(join_weights(program, parts, count, columns, &weight, &bias));
+    if (parts[0].scales < 0) {
+        RETURN_IF_ERROR(join_weights(program, parts, count, columns, &weight, &bias));
+    }
     RETURN_IF_ERROR(add_value(program, "joined", parts[0].result, columns, &product));
     sum = product;
     if (parts[0].add >= 0) {
@@ -224,7 +292,11 @@ static rondo_status join(rondo__rewriting *r, const part *parts, size_t count) {
         }
     }
     rondo__node *node = &program->nodes[parts[0].product];
-    node->inputs[1] = weight;
+    if (parts[0].scales >= 0) {
+        RETURN_IF_ERROR(join_bits(program, parts, count, columns, node));
+    } else {
+        node->inputs[1] = weight;
+    }
     if (parts[0].add < 0 && bias >= 0) {
         node->inputs[2] = bias;
     }

@@ -5,9 +5,9 @@
 //            y = v * rondo.MatMul(n, W)
 //
 // Such a product takes as long as reading its weights, and so does whatever is done to the row on
-// the way; a launch of its own would cost more. First Muls of two products of one value become one,
-// then normalisations go into products, where all their users are such. Weights are constants, so
-// that they are read along k.
+// the way; a launch of its own would cost more. What is added to a product of few bits becomes its
+// bias. Then Muls of two products of one value become one, then normalisations go into products,
+// where all their users are such. Weights are constants, so that they are read along k.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -166,7 +166,62 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
     return RONDO_STATUS_OK;
 }
 
+// ---- products of weights of few bits ----------------------------------------------------------
+
+enum { BITS_INPUTS = 6, BITS_BIAS = 5 };
+
+// Whether operand `i` of the Add is such a product of one row that has no bias and no other reader.
+static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, size_t i) {
+    const rondo_program *program = r->program;
+    const int32_t value = add->inputs[i], other = add->inputs[1 - i];
+    const int32_t maker = program->values[value].producer;
+    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
+    rondo_shape row, addend;
+    return node != NULL && other != value && !r->remove[maker] &&
+           rondo__node_is(node, RONDO__MS_MatMulNBits) &&
+           rondo__uses_get_single(&r->uses, value) >= 0 && get_input(node, BITS_BIAS) < 0 &&
+           memcmp(&add->place, &node->place, sizeof add->place) == 0 &&
+           rondo__value_get_shape(&program->values[value], &row) &&
+           rondo__value_get_shape(&program->values[other], &addend) &&
+           rondo_shape_is_equal(&row, &addend) && row.rank > 0 &&
+           rondo_shape_get_count(&row) == row.extent[row.rank - 1] &&
+           get_dtype(program, value) == get_dtype(program, other);
+}
+
+// With one row, what is added to it is as a bias.
+static rondo_status join_sum(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    const rondo__node *add = &program->nodes[n];
+    for (size_t i = 0; i < 2 && rondo__node_is(add, RONDO__OP_Add) && !r->remove[n]; ++i) {
+        if (!is_bits_product(r, add, i)) {
+            continue;
+        }
+        const int32_t maker = program->values[add->inputs[i]].producer;
+        rondo__op op = {0};
+        int32_t *list = rondo__calloc(BITS_INPUTS, sizeof *list);
+        if (list == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        for (size_t k = 0; k < BITS_BIAS; ++k) {
+            list[k] = get_input(&program->nodes[maker], k);
+        }
+        list[BITS_BIAS] = add->inputs[1 - i];
+        const rondo_status status = rondo__op_copy(&program->nodes[maker].op, &op);
+        if (status != RONDO_STATUS_OK) {
+            rondo__free(list);
+            return status;
+        }
+        rondo__free(op.name);  // the sum's stays
+        op.name = NULL;
+        rondo__node_become(&program->nodes[n], &op, list, BITS_INPUTS);
+        r->remove[maker] = true;
+        break;
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__pass_row_product(rondo_program *program) {
+    RETURN_IF_ERROR(rondo__program_rewrite(program, join_sum));
     RETURN_IF_ERROR(rondo__program_rewrite(program, join_gate));
     return rondo__program_rewrite(program, join_norm);
 }

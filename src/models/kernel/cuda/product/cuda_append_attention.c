@@ -43,7 +43,9 @@ void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
         return;
     }
     int64_t parts = 1;
-    while (info.arch_major >= 9 && parts < PARTS_MOST && a.past >= 2 * parts * PART_KEYS_LEAST) {
+    // A block has a multiprocessor alone: more of them would wait for their turn.
+    while (info.arch_major >= 9 && parts < PARTS_MOST && a.past >= 2 * parts * PART_KEYS_LEAST &&
+           2 * parts * a.kv_heads * a.batch <= (int64_t)info.compute_units) {
         parts *= 2;
     }
     rondo__define_type(&defines, "T", row->dtype);

@@ -19,6 +19,12 @@ enum {
     SPLIT_STEPS_LEAST = 4,
     BLOCKS_BESIDE = 4,  // on a multiprocessor, that hide each other's waits
     TENSOR_STEP = 8,    // what k must be a multiple of: a row of f16 in pieces of 16 bytes
+    FEW_ROWS_MAX = 64,  // of bits_rows.cu, which makes f16 of weights again for each 32 of them
+    FEW_TILE_ROWS = 8,
+    FEW_TILE_COLUMNS = 16,
+    FEW_BLOCK = 32,  // numbers that a lane reads at once; those of a block are a multiple
+    FEW_TILES_MOST = 8,
+    FEW_COLUMN_TILES_MOST = 4,
 };
 
 static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -83,6 +89,42 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__bits_product *p)
     push(step, kernel, p);
 }
 
+// ---- a few rows of f16 with 4 bits: bits_rows.cu ------------------------------------------------
+
+static bool suits_rows(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    return has_tensor(kernel, p) && p->bits == 4 && p->m > 1 && p->m <= FEW_ROWS_MAX &&
+           p->block % FEW_BLOCK == 0 && p->k == p->blocks * p->block &&
+           (!rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS) ||
+            rondo__cuda_input(kernel, RONDO__BITS_ZEROS)->dtype == RONDO_DTYPE_U8);
+}
+
+static void add_rows(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    rondo__defines defines = {0};
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (!rondo__cuda_check(kernel, rondo_device_get_info(kernel->device, &info))) {
+        return;
+    }
+    int64_t rows = 1, columns = 1;  // tiles of a block
+    while (rows < 4 && rows * FEW_TILE_ROWS < p->m) {
+        rows *= 2;
+    }
+    while (columns < FEW_COLUMN_TILES_MOST && 2 * columns * rows <= FEW_TILES_MOST &&
+           p->n >= 2 * columns * FEW_TILE_COLUMNS * (int64_t)info.compute_units) {
+        columns *= 2;
+    }
+    define(kernel, p, &defines);
+    rondo__define_int(&defines, "ROW_TILES", rows);
+    rondo__define_int(&defines, "COLUMN_TILES", columns);
+    rondo__define_int(&defines, "BLOCK", p->block);
+    const int64_t of_block = columns * FEW_TILE_COLUMNS, rows_of_block = rows * FEW_TILE_ROWS;
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_bits_rows, &defines, "bits_rows",
+                                               (p->n + of_block - 1) / of_block, RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)((p->m + rows_of_block - 1) / rows_of_block);
+    }
+    push(step, kernel, p);
+}
+
 // Blocks that share a tile, so that the tiles fill the chip.
 static int64_t find_split(const rondo__cuda_kernel *kernel, const rondo__bits_product *p,
                           int64_t tiles) {
@@ -111,6 +153,7 @@ static void add_tiles(rondo__cuda_kernel *kernel, const rondo__bits_product *p, 
     define(kernel, p, &defines);
     if (is_tensor) {
         rondo__define_int(&defines, "TILE_M", tile);
+        rondo__define_int(&defines, "BLOCK", p->block);
         rondo__define_int(&defines, "SPLIT", split);
     }
     rondo__step *step =
@@ -135,6 +178,8 @@ void rondo__cuda_prepare_bits_product(rondo__cuda_kernel *kernel) {
     }
     if (!rondo__cuda_is_float(a->dtype)) {
         rondo__cuda_refuse(kernel, "A of this type");
+    } else if (!has_groups && suits_rows(kernel, &p)) {
+        add_rows(kernel, &p);
     } else if (!has_groups && p.m <= VECTOR_ROWS_MAX) {
         add_vector(kernel, &p);
     } else {

@@ -40,3 +40,12 @@ __device__ __forceinline__ float centre_number(u32 number, float zero) {
     const float moved = __uint_as_float(0x4b000000u | number);
     return ZEROS == 2 ? moved - 8388608.0f - zero : moved - (8388608.0f + zero);
 }
+
+// Columns of b come as far as the second-level cache while the kernel before still runs, a line of 128 bytes for each
+// of `threads`.
+__device__ __forceinline__ void ask_early(const bits_arguments &p, i64 first, i64 count, int thread, int threads) {
+    const i64 end = first + count < p.n ? first + count : p.n, bytes = (end - first) * p.row_bytes;
+    for (i64 at = (i64)thread * 128; at < bytes; at += threads * 128) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(p.b + first * p.row_bytes + at));
+    }
+}

@@ -32,11 +32,15 @@ typedef RONDO_I I;
 // ---- a few rows -------------------------------------------------------------------------------
 
 extern "C" __global__ void __launch_bounds__(256) bits_vector(const bits_arguments p) {
-    take_turn();
+    release_successor();
     enum { NUMBERS = PACK * PARTS };
     const int lane = threadIdx.x & 31;
     const i64 first = ((i64)blockIdx.x * 8 + (threadIdx.x >> 5)) * COLUMNS;
     const i64 m = (i64)blockIdx.y * ROWS, packs = p.row_bytes / PACK;
+    if (blockIdx.y == 0) {
+        ask_early(p, first, COLUMNS, lane, 32);
+    }
+    await_predecessors();
     if (first >= p.n) {
         return;
     }

@@ -12,6 +12,9 @@ typedef f16 T;
 #ifndef TILE_M
 #define TILE_M 64  // rows of a block: 16 or 64
 #endif
+#ifndef BLOCK
+#define BLOCK 32  // numbers that share a scale
+#endif
 #ifndef SPLIT
 #define SPLIT 1  // blocks of a cluster that share a tile, each with a part of k
 #endif
@@ -49,7 +52,7 @@ __device__ __forceinline__ void fetch_weights(const bits_arguments &p, i64 n0, i
         held.scale[g] = held.zero[g] = 0.0f;
         held.words[g] = pack<u32, GROUP_WORDS>();
         if (n < p.n && at < p.blocks * p.block) {
-            const i64 block = at / p.block;
+            const i64 block = at / BLOCK;
             held.words[g] =
                 *(const pack<u32, GROUP_WORDS> *)(p.b + n * p.row_bytes + at / PARTS);
             held.scale[g] = convert<float>(p.scales[n * p.blocks + block]);
@@ -159,7 +162,7 @@ extern "C" __global__ void
 __cluster_dims__(SPLIT, 1, 1)
 #endif
 __launch_bounds__(TENSOR_THREADS) bits_tensor(const bits_arguments p) {
-    take_turn();
+    release_successor();
     extern __shared__ __align__(16) u8 memory[];
     u16 *const tiles[2] = {(u16 *)memory, (u16 *)memory + TILE_HALVES};
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
@@ -168,6 +171,10 @@ __launch_bounds__(TENSOR_THREADS) bits_tensor(const bits_arguments p) {
     const i64 m0 = (i64)blockIdx.y * TILE_M, n0 = (i64)(blockIdx.x / SPLIT) * TILE_N;
     const i64 steps = (p.k + TILE_K - 1) / TILE_K;
     const i64 first = steps * part / SPLIT * TILE_K, end = steps * (part + 1) / SPLIT * TILE_K;
+    if (blockIdx.y == 0) {
+        ask_early(p, n0, TILE_N, part * TENSOR_THREADS + threadIdx.x, SPLIT * TENSOR_THREADS);
+    }
+    await_predecessors();
     float sum[M_BLOCKS][2 * N_PAIRS][4] = {};
     held_weights held;
     int stage = 0;
