@@ -1,5 +1,5 @@
-// op/attention/op_attention_gradient.c — rondo.AttentionGradient(dy, q, k, v): how attention changes
-// with q, k and v, which are [batch, rows, heads * width].
+// op/attention/op_attention_gradient.c — rondo.AttentionGradient(dy, q, k, v): how attention
+// changes with q, k and v, which are [batch, rows, heads * width].
 //
 //   p = softmax(scale * q k' where row i sees key j)      is_causal: keys up to the row
 //   dv = p' dy,  ds = p * (dy v' - sum(p * dy v')),  dq = scale * ds k,  dk = scale * ds' q

@@ -1,6 +1,6 @@
 // kernel/cuda/convolution/cuda_conv_weights.c — rondo.ConvWeights (cu/convolution/conv_weights.cu),
-// also by cuDNN: in half precision, where its filters have their channels last as images do, and in f32
-// with channels first.
+// also by cuDNN: in half precision, where its filters have their channels last as images do, and in
+// f32 with channels first.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ enum {
     BLOCKS_WANTED = 264,
     STEPS_MIN = 8,  // of a part
     PART_BYTES_MAX = 64 << 20,
-    PAD = 8,  // halves behind a row of shared memory
+    PAD = 8,    // halves behind a row of shared memory
     MENUS = 2,  // of cuDNN: filters in f32, in f16
     PLANS = 4,  // of each
 };
@@ -34,7 +34,7 @@ typedef struct weights_problem {
         rondo__cuda_convolution convolution;
         bool was_tried;
         rondo__cudnn_menu *opened;
-    } *menus;
+    } * menus;
 } weights_problem;
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -207,10 +207,11 @@ static void write_key(const plan *p, char *text, size_t text_bytes) {
                    "weights %s n%lld c%lld k%lld in %lldx%lld kernel %lldx%lld stride %lldx%lld "
                    "dilation %lldx%lld pads %lld %lld %lld %lld",
                    p->is_tensor ? "f16" : "f32", (long long)w->batch, (long long)w->channels_in,
-                   (long long)w->channels_out, (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
-                   (long long)w->kernel[2], (long long)w->stride[1], (long long)w->stride[2],
-                   (long long)w->dilation[1], (long long)w->dilation[2], (long long)w->before[1],
-                   (long long)w->before[2], (long long)w->after[1], (long long)w->after[2]);
+                   (long long)w->channels_out, (long long)w->in[1], (long long)w->in[2],
+                   (long long)w->kernel[1], (long long)w->kernel[2], (long long)w->stride[1],
+                   (long long)w->stride[2], (long long)w->dilation[1], (long long)w->dilation[2],
+                   (long long)w->before[1], (long long)w->before[2], (long long)w->after[1],
+                   (long long)w->after[2]);
 }
 
 void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {

@@ -197,9 +197,9 @@ static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
         rondo__defines defines = {0};
         rondo__define_int(&defines, "TAPS", c->taps);
         rondo__define_int(&defines, "CHUNK", chunk);
-        rondo__step *step = rondo__cuda_add_launch(
-            kernel, rondo__cu_pack_filters, &defines, "pack_filters",
-            filters * ((channels + chunk - 1) / chunk), RONDO__CUDA_BLOCK);
+        rondo__step *step =
+            rondo__cuda_add_launch(kernel, rondo__cu_pack_filters, &defines, "pack_filters",
+                                   filters * ((channels + chunk - 1) / chunk), RONDO__CUDA_BLOCK);
         rondo__step_input(step, 1);
         rondo__step_address(step, c->w);
         rondo__step_int(step, filters);

@@ -96,9 +96,8 @@ static void push_arguments(const rondo__cuda_kernel *kernel, rondo__step *step, 
     rondo__step_float(step, (double)rondo__op_get_float(op, "momentum", 0.9f));
 }
 
-static rondo__step *add(rondo__cuda_kernel *kernel, const rondo__defines *defines,
-                        const char *name, int64_t blocks, int64_t parts, const extents *e,
-                        const arguments *a) {
+static rondo__step *add(rondo__cuda_kernel *kernel, const rondo__defines *defines, const char *name,
+                        int64_t blocks, int64_t parts, const extents *e, const arguments *a) {
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_norm_training, defines, name,
                                                blocks, RONDO__CUDA_BLOCK);
     if (step != NULL) {
