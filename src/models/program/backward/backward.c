@@ -11,9 +11,7 @@ rondo_status rondo__program_name_gradients(rondo_program *program, bool becomes_
     rondo_status status = RONDO_STATUS_OK;
     rondo__program_hide_placed(program);
     for (size_t i = 0; i < sizeof passes / sizeof *passes && status == RONDO_STATUS_OK; ++i) {
-        const bool is_for_half =
-            passes[i] == rondo__pass_conv_weights || passes[i] == rondo__pass_attention_gradient;
-        if (!is_for_half || becomes_half) {
+        if (passes[i] != rondo__pass_attention_gradient || becomes_half) {
             status = passes[i](program);
         }
     }
