@@ -70,7 +70,7 @@ static void add(double factor, const double *from, double *to, int64_t count) {
 static void run_row(const head *h, int64_t row) {
     const int64_t seen = h->is_causal && row + 1 < h->keys ? row + 1 : h->keys;
     const double *q = h->q + row * h->pitch, *dy = h->dy + row * h->v_pitch;
-    double most = -INFINITY, sum = 0.0, mean = 0.0;
+    double most = (double)-INFINITY, sum = 0.0, mean = 0.0;
     for (int64_t j = 0; j < seen; j++) {
         h->p[j] = h->scale * multiply(q, h->k + j * h->pitch, h->width);
         h->change[j] = multiply(dy, h->v + j * h->v_pitch, h->v_width);
