@@ -11,7 +11,9 @@ rondo_status rondo__program_name_gradients(rondo_program *program, bool becomes_
     rondo_status status = RONDO_STATUS_OK;
     rondo__program_hide_placed(program);
     for (size_t i = 0; i < sizeof passes / sizeof *passes && status == RONDO_STATUS_OK; ++i) {
-        if (passes[i] != rondo__pass_attention_gradient || becomes_half) {
+        const bool is_for_half =
+            passes[i] == rondo__pass_attention_gradient || passes[i] == rondo__pass_conv_weights;
+        if (!is_for_half || becomes_half) {
             status = passes[i](program);
         }
     }

@@ -9,8 +9,8 @@
 
 #include "program/program.h"
 
-// All of them; that of attention only where it becomes half precision, in which its op has tensor
-// cores.
+// All of them; those of a convolution's weights and of attention only where they become half
+// precision, in which their ops have tensor cores.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
