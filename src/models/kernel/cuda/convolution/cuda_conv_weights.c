@@ -1,6 +1,6 @@
 // kernel/cuda/convolution/cuda_conv_weights.c — rondo.ConvWeights (cu/convolution/conv_weights.cu),
-// in half precision also by cuDNN, whose filters have their channels last as images do. `may_round`:
-// sums may become f16.
+// in half precision also by cuDNN, whose filters have their channels last as images do.
+// `may_round`: sums may become f16.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
