@@ -55,9 +55,9 @@ def main():
     print(f"{'us a step':>10} {'launches':>9} {'us each':>8}  kernel")
     for name, (count, own) in sorted(rows.items(), key=lambda row: -row[1][1])[: options.rows]:
         print(f"{own / steps / 1e3:10.1f} {count / steps:9.1f} {own / count / 1e3:8.2f}  {name}")
-    sums = [(w[1], w[0]) for w in works if w[2].lower().startswith("nccl")]
+    sums = [(w[1], w[0]) for w in works if "nccl" in w[2].lower()]
     if sums:
-        others = union((w[1], w[0]) for w in works if not w[2].lower().startswith("nccl"))
+        others = union((w[1], w[0]) for w in works if "nccl" not in w[2].lower())
         both = length(union(sums)) + length(others) - length(union(sums + [tuple(o) for o in others]))
         total = length(union(sums))
         print(f"sums of ranks: {total / steps / 1e3:.0f} us a step, of which {(total - both) / steps / 1e3:.0f} us "

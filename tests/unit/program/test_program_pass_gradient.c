@@ -71,8 +71,8 @@ static void add_net(rondo_builder *b) {
     const rondo_attribute heads[] = {int_of("q_num_heads", 2), int_of("kv_num_heads", 2),
                                      int_of("is_causal", 1)};
     const rondo_shape two = {1, {2}}, three = {1, {3}};
-    check(rondo_builder_add_constant(b, "nine", RONDO_DTYPE_I64, &three,
-                                     (const int64_t[]){2, 9, 6}));
+    check(
+        rondo_builder_add_constant(b, "nine", RONDO_DTYPE_I64, &three, (const int64_t[]){2, 9, 6}));
     check(rondo_builder_add_constant(b, "one", RONDO_DTYPE_I64, &two, (const int64_t[]){2, 54}));
     ADD(b, "Reshape", "g", NULL, 0, "s", "nine");
     ADD(b, "Attention", "m", heads, 3, "g", "g", "g");

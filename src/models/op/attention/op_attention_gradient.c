@@ -1,5 +1,5 @@
-// op/attention/op_attention_gradient.c — rondo.AttentionGradient(dy, q, k, v): how attention changes
-// with q, k and v, which are [batch, rows, heads * width].
+// op/attention/op_attention_gradient.c — rondo.AttentionGradient(dy, q, k, v): how attention
+// changes with q, k and v, which are [batch, rows, heads * width].
 //
 //   p = softmax(scale * q k' where row i sees key j)      is_causal: keys up to the row
 //   dv = p' dy,  ds = p * (dy v' - sum(p * dy v')),  dq = scale * ds k,  dk = scale * ds' q
@@ -70,7 +70,7 @@ static void add(double factor, const double *from, double *to, int64_t count) {
 static void run_row(const head *h, int64_t row) {
     const int64_t seen = h->is_causal && row + 1 < h->keys ? row + 1 : h->keys;
     const double *q = h->q + row * h->pitch, *dy = h->dy + row * h->v_pitch;
-    double most = -INFINITY, sum = 0.0, mean = 0.0;
+    double most = (double)-INFINITY, sum = 0.0, mean = 0.0;
     for (int64_t j = 0; j < seen; j++) {
         h->p[j] = h->scale * multiply(q, h->k + j * h->pitch, h->width);
         h->change[j] = multiply(dy, h->v + j * h->v_pitch, h->v_width);

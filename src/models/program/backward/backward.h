@@ -10,8 +10,7 @@
 #include "program/program.h"
 
 // All of them; those of a convolution's weights and of attention only where they become half
-// precision: in f32 products are faster as ops (a step of bench/train_nets.h's cnn took 336 us, and
-// 367 us with one op for the weights).
+// precision, in which their ops have tensor cores.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.

@@ -1,6 +1,6 @@
-// program/backward/pass_attention_gradient.c — the way back through Attention, as gradients write it
-// (gradient/rules_attention.c) for q, k and v of [batch, rows, heads * width] without a mask, becomes
-// rondo.AttentionGradient: then nobody keeps scores.
+// program/backward/pass_attention_gradient.c — the way back through Attention, as gradients write
+// it (gradient/rules_attention.c) for q, k and v of [batch, rows, heads * width] without a mask,
+// becomes rondo.AttentionGradient: then nobody keeps scores.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define HEADS(letter, matrix) letter "=Transpose(Reshape(" matrix ",_))"
 #define ROWS(heads) "Reshape(Transpose(" heads "),_)"
 #define SCORES "MatMul(a=Mul(" HEADS("q", "Q") ",r),b=Transpose(l=Mul(" HEADS("k", "K") ",r)))"
-#define CHANGE(chances)                                                                     \
+#define CHANGE(chances) \
     "Mul(Sub(e=MatMul(" HEADS("g", "Y") ",t=Transpose(" HEADS("v", "V") ")),"               \
     "n=ReduceSum(Mul(e,p=Softmax(" chances ")),A)),p)"
 #define OF_Q(change) ROWS("w=Mul(MatMul(D=" change ",u=Transpose(b)),r)")
@@ -122,10 +122,10 @@ static bool fits(const rondo_program *program, const rondo__tree *tree, const in
             return false;
         }
     }
-    return !has_mask || (is_causal(program, get(tree, 'M'), out_q->extent[2], k.extent[2]) &&
-                         rondo__match_scalar(program, get(tree, 'i'), &number) &&
-                         number == -INFINITY &&
-                         rondo__match_scalar(program, get(tree, 'z'), &number) && number == 0.0f);
+    return !has_mask ||
+           (is_causal(program, get(tree, 'M'), out_q->extent[2], k.extent[2]) &&
+            rondo__match_scalar(program, get(tree, 'i'), &number) && number == -INFINITY &&
+            rondo__match_scalar(program, get(tree, 'z'), &number) && number == 0.0f);
 }
 
 // The change as [batch, rows, heads * width], where it comes otherwise.
@@ -165,7 +165,8 @@ static rondo_status become(rondo__rewriting *r, size_t n, const rondo__tree *tre
     const int32_t concat = find_concat(r, made);
     rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
                     .def = rondo__op_get_def(RONDO__FUSED_AttentionGradient)};
-    int32_t *inputs = rondo__calloc(4, sizeof *inputs), *outputs = rondo__calloc(3, sizeof *outputs);
+    int32_t *inputs = rondo__calloc(4, sizeof *inputs),
+            *outputs = rondo__calloc(3, sizeof *outputs);
     rondo_status status = inputs != NULL && outputs != NULL
                               ? rondo__op_set_int(&op, "num_heads", heads)
                               : RONDO_STATUS_NO_MEMORY;

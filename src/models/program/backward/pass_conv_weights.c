@@ -179,6 +179,9 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
     if (status == RONDO_STATUS_OK) {
         status = rondo__op_set_ints(&op, "pads", f.pads, (size_t)2 * AXES);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_int(&op, "may_round", 1);  // as products of the way back do
+    }
     if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         rondo__free(inputs);

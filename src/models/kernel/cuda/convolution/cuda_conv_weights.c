@@ -1,6 +1,6 @@
 // kernel/cuda/convolution/cuda_conv_weights.c — rondo.ConvWeights (cu/convolution/conv_weights.cu),
-// also by cuDNN: in half precision, where its filters have their channels last as images do, and in f32
-// with channels first.
+// in half precision also by cuDNN, whose filters have their channels last as images do.
+// `may_round`: sums may become f16.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ enum {
     BLOCKS_WANTED = 264,
     STEPS_MIN = 8,  // of a part
     PART_BYTES_MAX = 64 << 20,
-    PAD = 8,  // halves behind a row of shared memory
+    PAD = 8,    // halves behind a row of shared memory
     MENUS = 2,  // of cuDNN: filters in f32, in f16
     PLANS = 4,  // of each
 };
@@ -34,7 +34,7 @@ typedef struct weights_problem {
         rondo__cuda_convolution convolution;
         bool was_tried;
         rondo__cudnn_menu *opened;
-    } *menus;
+    } * menus;
 } weights_problem;
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -168,16 +168,13 @@ static void add_library(rondo__cuda_kernel *kernel, const weights_problem *probl
         rondo__cuda_refuse(kernel, "filters that cuDNN does not make");
         return;
     }
-    c->w = !p->is_tensor ? rondo__address_output(0)
-                         : rondo__address_workspace(rondo__cuda_reserve_workspace(
-                               kernel, (size_t)(p->window.channels_out * p->columns) *
-                                           rondo_dtype_get_bytes(c->weights_dtype)));
+    c->w = rondo__address_workspace(rondo__cuda_reserve_workspace(
+        kernel,
+        (size_t)(p->window.channels_out * p->columns) * rondo_dtype_get_bytes(c->weights_dtype)));
     if (!kernel->request->is_survey) {
         rondo__cuda_add_cudnn_plan(kernel, menu->opened, index % PLANS);
     }
-    if (p->is_tensor) {
-        add_join(kernel, p, c->w, 1, c->weights_dtype);
-    }
+    add_join(kernel, p, c->w, 1, c->weights_dtype);
 }
 
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
@@ -201,16 +198,17 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
     }
 }
 
-static void write_key(const plan *p, char *text, size_t text_bytes) {
+static void write_key(const plan *p, bool may_round, char *text, size_t text_bytes) {
     const rondo__window *w = &p->window;
     (void)snprintf(text, text_bytes,
-                   "weights %s n%lld c%lld k%lld in %lldx%lld kernel %lldx%lld stride %lldx%lld "
+                   "weights f16%s n%lld c%lld k%lld in %lldx%lld kernel %lldx%lld stride %lldx%lld "
                    "dilation %lldx%lld pads %lld %lld %lld %lld",
-                   p->is_tensor ? "f16" : "f32", (long long)w->batch, (long long)w->channels_in,
-                   (long long)w->channels_out, (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
-                   (long long)w->kernel[2], (long long)w->stride[1], (long long)w->stride[2],
-                   (long long)w->dilation[1], (long long)w->dilation[2], (long long)w->before[1],
-                   (long long)w->before[2], (long long)w->after[1], (long long)w->after[2]);
+                   may_round ? " rounded" : "", (long long)w->batch, (long long)w->channels_in,
+                   (long long)w->channels_out, (long long)w->in[1], (long long)w->in[2],
+                   (long long)w->kernel[1], (long long)w->kernel[2], (long long)w->stride[1],
+                   (long long)w->stride[2], (long long)w->dilation[1], (long long)w->dilation[2],
+                   (long long)w->before[1], (long long)w->before[2], (long long)w->after[1],
+                   (long long)w->after[2]);
 }
 
 void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
@@ -222,10 +220,10 @@ void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
         return;
     }
     const rondo_dtype dtype = rondo__cuda_input(kernel, 0)->dtype;
-    const bool is_single = dtype == RONDO_DTYPE_F32 && !problem.plan.window.channels_last &&
-                           rondo__cuda_input(kernel, 1)->dtype == RONDO_DTYPE_F32;
-    const size_t menu_count = is_single ? 1 : MENUS;
-    if (!(problem.plan.is_tensor || is_single) || !rondo__cuda_may_have_libraries(kernel)) {
+    // A step takes what its products make in half precision, too; others get sums in f32 alone.
+    const bool may_round = rondo__op_get_int(kernel->request->op, "may_round", 0) != 0;
+    const size_t menu_count = may_round ? MENUS : 1;
+    if (!problem.plan.is_tensor || !rondo__cuda_may_have_libraries(kernel)) {
         add_own(kernel, &problem.plan);
         return;
     }
@@ -238,7 +236,7 @@ void rondo__cuda_prepare_conv_weights(rondo__cuda_kernel *kernel) {
                                                          .x = rondo__address_input(1),
                                                          .y = rondo__address_input(0)};
     }
-    write_key(&problem.plan, key, sizeof key);
+    write_key(&problem.plan, may_round, key, sizeof key);
     const uint64_t all = (UINT64_C(1) << (1 + menu_count * PLANS)) - 1;
     const rondo__tuning tuning = {
         .key = key,

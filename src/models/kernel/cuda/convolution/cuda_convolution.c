@@ -184,11 +184,29 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
 }
 
 // The same on the device before each convolution, for weights that are computed.
+enum { PACKED_TAPS = 64, PACKED_CHUNK = 64 };
+
 static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
     const int64_t filters = c->window.channels_out, channels = c->window.channels_in / c->groups;
     const size_t bytes = rondo_dtype_get_bytes(c->dtype);
     const size_t all = (size_t)(filters * c->weight_pitch) * bytes;
     c->w = rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, all));
+    if (bytes == sizeof(uint16_t) && !c->is_depthwise && c->taps > 1 && c->taps <= PACKED_TAPS &&
+        channels % 2 == 0 && c->weight_pitch % 2 == 0) {
+        const int64_t chunk = channels < PACKED_CHUNK ? channels : PACKED_CHUNK;
+        rondo__defines defines = {0};
+        rondo__define_int(&defines, "TAPS", c->taps);
+        rondo__define_int(&defines, "CHUNK", chunk);
+        rondo__step *step =
+            rondo__cuda_add_launch(kernel, rondo__cu_pack_filters, &defines, "pack_filters",
+                                   filters * ((channels + chunk - 1) / chunk), RONDO__CUDA_BLOCK);
+        rondo__step_input(step, 1);
+        rondo__step_address(step, c->w);
+        rondo__step_int(step, filters);
+        rondo__step_int(step, channels);
+        rondo__step_int(step, c->weight_pitch);
+        return;
+    }
     rondo__strided_copy copy = {
         .element_bytes = bytes,
         .from = rondo__address_input(1),

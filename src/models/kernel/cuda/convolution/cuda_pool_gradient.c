@@ -23,8 +23,8 @@ static bool choose_tile(const rondo__window *w, int64_t inner, int64_t width, ti
                 tile t = {.packs = at_most(packs, inner / width), .width = width};
                 for (int d = 0; d < 2; ++d) {
                     t.pixels[d] = at_most(side, w->input[d]);
-                    t.reach[d] = at_most((t.pixels[d] + w->kernel[d] - 2) / w->stride[d] + 1,
-                                         w->output[d]);
+                    t.reach[d] =
+                        at_most((t.pixels[d] + w->kernel[d] - 2) / w->stride[d] + 1, w->output[d]);
                 }
                 if (t.reach[0] * t.reach[1] * t.packs * width * 2 <= SHARED_MAX) {
                     *out = t;
@@ -91,9 +91,8 @@ void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
     const int64_t groups = (inner / t.width + t.packs - 1) / t.packs;
     const int64_t tiles = outer * groups * ((w->input[0] + t.pixels[0] - 1) / t.pixels[0]) *
                           ((w->input[1] + t.pixels[1] - 1) / t.pixels[1]);
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_pool_gradient, &defines, "pool_gradient", tiles,
-                               RONDO__CUDA_BLOCK);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pool_gradient, &defines,
+                                               "pool_gradient", tiles, RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_output(step, 0);

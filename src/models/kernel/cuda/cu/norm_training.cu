@@ -305,7 +305,7 @@ __device__ __forceinline__ void put(G *values, i64 at, float value) {
     }
 }
 // 32 channels a block, whose warps share the parts: what neighbours read lies together.
-#define SHARERS 32
+#define SHARERS 8
 extern "C" __global__ void __launch_bounds__(SHARERS * 32) join(const norm_arguments a) {
     take_turn();
     __shared__ float held[SHARERS][32][4];

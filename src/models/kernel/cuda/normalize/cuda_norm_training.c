@@ -11,7 +11,6 @@ enum {
     PACKS_SUMMED = 8,   // of a thread, before there are more parts
     PACKS_APPLIED = 2,  // likewise
     JOINED = 32,        // channels of a block
-    JOINERS = 1024,     // threads of that block
     PACK_BYTES = 16,
 };
 
@@ -96,16 +95,14 @@ static void push_arguments(const rondo__cuda_kernel *kernel, rondo__step *step, 
     rondo__step_float(step, (double)rondo__op_get_float(op, "momentum", 0.9f));
 }
 
-static rondo__step *add(rondo__cuda_kernel *kernel, const rondo__defines *defines,
-                        const char *name, int64_t blocks, int64_t parts, const extents *e,
-                        const arguments *a) {
+static void add(rondo__cuda_kernel *kernel, const rondo__defines *defines, const char *name,
+                int64_t blocks, int64_t parts, const extents *e, const arguments *a) {
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_norm_training, defines, name,
                                                blocks, RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)parts;
     }
     push_arguments(kernel, step, e, a);
-    return step;
 }
 
 static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, const extents *e,
@@ -127,19 +124,15 @@ static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, co
     rondo__define_int(defines, "FORWARD", a->is_forward);
     rondo__define_int(defines, "LAYER", a->is_layer);
     if (a->is_layer) {
-        (void)add(kernel, defines, "rows", e->outer, 1, e, a);
+        add(kernel, defines, "rows", e->outer, 1, e, a);
     }
     if (wants_sums) {
-        (void)add(kernel, defines, "sums", count_tiles(e), parts, e, a);
-        rondo__step *step =
-            add(kernel, defines, "join", (e->channels + JOINED - 1) / JOINED, 1, e, a);
-        if (step != NULL) {
-            step->launch.block[0] = JOINERS;
-        }
+        add(kernel, defines, "sums", count_tiles(e), parts, e, a);
+        add(kernel, defines, "join", (e->channels + JOINED - 1) / JOINED, 1, e, a);
     }
     if (!a->is_layer && rondo__cuda_wants_output(kernel, 0)) {
         a->part_count = choose_parts(e, BLOCKS_APPLIED, PACKS_APPLIED, UINT16_MAX);
-        (void)add(kernel, defines, "apply", count_tiles(e), a->part_count, e, a);
+        add(kernel, defines, "apply", count_tiles(e), a->part_count, e, a);
     }
 }
 

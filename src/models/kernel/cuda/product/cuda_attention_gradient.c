@@ -47,10 +47,8 @@ static void add(rondo__cuda_kernel *kernel, const problem *p, const char *name, 
     rondo__define_int(&defines, "V_WIDTH", p->v_width);
     rondo__define_int(&defines, "CAUSAL", rondo__op_get_int(op, "is_causal", 0) != 0);
     rondo__step *step = rondo__cuda_add_launch(
-        kernel,
-        p->is_tensor ? rondo__cu_attention_gradient_tensor : rondo__cu_attention_gradient,
-        &defines, name,
-        p->is_tensor ? (lines + TENSOR_ROWS - 1) / TENSOR_ROWS : lines, THREADS);
+        kernel, p->is_tensor ? rondo__cu_attention_gradient_tensor : rondo__cu_attention_gradient,
+        &defines, name, p->is_tensor ? (lines + TENSOR_ROWS - 1) / TENSOR_ROWS : lines, THREADS);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)p->heads;
         step->launch.grid[2] = (uint32_t)p->batch;

@@ -448,7 +448,8 @@ static bool suits_padded(const rondo__cuda_matmul *product) {
 // `fills_k`: both operands have zeros up to a whole number of packs along k.
 static void pad_operand(rondo__cuda_kernel *kernel, const operand *o, bool fills_k) {
     const int64_t pitch = (o->length + PACK - 1) / PACK * PACK;
-    const int64_t lines = fills_k && !o->is_along_k ? (o->lines + PACK - 1) / PACK * PACK : o->lines;
+    const int64_t lines =
+        fills_k && !o->is_along_k ? (o->lines + PACK - 1) / PACK * PACK : o->lines;
     if (pitch == o->length && lines == o->lines) {
         return;
     }

@@ -53,6 +53,48 @@ static int64_t find_place(const rondo__window *w, const float *plane, taps rows,
     return best_at;
 }
 
+enum { COLUMNS = 64 };  // of windows at a time
+
+// The same of `count` windows that lie inside, side by side: without a branch for each tap, since
+// which one is the largest cannot be foreseen.
+static void find_places(const rondo__window *w, const float *plane, int64_t first, int64_t count,
+                        float *y, int64_t *places, int64_t base) {
+    const int64_t step = w->stride[1];
+    float best[COLUMNS];
+    int32_t at[COLUMNS];
+    for (int64_t c = 0; c < count; ++c) {
+        best[c] = plane[first + c * step];
+        at[c] = (int32_t)(first + c * step);
+    }
+    for (int64_t i = 0; i < w->kernel[0]; ++i) {
+        for (int64_t j = i == 0 ? 1 : 0; j < w->kernel[1]; ++j) {
+            const int64_t line = first + i * w->dilation[0] * w->input[1] + j * w->dilation[1];
+            for (int64_t c = 0; c < count; ++c) {
+                const float value = plane[line + c * step], held = best[c];
+                const bool is_larger = (value > held) | ((value != value) & (held == held));
+                best[c] = is_larger ? value : held;
+                at[c] = is_larger ? (int32_t)(line + c * step) : at[c];
+            }
+        }
+    }
+    for (int64_t c = 0; c < count; ++c) {
+        y[c] = best[c];
+        places[c] = base + at[c];
+    }
+}
+
+// The windows of a row from `column` on that lie inside, at most COLUMNS.
+static int64_t count_inside(const rondo__window *w, taps rows, int64_t column) {
+    const int64_t start = column * w->stride[1] - w->pad_begin[1];
+    const int64_t room = w->input[1] - (w->kernel[1] - 1) * w->dilation[1] - 1 - start;
+    if (rows.begin != 0 || rows.end != w->kernel[0] || start < 0 || room < 0) {
+        return 0;
+    }
+    const int64_t inside = room / w->stride[1] + 1, left = w->output[1] - column;
+    const int64_t count = inside < left ? inside : left;
+    return count < COLUMNS ? count : COLUMNS;
+}
+
 static void pool_planes(void *data, int64_t first, int64_t end) {
     const places_run *run = data;
     const rondo__pool *pool = &run->kernel->pool;
@@ -62,6 +104,16 @@ static void pool_planes(void *data, int64_t first, int64_t end) {
         for (int64_t row = 0; row < pool->window.output[0]; ++row) {
             const taps rows = clip(&pool->window, 0, row);
             for (int64_t column = 0; column < pool->window.output[1]; ++column, ++to) {
+                const int64_t count = count_inside(&pool->window, rows, column);
+                if (count > 1) {
+                    find_places(&pool->window, x,
+                                rows.start * pool->window.input[1] +
+                                    column * pool->window.stride[1] - pool->window.pad_begin[1],
+                                count, run->y + to, run->places + to, plane * pool->input_span);
+                    column += count - 1;
+                    to += count - 1;
+                    continue;
+                }
                 const taps columns = clip(&pool->window, 1, column);
                 const int64_t at = find_place(&pool->window, x, rows, columns);
                 run->y[to] = at < 0 ? -INFINITY : x[at];
@@ -86,7 +138,8 @@ rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *reques
     const rondo_shape *x = &request->inputs[0].shape;
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank != 4 || request->output_count != 2 ||
         request->outputs[0].dtype == RONDO_DTYPE_NONE ||
-        rondo__op_get_int(request->op, "storage_order", 0) != 0) {
+        rondo__op_get_int(request->op, "storage_order", 0) != 0 ||
+        x->extent[2] * x->extent[3] > INT32_MAX) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__host_kernel *head =
