@@ -1,7 +1,7 @@
-// A libcupti.so.13 that `rondo doctor` finds in tests: its device works without a pause, a microsecond
-// at a time. DOCTOR_CUPTI=taken: another tool has it; =refused: the driver lets nobody profile.
-// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy; A and S
-// are the kernels on another stream.
+// A libcupti.so.13 that `rondo doctor` finds in tests: its device works without a pause, for one
+// microsecond at a time. DOCTOR_CUPTI=taken: another tool has it; =refused: nobody may profile.
+// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy; A
+// and S are the kernels on another stream.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdio.h>
