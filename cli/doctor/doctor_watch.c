@@ -319,14 +319,18 @@ static bool has_enough(source *from, const rondo__doctor_log *log) {
         return false;
     }
     uint64_t length = 0;
+    uint64_t longest = 0;
     size_t count = 0;
     for (size_t i = 0; i < steps.count; i++) {
+        const uint64_t own = steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
         count += steps.steps[i].is_typical;
-        length += steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
+        length += own;
+        longest = own > longest ? own : longest;
     }
+    length -= longest;  // the first one loads modules and tunes
     const bool is_enough = count >= 3 && (length >= UNTIMED_NS || count >= 200) &&
                            steps.period != from->period && !rondo__doctor_launches_graphs(&steps);
-    const uint64_t four = count > 0 ? 4 * length / count : TIMED_NS;
+    const uint64_t four = count > 1 ? 4 * length / (count - 1) : TIMED_NS;
     if (is_enough) {
         from->period = steps.period;
         from->window_ns = four > TIMED_MAX_NS ? TIMED_MAX_NS : four > TIMED_NS ? four : TIMED_NS;
