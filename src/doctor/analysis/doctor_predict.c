@@ -237,9 +237,10 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     // A graph is no slower than the calls that it was made of: where the device is all that counts,
     // its times, which CUPTI makes longer, are no better than the step's own.
     if (costs->graph_us > costs->step_us && costs->step_us > 0.0) {
+        const double low_us = costs->step_us * (1.0 - TIMES_VARY);
         costs->graph_us = costs->step_us;
-        costs->graph_low_us =
-            costs->graph_low_us < costs->graph_us ? costs->graph_low_us : costs->graph_us;
+        costs->graph_low_us = costs->graph_low_us < low_us ? costs->graph_low_us : low_us;
+        costs->graph_high_us = costs->step_us * (1.0 + TIMES_VARY);
     }
     costs->after_us = costs->graph_us + costs->away_us;
     if (costs->after_us > costs->step_us) {
