@@ -142,9 +142,10 @@ static void print_verdict(const cli_doctor *doctor) {
     cli_say(CLI_NORMAL, "         as one graph a replay would take about %s (%s to %s)",
             US(costs->graph_us), US(costs->graph_low_us), US(costs->graph_high_us));
     if (costs->is_rehearsed) {
-        cli_say(CLI_NORMAL,
-                "         rehearsed: a graph of its shape, with waits as kernels, took so long on "
-                "this GPU");
+        cli_say(
+            CLI_NORMAL,
+            "         rehearsed: a graph of its shape, with waits as kernels, took %s on this GPU",
+            US((double)doctor->log->rehearsal.median_ns * 1e-3));
     } else if (doctor->rehearsal_problem[0] != '\0') {
         cli_say(CLI_NORMAL, "         by constants: it was not rehearsed (%s)",
                 doctor->rehearsal_problem);

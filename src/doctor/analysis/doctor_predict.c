@@ -226,9 +226,13 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     costs->is_rehearsed = seen->works == steps->period;
     costs->model_us = path->replay_us + GRAPH_LAUNCH_US;
     if (costs->is_rehearsed) {
-        costs->graph_us = (double)seen->median_ns * 1e-3;
+        // Real kernels are at least as slow as waits, and this machine may be slower than constants.
+        const double rehearsed_us = (double)seen->median_ns * 1e-3;
+        costs->graph_us = rehearsed_us > costs->model_us ? rehearsed_us : costs->model_us;
         costs->graph_low_us = (double)seen->low_ns * 1e-3 * REHEARSED_LOW;
-        costs->graph_high_us = (double)seen->high_ns * 1e-3 * REHEARSED_HIGH;
+        const double high_us = (double)seen->high_ns * 1e-3;
+        costs->graph_high_us =
+            (high_us > costs->graph_us ? high_us : costs->graph_us) * REHEARSED_HIGH;
     } else {
         costs->graph_us = costs->model_us;
         costs->graph_low_us = path->replay_low_us * (1.0 - TIMES_VARY) + GRAPH_LAUNCH_US / 2;
