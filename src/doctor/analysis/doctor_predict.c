@@ -226,7 +226,7 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     costs->is_rehearsed = seen->works == steps->period;
     costs->model_us = path->replay_us + GRAPH_LAUNCH_US;
     if (costs->is_rehearsed) {
-        // Real kernels are at least as slow as waits, and this machine may be slower than constants.
+        // Kernels are no faster than waits, and this machine may be slower than the constants.
         const double rehearsed_us = (double)seen->median_ns * 1e-3;
         costs->graph_us = rehearsed_us > costs->model_us ? rehearsed_us : costs->model_us;
         costs->graph_low_us = (double)seen->low_ns * 1e-3 * REHEARSED_LOW;
