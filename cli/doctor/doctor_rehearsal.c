@@ -15,6 +15,8 @@
 
 enum { WAIT_MS = 30000, PROBLEM_MAX = 128 };
 
+static const double LONG_US = 200e3;
+
 typedef struct outcome {
     rondo__doctor_rehearsal times;
     char problem[PROBLEM_MAX];
@@ -64,6 +66,14 @@ static void start(const rondo__doctor_part *parts, size_t count, const uint64_t 
     (void)close(ends[0]);
 }
 
+static bool is_long(const rondo__doctor_part *parts, size_t count) {
+    double length_us = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        length_us += parts[i].length_us;
+    }
+    return length_us > LONG_US;
+}
+
 void cli_doctor_rehearse(rondo__doctor_log *log, char *out_problem, size_t bytes) {
     rondo__doctor_steps steps;
     out_problem[0] = '\0';
@@ -71,7 +81,9 @@ void cli_doctor_rehearse(rondo__doctor_log *log, char *out_problem, size_t bytes
         return;
     }
     rondo__doctor_part *parts = steps.period > 0 ? rondo__doctor_list_parts(&steps) : NULL;
-    if (parts != NULL) {
+    if (parts != NULL && is_long(parts, steps.period)) {
+        snprintf(out_problem, bytes, "in a step so long gaps do not count");
+    } else if (parts != NULL) {
         outcome result;
         start(parts, steps.period, log->device_uuid, &result);
         snprintf(out_problem, bytes, "%s", result.problem);

@@ -142,9 +142,10 @@ static void print_verdict(const cli_doctor *doctor) {
     cli_say(CLI_NORMAL, "         as one graph a replay would take about %s (%s to %s)",
             US(costs->graph_us), US(costs->graph_low_us), US(costs->graph_high_us));
     if (costs->is_rehearsed) {
-        cli_say(CLI_NORMAL,
-                "         rehearsed: a graph of its shape, with waits as kernels, took so long on "
-                "this GPU");
+        cli_say(
+            CLI_NORMAL,
+            "         rehearsed: a graph of its shape, with waits as kernels, took %s on this GPU",
+            US((double)doctor->log->rehearsal.median_ns * 1e-3));
     } else if (doctor->rehearsal_problem[0] != '\0') {
         cli_say(CLI_NORMAL, "         by constants: it was not rehearsed (%s)",
                 doctor->rehearsal_problem);
@@ -271,8 +272,27 @@ static bool write_work(FILE *file, const rondo__doctor_work *work) {
     return write_bytes(file, &event, sizeof event);
 }
 
+typedef struct event_range {
+    size_t first;
+    size_t end;
+} event_range;
+
+// Whether it lies beside calls that are kept.
+static bool is_kept(const rondo__doctor_log *log, const rondo__doctor_range *range,
+                    const event_range *kept, size_t count) {
+    for (size_t i = 0; i < count && log->event_count > 0; i++) {
+        const rondo__doctor_event *last = &log->events[kept[i].end - 1];
+        if (range->end_ns >= log->events[kept[i].first].begin_ns &&
+            range->begin_ns <= last->begin_ns + last->duration_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // What is known beside calls: the device, the heap, layouts, memory, ranges.
-static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since_ns) {
+static bool write_facts(FILE *file, const rondo__doctor_log *log, const event_range *kept,
+                        size_t kept_count) {
     const rondo__doctor_event device = {
         .call = RONDO__DOCTOR_DEVICE,
         .grid = {log->multiprocessors, log->multiprocessor_threads, log->multiprocessor_blocks},
@@ -310,16 +330,11 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, uint64_t since
                                           .name = range->name};
         const rondo__doctor_event pop = {
             .call = RONDO__DOCTOR_RANGE_POP, .begin_ns = range->end_ns, .object = i + 1};
-        is_done = range->end_ns < since_ns ||
+        is_done = !is_kept(log, range, kept, kept_count) ||
                   (write_bytes(file, &push, sizeof push) && write_bytes(file, &pop, sizeof pop));
     }
     return is_done;
 }
-
-typedef struct event_range {
-    size_t first;
-    size_t end;
-} event_range;
 
 static bool has_works(const rondo__doctor_steps *steps, const rondo__doctor_step *step) {
     const rondo__doctor_log *log = steps->log;
@@ -396,8 +411,7 @@ bool cli_doctor_write_stream(void *doctor, FILE *file) {
     }
     event_range ranges[2];
     const size_t range_count = find_kept(&from->steps, ranges);
-    const uint64_t since_ns = log->event_count > 0 ? log->events[ranges[0].first].begin_ns : 0;
-    is_done = is_done && write_facts(file, log, since_ns);
+    is_done = is_done && write_facts(file, log, ranges, range_count);
     for (size_t i = 0; is_done && i < range_count; i++) {
         is_done = write_calls(file, log, ranges[i], i + 1 < range_count);
     }

@@ -50,6 +50,7 @@ typedef struct source {
     uint64_t window_ns;        // how long they are taken
     size_t window_count;       // how often they were asked for
     size_t period;             // of the step that they are of
+    bool has_old_works;        // and the log has times of an earlier one
     uint64_t looked_ns;        // when steps were last looked for
     size_t looked_count;       // of calls
     uint64_t start_cost_ns;    // what watching took until the step was known,
@@ -281,6 +282,10 @@ static void drain(source *from, cli_watched *to) {
             break;
         }
         read += bytes;
+        if (event.call == RONDO__DOCTOR_WORK && from->has_old_works) {
+            from->has_old_works = false;
+            to->log.work_count = 0;
+        }
         (void)rondo__doctor_log_add(&to->log, &event, tail);
     }
     if (ring != NULL) {
@@ -314,14 +319,18 @@ static bool has_enough(source *from, const rondo__doctor_log *log) {
         return false;
     }
     uint64_t length = 0;
+    uint64_t longest = 0;
     size_t count = 0;
     for (size_t i = 0; i < steps.count; i++) {
+        const uint64_t own = steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
         count += steps.steps[i].is_typical;
-        length += steps.steps[i].is_typical ? steps.steps[i].length_ns : 0;
+        length += own;
+        longest = own > longest ? own : longest;
     }
+    length -= longest;  // the first one loads modules and tunes
     const bool is_enough = count >= 3 && (length >= UNTIMED_NS || count >= 200) &&
                            steps.period != from->period && !rondo__doctor_launches_graphs(&steps);
-    const uint64_t four = count > 0 ? 4 * length / count : TIMED_NS;
+    const uint64_t four = count > 1 ? 4 * length / (count - 1) : TIMED_NS;
     if (is_enough) {
         from->period = steps.period;
         from->window_ns = four > TIMED_MAX_NS ? TIMED_MAX_NS : four > TIMED_NS ? four : TIMED_NS;
@@ -330,10 +339,11 @@ static bool has_enough(source *from, const rondo__doctor_log *log) {
     return is_enough;
 }
 
-// What repeats while a program starts is no step of it: times that were taken then are forgotten.
-static void open_window(source *from, cli_watched *to, uint64_t now) {
+// What repeats while a program starts is no step of it: times that were taken then are forgotten
+// once there are others.
+static void open_window(source *from, uint64_t now) {
     rondo__doctor_ring *ring = from->ring;
-    to->log.work_count = 0;
+    from->has_old_works = true;
     from->times_ns = now;
     from->window_count += 1;
     from->start_cost_ns = atomic_load(&ring->cost_ns);
@@ -360,7 +370,7 @@ static void ask_for_times(source *from, cli_watched *to) {
     from->looked_ns = now;
     from->looked_count = (size_t)to->log.seen_count;
     if (has_enough(from, &to->log)) {
-        open_window(from, to, now);
+        open_window(from, now);
     }
 }
 

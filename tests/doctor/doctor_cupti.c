@@ -1,7 +1,7 @@
-// A libcupti.so.13 that `rondo doctor` finds in tests: its device works without a pause, a
-// microsecond at a time. DOCTOR_CUPTI=taken: another tool has it; =refused: the driver lets nobody profile.
-// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy; A and S are
-// the kernels on another stream.
+// A libcupti.so.13 that `rondo doctor` finds in tests: its device works without a pause, for one
+// microsecond at a time. DOCTOR_CUPTI=taken: another tool has it; =refused: nobody may profile.
+// DOCTOR_WORKS is what it does in turn: a and s are the kernels "add" and "scale", c is a copy; A
+// and S are the kernels on another stream.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ rondo__cupti_result cuptiActivityFlushAll(uint32_t flags) {
     }
     const char *works = getenv("DOCTOR_WORKS");
     works = works != NULL ? works : "a";
-    // While the doctor looks at what is there, the program may stand still, so that no step is short.
+    // While the doctor looks at what is there, the program may stand still: no step is short then.
     const uint64_t start = g_cupti.clock() - (uint64_t)RECORDS * LENGTH_NS - STILL_NS;
     for (uint64_t i = 0; i < RECORDS; i++) {
         const uint64_t begin = start + i * LENGTH_NS;

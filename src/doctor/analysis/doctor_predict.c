@@ -11,6 +11,9 @@
 static const double GRAPH_LAUNCH_US =
     4.0;                                // from the launch of a graph to its first node, and its end
 static const double TIMES_VARY = 0.05;  // device times of a replay from those that were taken
+// Real replays beside rehearsed ones: a kernel's own memory may be slower or faster than a wait.
+static const double REHEARSED_LOW = 0.87;
+static const double REHEARSED_HIGH = 1.15;
 static const double CAPTURE_NODE_US = 2.5;  // capture and instantiation, a node
 static const double AWAY_US = 100.0;
 static const double BUSY_SHARE = 0.9;
@@ -223,9 +226,13 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     costs->is_rehearsed = seen->works == steps->period;
     costs->model_us = path->replay_us + GRAPH_LAUNCH_US;
     if (costs->is_rehearsed) {
-        costs->graph_us = (double)seen->median_ns * 1e-3;
-        costs->graph_low_us = (double)seen->low_ns * 1e-3 * (1.0 - TIMES_VARY);
-        costs->graph_high_us = (double)seen->high_ns * 1e-3 * (1.0 + TIMES_VARY);
+        // Kernels are no faster than waits, and this machine may be slower than the constants.
+        const double rehearsed_us = (double)seen->median_ns * 1e-3;
+        costs->graph_us = rehearsed_us > costs->model_us ? rehearsed_us : costs->model_us;
+        costs->graph_low_us = (double)seen->low_ns * 1e-3 * REHEARSED_LOW;
+        const double high_us = (double)seen->high_ns * 1e-3;
+        costs->graph_high_us =
+            (high_us > costs->graph_us ? high_us : costs->graph_us) * REHEARSED_HIGH;
     } else {
         costs->graph_us = costs->model_us;
         costs->graph_low_us = path->replay_low_us * (1.0 - TIMES_VARY) + GRAPH_LAUNCH_US / 2;
@@ -234,9 +241,10 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
     // A graph is no slower than the calls that it was made of: where the device is all that counts,
     // its times, which CUPTI makes longer, are no better than the step's own.
     if (costs->graph_us > costs->step_us && costs->step_us > 0.0) {
+        const double low_us = costs->step_us * (1.0 - TIMES_VARY);
         costs->graph_us = costs->step_us;
-        costs->graph_low_us =
-            costs->graph_low_us < costs->graph_us ? costs->graph_low_us : costs->graph_us;
+        costs->graph_low_us = costs->graph_low_us < low_us ? costs->graph_low_us : low_us;
+        costs->graph_high_us = costs->step_us * (1.0 + TIMES_VARY);
     }
     costs->after_us = costs->graph_us + costs->away_us;
     if (costs->after_us > costs->step_us) {

@@ -98,8 +98,8 @@ static void test_graph(void **state) {
                 found.median_ns <= found.high_ns);
     const size_t replays = fake_cuda_count_calls("cuGraphLaunch");
     assert_true(replays > 5);
-    // One that takes the time of a tick runs four times ahead of the replays.
-    assert_int_equal(g_waits[0], replays + 4);
+    // By one the rate of the clock is found ahead of the replays.
+    assert_true(g_waits[0] >= replays + 4 && g_waits[0] <= replays + 400);
     assert_int_equal(g_waits[1], replays);
     assert_int_equal(g_waits[2], 2 * replays);
     assert_int_equal(g_waits[3], 0);
