@@ -265,16 +265,18 @@ static int write_and_flush(int descriptor, const rondo__file_part *parts, size_t
 }
 
 // A file without a name in the folder of `path`, so that a process that is ended while it writes
-// leaves nothing; -1: the file system has no such files.
-static int open_nameless(const char *path) {
+// leaves nothing; *out_descriptor -1: the file system has no such files.
+static rondo_status open_nameless(const char *path, int *out_descriptor) {
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL   ? rondo__strdup(".")
                    : slash == path ? rondo__strdup("/")
                                    : rondo__strformat("%.*s", (int)(slash - path), path);
-    const int descriptor =
-        folder != NULL ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    if (folder == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_descriptor = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     rondo__free(folder);
-    return descriptor;
+    return RONDO_STATUS_OK;
 }
 
 // Gives the file its first name, or makes an empty one of that name; errno tells why not.
@@ -288,7 +290,7 @@ static bool name_file(int *in_out_descriptor, const char *name) {
     return linkat(AT_FDCWD, link_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-// A name that nobody has; one left over by a crashed process of the same id is stepped over.
+// A name that is free; one left over by a crashed process of the same id is stepped over.
 static rondo_status take_name(const char *path, int *in_out_descriptor, char **out_name) {
     static atomic_uint counter;
     for (int attempt = 0;; ++attempt) {
@@ -344,8 +346,9 @@ static rondo_status write_to(int descriptor, const char *path, const rondo__file
 static rondo_status write_parts(const char *path, const rondo__file_part *parts,
                                 size_t part_count) {
     bool cannot_link = false;
-    const rondo_status status =
-        write_to(open_nameless(path), path, parts, part_count, &cannot_link);
+    int descriptor = -1;
+    RETURN_IF_ERROR(open_nameless(path, &descriptor));
+    const rondo_status status = write_to(descriptor, path, parts, part_count, &cannot_link);
     return cannot_link ? write_to(-1, path, parts, part_count, &cannot_link) : status;
 }
 
