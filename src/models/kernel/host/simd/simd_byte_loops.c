@@ -35,8 +35,8 @@ static bool find_range(const float *x, int64_t count, float *out_low, float *out
 // Before the zero point is added, steps of 8 bits lie within +-512 of 0, those of 16 within
 // +-131072. Limits are met as whole numbers, because compilers make masks of comparisons of floats.
 // NaN becomes 0.
-RONDO_BYTE_INLINE int32_t get_step(float quotient, int32_t most_bits, int32_t zero, int32_t low,
-                                   int32_t high) {
+static RONDO_BYTE_INLINE int32_t get_step(float quotient, int32_t most_bits, int32_t zero,
+                                          int32_t low, int32_t high) {
     int32_t bits;
     float step;
     memcpy(&bits, &quotient, sizeof bits);
