@@ -1,5 +1,5 @@
-// The op cases of normalisations by groups, of all normalisations far from 0, and of losses and
-// optimisers; see op_cases.h for their writing. rondo.GroupNormalization stands in both layouts and
+// The op cases of normalisations by groups, of all normalisations far from 0, of losses and
+// optimisers, and of the way back through pools; see op_cases.h for their writing. rondo.GroupNormalization stands in both layouts and
 // each of a GPU's ways (their number wraps): slices of the channels, clusters of all sizes, parts;
 // and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
@@ -162,6 +162,16 @@ const op_case op_norm_cases[] = {
      "alpha=0.9 beta=0.8 mode=nesterov norm_coefficient=0.01", 2},
     {"ai.onnx.preview.training.Momentum", 1, "f32[] i64[]:=4 T[5,7] T[5,7] T[5,7]",
      "alpha=0.9 beta=0.8 mode=standard norm_coefficient=0.01", 2},
+    {"rondo.PoolGradient", 17, "T[2,3,4,5] T[2,3,9,8]", "kernel_shape=3,2 strides=2,2 pads=0,1,0,1",
+     1},
+    {"rondo.PoolGradient", 17, "f32[2,4,5,24] T[2,8,9,24]",
+     "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 channels_last=1", 1},
+    {"rondo.PoolGradient", 17, "T[1,2,10,18]:n2 T[1,2,19,35]:n2",
+     "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", 1},
+    {"rondo.PoolGradient", 17, "T[1,9,9,144]:n2 T[1,18,18,144]:n2",
+     "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 channels_last=1", 1},
+    {"rondo.PoolGradient", 17, "T[2,4,4,6]:n2 T[2,8,8,6]:n2",
+     "kernel_shape=2,2 strides=2,2 channels_last=1", 1},
 };
 
 const size_t op_norm_case_count = sizeof(op_norm_cases) / sizeof(op_norm_cases[0]);

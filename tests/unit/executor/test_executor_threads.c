@@ -158,7 +158,7 @@ static uint64_t count_handed_over(int64_t count, uint32_t thread_count, bool wai
     return after - before;
 }
 
-// A run is computed by the thread that waits for it, eager or replayed, and a crew helps there, too.
+// The thread that waits for a run computes it, eager or replayed, and a crew helps there, too.
 TEST(test_executor_threads__runs_stay_here) {
     assert_int_equal(count_handed_over(64, 2, true), 0);
     assert_true(count_handed_over(64, 2, false) > 0);
