@@ -1,7 +1,7 @@
 // The op cases of normalisations by groups, of all normalisations far from 0, of losses and
-// optimisers, and of the way back through pools; see op_cases.h for their writing. rondo.GroupNormalization stands in both layouts and
-// each of a GPU's ways (their number wraps): slices of the channels, clusters of all sizes, parts;
-// and what none of them takes.
+// optimisers, and of the way back through pools; see op_cases.h for their writing.
+// rondo.GroupNormalization stands in both layouts and each of a GPU's ways (their number wraps):
+// slices of the channels, clusters of all sizes, parts; and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cases/op_cases.h"
 
