@@ -177,7 +177,12 @@ static rondo_status stand_behind(rondo_graph *graph, const rondo_node *after, si
     rondo_status status =
         after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
     if (status == RONDO_STATUS_OK) {
-        RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
+        if (rondo__capture_refuse_broken(graph->builder, call) != RONDO_STATUS_OK) {
+            return RONDO_FAIL_AS(call, STATE,
+                                 "an earlier failure broke graph \"%s\"; rondo_graph_capture_end "
+                                 "says which, and the graph can be built again",
+                                 graph->label);
+        }
         status = set_predecessors(graph, after, after_count, call);
     }
     return status == RONDO_STATUS_OK ? status : rondo__mark_missing(graph->builder, "node", status);
