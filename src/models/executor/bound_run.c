@@ -343,8 +343,8 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
     run->is_prepared = is_prepared;
 }
 
-// Whether one graph may be all of the run at hand: the plan is one that was replayed, its work is
-// the same each time, and nobody wants to see its parts.
+// Whether one graph can do the whole run: the plan has been replayed, it does the same work each
+// time, and its steps need not be seen one by one (self-checks, ranks, listeners to copies, the log).
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;
@@ -360,7 +360,7 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
            !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
-// Lets the run be a replay of one graph, which is made when runs repeat.
+// Makes one graph of the whole run once runs repeat, so that this run replays it.
 static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
                                  const rondo_tensor *feeds) {
     if (!may_be_carried(run, fetch)) {

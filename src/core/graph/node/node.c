@@ -188,7 +188,7 @@ static rondo_status stand_behind(rondo_graph *graph, const rondo_node *after, si
     return status == RONDO_STATUS_OK ? status : rondo__mark_missing(graph->builder, "node", status);
 }
 
-// A function of the program has run meanwhile, and may have ended what is built.
+// Fails if a function of the program, which has just run, has ended or aborted the graph.
 static rondo_status check_unended(rondo_graph *graph, const char *call) {
     return graph->state == RONDO__GRAPH_RECORDING && graph->stream == graph->builder
                ? RONDO_STATUS_OK

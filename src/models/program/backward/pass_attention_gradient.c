@@ -1,6 +1,6 @@
 // program/backward/pass_attention_gradient.c — the way back through Attention, as gradients write
 // it (gradient/rules_attention.c) for q, k and v of [batch, rows, heads * width] without a mask,
-// becomes rondo.AttentionGradient: then nobody keeps scores.
+// becomes rondo.AttentionGradient, which computes the scores again, so that none are kept.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static rondo_status join_heads(rondo_program *program, int32_t heads, int32_t *i
     return rondo__program_add_reshape(program, change, *in_out_change, &joined);
 }
 
-// The Concat of dq, dk and dv, rows of each behind the other, if nobody else reads them; -1: none.
+// The Concat of dq, dk and dv, rows of each behind the other, if it alone reads them; -1: none.
 static int32_t find_concat(const rondo__rewriting *r, const int32_t *made) {
     const rondo_program *program = r->program;
     const int32_t user = rondo__uses_get_single(&r->uses, made[0]);
