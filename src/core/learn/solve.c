@@ -157,7 +157,7 @@ static void refuse_unexplained(solving *s, size_t node, const rondo__word *word,
 
 static bool solve_word(solving *s, size_t node, const rondo__word *word);
 
-// How many of the halves have an explanation. With one, the other is what the finding names.
+// Counts the halves that have an explanation. If one has, the finding names the other.
 static int solve_halves(solving *s, size_t node, const rondo__word *word) {
     const size_t former_count = s->solution->count;
     const bool wanted_trial = s->wants_trial;

@@ -1,6 +1,6 @@
 // doctor/rehearse/doctor_rehearse.h — rehearses a step as a graph: kernels that wait as long as the
-// program's kernels worked, with as many arguments, and copies of as many bytes, in the step's order.
-// The doctor predicts by the time that its replays take on this machine.
+// program's kernels worked, with as many arguments, and copies of as many bytes, in the step's
+// order. The doctor predicts by the time that its replays take on this machine.
 //
 // The program has ended by then; the rehearsal reads only its recorded calls.
 // SPDX-License-Identifier: Apache-2.0

@@ -50,9 +50,9 @@ struct rondo_bound_run {
     uint64_t plan_changes;
     bool is_prepared;         // results fit the plan
     rondo__carried *carried;  // the run as one graph; NULL: not yet
-    uint32_t steady_count;    // runs one behind the other that could be it
+    uint32_t steady_count;    // runs in a row that one graph could do
     bool is_moved;            // an entry was set since the graph was made
-    bool is_refused;          // the plan cannot be
+    bool is_refused;          // the plan cannot become one graph
 };
 
 enum { STEADY_RUNS = 2 };  // before a graph is made of them
@@ -343,8 +343,8 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
     run->is_prepared = is_prepared;
 }
 
-// Whether one graph can do the whole run: the plan has been replayed, it does the same work each
-// time, and its steps need not be seen one by one (self-checks, ranks, listeners to copies, the log).
+// Whether one graph can do the whole run: the plan has been replayed and does the same work each
+// time, and neither self-checks, ranks, listeners to copies nor the log need its steps.
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;

@@ -151,7 +151,7 @@ static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after
     return status;
 }
 
-// OK when the graph is being built, by a call that no function of another one makes.
+// OK when the graph is being built, and no function of a step or body makes this call.
 static rondo_status check_built(rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_alive(graph->device, call));

@@ -84,7 +84,8 @@ static bool has_shape_of(const rondo_program *program, int32_t value, int32_t li
            rondo__value_get_shape(&program->values[like], &b) && rondo_shape_is_equal(&a, &b);
 }
 
-// Whether axes are turned and sums made as the trees do not say; the extents of q in heads.
+// Checks what the trees leave open, the order of axes and the axes of sums; gives q's extents in
+// heads.
 static bool fits(const rondo_program *program, const rondo__tree *tree, const int32_t *made,
                  bool has_mask, rondo_shape *out_q, float *out_root) {
     static const int64_t heads[] = {0, 2, 1, 3}, swap[] = {0, 1, 3, 2};
