@@ -107,8 +107,19 @@ static int examine_file(const doctor_settings *settings) {
     return status;
 }
 
+// Why this machine has no usable GPU; NULL: it has one. Writes what there is into infos[2].
+static const char *find_hindrance(rondo_device_info *infos) {
+    size_t count = 0;
+    infos[0].struct_size = sizeof infos[0];
+    if (rondo_device_list(infos, 2, &count) != RONDO_STATUS_OK || count < 2 || infos[1].available) {
+        return NULL;
+    }
+    return infos[1].reason;
+}
+
 // Why there is nothing to report, in one message.
 static int explain_silence(const cli_watch *watch, const char *program) {
+    rondo_device_info infos[2] = {{0}};
     const cli_watched *broken = watch->count > 0 ? &watch->processes[0] : NULL;
     if (broken != NULL && broken->problem != 0) {
         cli_print_error("the calls of %s could not be recorded: %s (TMPDIR names the folder)",
@@ -121,10 +132,12 @@ static int explain_silence(const cli_watch *watch, const char *program) {
             "into it",
             program);
     } else {
+        const char *hindrance = find_hindrance(infos);
         cli_print_error(
             "%s ended with status %d and made no call of the CUDA driver that is "
-            "watched",
-            program, watch->status);
+            "watched%s%s",
+            program, watch->status, hindrance != NULL ? "; no GPU can be used here: " : "",
+            hindrance != NULL ? hindrance : "");
     }
     return watch->status != 0 ? watch->status : CLI_FAILED;
 }
@@ -227,8 +240,9 @@ const cli_command cli_command_doctor = {
         "Runs a program that knows nothing of Rondo, and watches its calls of the CUDA driver:\n"
         "finds the step that repeats, how long the device idles in it, what in it would break a\n"
         "capture or stay as it was captured, with a cure for each, and how long the step would\n"
-        "take as one graph. What follows -- is the program and its arguments. It ends with the\n"
-        "program's own exit status, unless that is 0; 126 and 127 mean that it did not start.",
+        "take as one graph. What follows -- is the program and its arguments. The exit status is\n"
+        "the program's own; where that is 0, it is 1 if a rule of --fail-on was found or no call\n"
+        "of the driver was seen. 126 and 127 mean that the program did not start.",
     .operand_min = 0,
     .operand_max = INT_MAX,
     .options = doctor_options,

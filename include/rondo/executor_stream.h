@@ -149,19 +149,19 @@ RONDO_API uint64_t rondo_run_arena_get_bytes(const rondo_run_arena *arena);
 //   rondo_bound_run_set_fetch(run, "y", &y);
 //   for (;;) { ... write to x.data ...  rondo_bound_run_run(run);  ... read y.data ... }
 //
-// A run reads what lies at the addresses then. Tensors may lie in host memory, pinned or not, on
-// the executor's device, and in another library's memory (rondo/dlpack.h); the bound run shares
-// them, as rondo_tensor_share does. Setting one entry checks that one; a run looks for another plan
-// only when a shape has changed. Several bound runs of an executor, and its other calls, may be
-// used in turn.
+// Each run reads the bytes that are at the addresses when it runs. Tensors may lie in host memory,
+// pinned or not, on the executor's device, and in another library's memory (rondo/dlpack.h); the
+// bound run shares them, as rondo_tensor_share does. Setting one entry checks that one; a run looks
+// for another plan only when a shape has changed. Several bound runs of an executor, and its other
+// calls, may be used in turn.
 //
 // Where the plan is one segment that draws no random numbers, runs that repeat become one replay
 // (rondo_bound_run_run; the others are as rondo_executor_run). Device tensors at multiples of 256
 // bytes are used where they lie. On a GPU feeds and fetches of at most 16 KiB travel with the
 // graph, up to 16 each way, larger ones by copies on the stream; pinned memory is read and written
-// by the GPU itself, also in a run that fails. Another tensor in the place of one in host memory is
-// a patch, one in the place of a device tensor makes the graph anew. Times then tell no transfers:
-// they are part of compute_ns.
+// by the GPU itself, also in a run that fails. Binding another tensor of host memory patches the
+// graph; binding another device tensor has it made anew. rondo_run_times then counts transfers in
+// compute_ns.
 typedef struct rondo_bound_run rondo_bound_run;
 
 // Makes a bound run without feeds and fetches.

@@ -97,7 +97,7 @@ typedef union rondo_value {  // ABI: fixed
 // domain, and no run takes others.
 typedef struct rondo_argument {
     size_t struct_size;  // sizeof(rondo_argument)
-    const char *name;    // for messages; copied
+    const char *name;    // for messages; copied; NULL: its number
     rondo_argument_kind kind;
     uint64_t bytes;      // STRUCT: its size, up to 256
     uint64_t extent;     // POINTER: bytes behind it that the step may use; at least 1
@@ -119,8 +119,8 @@ typedef struct rondo_argument {
     bool is_exclusive;
 } rondo_argument;
 
-// Puts the work on the stream that the step does for these arguments, one value for each, in the
-// order of the descriptions. In trials the stream records, and what is recorded is only looked at.
+// Puts the step's work for these arguments on the stream: one value for each, in the order of the
+// descriptions. In trials the stream records, and what is recorded is only looked at.
 typedef rondo_status (*rondo_learned_function)(rondo_stream *stream, const rondo_value *arguments,
                                                void *user_data);
 

@@ -106,8 +106,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_index(rondo_graph *gr
                                                                  rondo_node node,
                                                                  size_t *out_index);
 
-// The handle of a node by its place among those of rondo_graph_get_node: also of nodes that nobody
-// asked for while they were recorded. The graph must keep its template.
+// The handle of a node by its place among those of rondo_graph_get_node, whether or not the program
+// took it while the node was recorded. The graph must keep its template.
 //
 // Errors:    STATE (no template), INVALID (no such node).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_handle(rondo_graph *graph, size_t index,
@@ -177,14 +177,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
                                                            const rondo_work *work,
                                                            rondo_node *out_node);
 
-// Adds what a function records on the stream that it is given, which is Rondo's: so code that only
-// knows streams, and libraries, make nodes between those that are added one by one. The function
-// puts work there and returns a failure to give up; it leaves the graph to this call.
+// Calls a function with a stream of Rondo's, and adds what it records there: so libraries, and code
+// that only knows streams, make nodes between those that are added one by one. The function returns
+// a failure to give up. It does not add, end or abort itself.
 //
 // after       as for rondo_graph_add_node: the stream begins behind these.
-// nodes       those that work behind the step comes behind: one, more where it forked, those of
-//             `after` where it recorded nothing. Writes at most `capacity`; *out_count is how many
-//             there are.
+// nodes       the step's last nodes, to pass as `after` for work behind it: one, more where it
+//             forked, those of `after` where it recorded nothing. Writes at most `capacity`;
+//             *out_count is how many there are.
 //
 // Errors:    as rondo_graph_add_node; those of the function. A failure breaks the graph that is
 //            built.

@@ -176,8 +176,8 @@ typedef struct rondo_minimize_options {
 // sum of the squares of each tensor's norm; max / (norm + 1e-6), at most 1, is multiplied.
 //
 // Errors:    INVALID (a number of the options: the message names it; names; nothing to train),
-//            UNSUPPORTED (as rondo_builder_add_gradients; a table of
-//            options.rows that is read otherwise, or with decay, clipping, accumulation or ranks).
+//            UNSUPPORTED (as rondo_builder_add_gradients; a table of options.rows that is read
+//            otherwise, or with decay, clipping, accumulation or ranks).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_minimize(rondo_builder *builder,
                                                              const char *loss,
                                                              const rondo_minimize_options *options);
@@ -317,10 +317,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *exec
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *executor,
                                                             const char *path);
 
-// Reads one variable of a checkpoint, without an executor: how far a training came, or what a
-// program keeps in a variable about itself.
+// Reads one variable of a checkpoint, without an executor: how far a training came, say, or a
+// number that the program keeps there for itself.
 //
-// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or has no such variable).
+// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or has no such variable),
+//            NO_MEMORY.
 // Ownership: caller ends *out_value with rondo_tensor_deinit.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_read(const char *path, const char *variable,
                                                             rondo_tensor *out_value);

@@ -94,7 +94,7 @@ RONDO_API size_t rondo_difference_format(const rondo_difference *difference, cha
 
 // ---- graph files ------------------------------------------------------------------------------
 //
-// A recorded graph as a file that another process makes it of, with addresses of its own:
+// A recorded graph as a file, from which another process makes the graph with its own addresses:
 //
 //   const rondo_graph_symbol symbols[] = {
 //       {"step.cubin:add", add, 0, RONDO_SYMBOL_FUNCTION},
@@ -104,8 +104,8 @@ RONDO_API size_t rondo_difference_format(const rondo_difference *difference, cha
 //
 //   rondo_graph_load(empty, "step.graph", symbols, 2);  // there: with addresses of that process
 //
-// The file has names in place of addresses: of kernels, of memory (an address is how far behind the
-// begin it stands), of events. Numbers among arguments stay as they are.
+// The file has names in place of addresses: of kernels, of memory (a name and an offset from the
+// memory's begin), of events. Numbers among arguments stay as they are.
 
 typedef int32_t rondo_symbol_kind;
 enum {
@@ -115,23 +115,25 @@ enum {
 };
 
 typedef struct rondo_graph_symbol {  // ABI: fixed
-    const char *name;                // on the host also that of its nodes: a literal
+    const char *name;  // on the host loaded nodes borrow it as theirs: it outlives the graph
     void *address;
     size_t byte_count;  // of memory; otherwise 0
     rondo_symbol_kind kind;
 } rondo_graph_symbol;
 
-// Writes the template. It is made again from what was written before that is put into the file, and
-// compared, launch attributes included: what cannot be made again is refused with its node.
+// Writes the template. Before that, the call makes a graph from the bytes that it is about to write
+// and compares the two, launch attributes included: a node that comes out otherwise is refused by
+// name.
 //
-// An argument of a kernel is an address where eight bytes of it, at a multiple of eight, lie in a
-// symbol's memory; a parameter of fewer bytes never is (drivers before CUDA 12.4 do not tell
-// parameters). Others that are addresses of the process are refused: so the file has none. Not seen
-// are handles that are numbers (textures, conditions that the program's own kernels set), and what
-// lies in memory.
+// Eight bytes of a kernel's arguments, at a multiple of eight, count as an address where they point
+// into a symbol's memory; in a parameter of fewer bytes they do not (drivers before CUDA 12.4 do
+// not tell parameters). Other addresses of the process are refused, so that the file has none. The
+// call does not see handles that are numbers (textures, conditions that the program's own kernels
+// set), nor addresses that are stored in memory.
 //
-// Errors:    STATE (no template), INVALID (symbols), UNSUPPORTED (names the node, and what of it is
-//            no symbol's or cannot be made again: host functions, memory that the capture took,
+// Errors:    STATE (no template), INVALID (a symbol without name, twice, or with memory that
+//            overlaps), UNSUPPORTED (names the node, and what in it has no symbol or cannot be made
+//            again: host functions, memory that the capture took,
 //            copies and fills of several rows, tensor maps, attributes of the program's own
 //            launches), UNAVAILABLE (the file).
 // Capture:   unsafe.
@@ -142,13 +144,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const
 // Records what the file has, as a capture does that ends well; `graph` is empty. Labels, patches
 // and what was switched off are not in the file.
 //
-// symbols    those of the file by name and kind; memory has the bytes and the alignment (up to 256)
-//            that it had. More than the file has are fine.
+// symbols    those of the file by name and kind, and others; memory has at least the bytes and the
+//            alignment (up to 256) that it had when the graph was saved, and overlaps no other.
 //
 // Errors:    INVALID (a symbol is missing or does not fit), BAD_DATA (cut short or altered),
 //            UNSUPPORTED (of another backend, another generation of GPU, another version),
-//            UNAVAILABLE; STATE, NO_DEVICE_MEMORY as at the end of a capture.
-// Ownership: what symbols stand for, as in a capture.
+//            UNAVAILABLE; STATE, NO_DEVICE_MEMORY as at the end of a capture. A failure
+//            leaves the graph as it was.
+// Ownership: the memory, kernels and events of the symbols outlive the graph, as in a capture.
 // Cost:      about a launch for each node, and the driver's instantiation.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_load(rondo_graph *graph, const char *path,
                                                        const rondo_graph_symbol *symbols,

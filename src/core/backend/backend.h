@@ -419,8 +419,8 @@ struct rondo__backend {
     // is compiled then)
     void (*want_function)(rondo_device *device, const char *source, const char *const *options,
                           size_t option_count, const char *kernel_name);
-    // Says that a library of the vendor's ("cublasLt") will be wanted, so that a thread of its own
-    // loads it meanwhile, before a device is open, too. (optional: it is loaded then)
+    // Starts a thread that loads a library of the vendor's ("cublasLt"), because it will be needed;
+    // a device need not be open. (optional: the first use loads it)
     void (*want_library)(const char *short_name);
     // Shows what get_function has loaded so far, as far as its machine code is still to be had.
     // (optional, as the next: nothing)

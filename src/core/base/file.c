@@ -290,7 +290,7 @@ static bool name_file(int *in_out_descriptor, const char *name) {
     return linkat(AT_FDCWD, link_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-// A name that is free; one left over by a crashed process of the same id is stepped over.
+// Finds a free name: skips one that a crashed process of the same id has left.
 static rondo_status take_name(const char *path, int *in_out_descriptor, char **out_name) {
     static atomic_uint counter;
     for (int attempt = 0;; ++attempt) {

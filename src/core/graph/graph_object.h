@@ -44,7 +44,7 @@ struct rondo_graph {
     uint64_t patch_call_count;
     rondo_graph *spare;           // records what this one will take over; NULL: not yet
     rondo_stream *builder;        // records what is built by hand; NULL: not yet
-    bool is_adding;               // a node or step to it, whose functions add none themselves
+    bool is_adding;               // a call adds a node or step; functions that it calls may not
     rondo_capture_report report;  // on the latest capture
     // While RECORDING.
     rondo_stream *stream;            // borrowed

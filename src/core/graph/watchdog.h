@@ -1,5 +1,5 @@
-// graph/watchdog.h — which device a watchdog is of, other recordings of a watched graph's work, and
-// graphs that go.
+// graph/watchdog.h — a watchdog's device, other recordings of a watched graph's work, and what a
+// watchdog does when a graph is destroyed.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_WATCHDOG_H
 #define RONDO_GRAPH_WATCHDOG_H

@@ -159,10 +159,26 @@ static rondo_status decide(rondo_learned *learned, rondo_stream *stream) {
 
 // ---- without a cache --------------------------------------------------------------------------
 
+// " at node 3 "scale", parameter 2, bytes 0 to 7" of a refusal; "" when it is about no node.
+static void format_place(const rondo_learned_report *report, char *place, size_t capacity) {
+    place[0] = '\0';
+    if (report->has_node) {
+        snprintf(place, capacity, " at node %" PRIu64 " \"%.60s\"%s%.60s", report->node,
+                 report->node_name, report->word[0] != '\0' ? ", " : "", report->word);
+    }
+}
+
 static rondo_status fail_refused(const rondo_learned *learned) {
     const rondo__finding *finding = &learned->lesson.finding;
-    return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step was not learned (%s): %.180s",
-                         rondo_refusal_get_name(finding->refusal), finding->message);
+    rondo_learned_report report = {.struct_size = sizeof report};
+    char place[160] = "";
+    const char *advice = "";
+    if (rondo_learned_get_report(learned, &report) == RONDO_STATUS_OK) {
+        format_place(&report, place, sizeof place);
+        advice = report.advice;
+    }
+    return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step was not learned (%s%s): %.180s; %s",
+                         rondo_refusal_get_name(finding->refusal), place, finding->message, advice);
 }
 
 static rondo_status call_step(rondo_stream *stream, void *user_data) {
@@ -415,9 +431,8 @@ static void tell(rondo_learned *learned) {
     }
     rondo_learned_report report = {.struct_size = sizeof report};
     char where[160] = "";
-    if (rondo_learned_get_report(learned, &report) == RONDO_STATUS_OK && report.has_node) {
-        snprintf(where, sizeof where, " at node %" PRIu64 " \"%.60s\"%s%.60s", report.node,
-                 report.node_name, report.word[0] != '\0' ? ", " : "", report.word);
+    if (rondo_learned_get_report(learned, &report) == RONDO_STATUS_OK) {
+        format_place(&report, where, sizeof where);
     }
     RONDO_LOG_WARN_F("learned step \"%s\" was refused (%s%s: %.200s); its runs %s%s; cure: %s",
                      learned->graph->label, rondo_refusal_get_name(lesson->finding.refusal), where,

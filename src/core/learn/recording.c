@@ -90,15 +90,19 @@ uint32_t rondo__region_get_width(const rondo__region *region, uint32_t offset) {
 
 void rondo__word_format(const rondo__word *word, const rondo__node_image *image, char *text,
                         size_t capacity) {
-    const uint32_t last = word->offset + word->width - 1;
+    char bytes[32];
+    if (word->width == 1) {
+        snprintf(bytes, sizeof bytes, "byte %u", (unsigned)word->offset);
+    } else {
+        snprintf(bytes, sizeof bytes, "bytes %u to %u", (unsigned)word->offset,
+                 (unsigned)(word->offset + word->width - 1));
+    }
     if (word->region.is_field) {
         snprintf(text, capacity, "%s", fields[word->region.number].name);
     } else if (image->parameter_count == 0) {
-        snprintf(text, capacity, "arguments, bytes %u to %u", (unsigned)word->offset,
-                 (unsigned)last);
+        snprintf(text, capacity, "arguments, %s", bytes);
     } else {
-        snprintf(text, capacity, "parameter %u, bytes %u to %u", (unsigned)word->region.number,
-                 (unsigned)word->offset, (unsigned)last);
+        snprintf(text, capacity, "parameter %u, %s", (unsigned)word->region.number, bytes);
     }
 }
 
@@ -310,11 +314,11 @@ static void refuse_attributes(const rondo__recorded_node *before, const rondo__r
     const rondo__launch_attributes *other = &after->image.attributes;
     const bool is_cluster = memcmp(one->cluster, other->cluster, sizeof one->cluster) != 0;
     if (is_cluster) {
-        rondo__finding_set(finding, RONDO_REFUSAL_LAUNCH, index,
-                           "\"%.60s\" in clusters of %ux%ux%u blocks once, of %ux%ux%u then",
-                           before->name, (unsigned)one->cluster[0], (unsigned)one->cluster[1],
-                           (unsigned)one->cluster[2], (unsigned)other->cluster[0],
-                           (unsigned)other->cluster[1], (unsigned)other->cluster[2]);
+        rondo__finding_set(
+            finding, RONDO_REFUSAL_LAUNCH, index,
+            "\"%.60s\" in clusters of %ux%ux%u blocks once, of %ux%ux%u another time", before->name,
+            (unsigned)one->cluster[0], (unsigned)one->cluster[1], (unsigned)one->cluster[2],
+            (unsigned)other->cluster[0], (unsigned)other->cluster[1], (unsigned)other->cluster[2]);
         return;
     }
     const char *what = one->is_cooperative != other->is_cooperative ? "being cooperative or not"
@@ -331,14 +335,15 @@ static bool match_nodes(const rondo__recorded_node *before, const rondo__recorde
     const rondo__node_image *one = &before->image;
     const rondo__node_image *other = &after->image;
     if (one->info.kind != other->info.kind) {
-        rondo__finding_set(finding, RONDO_REFUSAL_NODES, index, "\"%.60s\" once, \"%.60s\" then",
-                           before->name, after->name);
+        rondo__finding_set(finding, RONDO_REFUSAL_NODES, index,
+                           "\"%.60s\" once, \"%.60s\" another time", before->name, after->name);
     } else if (strcmp(before->name, after->name) != 0 || one->function != other->function ||
                one->kernel != other->kernel || one->context != other->context ||
                !have_same_parameters(one, other)) {
-        rondo__finding_set(finding, RONDO_REFUSAL_FUNCTION, index,
-                           "\"%.60s\" with %zu bytes of arguments once, \"%.60s\" with %zu then",
-                           before->name, one->argument_bytes, after->name, other->argument_bytes);
+        rondo__finding_set(
+            finding, RONDO_REFUSAL_FUNCTION, index,
+            "\"%.60s\" with %zu bytes of arguments once, \"%.60s\" with %zu another time",
+            before->name, one->argument_bytes, after->name, other->argument_bytes);
     } else if (one->info.copy_kind != other->info.copy_kind ||
                one->info.element_bytes != other->info.element_bytes ||
                one->info.branch_count != other->info.branch_count ||
@@ -395,14 +400,14 @@ static bool match_blocks(const rondo__recording *before, const rondo__recording 
                          rondo__finding *finding) {
     if (before->blocks.count != after->blocks.count) {
         rondo__finding_set(finding, RONDO_REFUSAL_MEMORY, SIZE_MAX,
-                           "%zu blocks were taken from pools once, %zu then", before->blocks.count,
-                           after->blocks.count);
+                           "%zu blocks were taken from pools once, %zu another time",
+                           before->blocks.count, after->blocks.count);
         return false;
     }
     for (size_t i = 0; i < before->blocks.count; ++i) {
         if (before->blocks.list[i].bytes != after->blocks.list[i].bytes) {
             rondo__finding_set(finding, RONDO_REFUSAL_MEMORY, SIZE_MAX,
-                               "block %zu from a pool has %zu bytes once, %zu then", i,
+                               "block %zu from a pool has %zu bytes once, %zu another time", i,
                                before->blocks.list[i].bytes, after->blocks.list[i].bytes);
             return false;
         }
@@ -435,8 +440,8 @@ bool rondo__recordings_match(const rondo__recording *before, const rondo__record
         }
     }
     if (before->count != after->count) {
-        rondo__finding_set(out_finding, RONDO_REFUSAL_NODES, SIZE_MAX, "%zu nodes once, %zu then",
-                           before->count, after->count);
+        rondo__finding_set(out_finding, RONDO_REFUSAL_NODES, SIZE_MAX,
+                           "it has %zu nodes once, %zu another time", before->count, after->count);
         return false;
     }
     if (before->structure_count != after->structure_count ||

@@ -14,6 +14,7 @@
 #include "learn/solve.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,14 +40,43 @@ static const rondo__recorded_node *get_node(const solving *s, size_t recording, 
     return &s->recordings[recording].nodes[node];
 }
 
-static void format_values(const solving *s, const uint64_t *words, char *text, size_t capacity) {
+static double read_float(uint64_t word, uint32_t width) {
+    const uint32_t low = (uint32_t)word;
+    float single;
+    double number;
+    memcpy(&single, &low, sizeof single);
+    memcpy(&number, &word, sizeof number);
+    return width == sizeof single ? (double)single : number;
+}
+
+// Whether the words look like floats: the step has arguments of that kind, and no word would be an
+// unusually small or large one, as integers and addresses would.
+static bool are_floats(const solving *s, const uint64_t *words, uint32_t width) {
+    const rondo_argument_kind kind = width == 8 ? RONDO_ARGUMENT_DOUBLE : RONDO_ARGUMENT_FLOAT;
+    bool has_kind = false;
+    for (size_t i = 0; i < s->arguments->count; ++i) {
+        has_kind = has_kind || s->arguments->list[i].kind == kind;
+    }
+    for (size_t r = 0; r < s->count && has_kind && width >= 4; ++r) {
+        const double size = fabs(read_float(words[r], width));
+        has_kind = size == 0.0 || (size > 1e-30 && size < 1e30);
+    }
+    return has_kind && width >= 4;
+}
+
+static void format_values(const solving *s, const uint64_t *words, uint32_t width, char *text,
+                          size_t capacity) {
+    const bool is_float = are_floats(s, words, width);
     size_t length = 0;
     text[0] = '\0';
     for (size_t r = 0; r < s->count && r < 5 && length + 1 < capacity; ++r) {
         const bool is_large = words[r] > UINT64_C(0xffffffff);
+        const char *separator = r > 0 ? ", " : "";
         const int added =
-            snprintf(text + length, capacity - length, is_large ? "%s0x%" PRIx64 : "%s%" PRIu64,
-                     r > 0 ? ", " : "", words[r]);
+            is_float ? snprintf(text + length, capacity - length, "%s%g", separator,
+                                read_float(words[r], width))
+                     : snprintf(text + length, capacity - length,
+                                is_large ? "%s0x%" PRIx64 : "%s%" PRIu64, separator, words[r]);
         length += added > 0 ? (size_t)added : 0;
     }
 }
@@ -54,7 +84,7 @@ static void format_values(const solving *s, const uint64_t *words, char *text, s
 static void refuse_word(solving *s, rondo_refusal refusal, size_t node, const rondo__word *word,
                         const uint64_t *words, const char *why) {
     char seen[140];
-    format_values(s, words, seen, sizeof seen);
+    format_values(s, words, word->width, seen, sizeof seen);
     rondo__finding_set(s->finding, refusal, node, "%s; it was %s", why, seen);
     s->finding->has_word = true;
     s->finding->word = *word;
@@ -157,7 +187,7 @@ static void refuse_unexplained(solving *s, size_t node, const rondo__word *word,
 
 static bool solve_word(solving *s, size_t node, const rondo__word *word);
 
-// How many of the halves have an explanation. With one, the other is what the finding names.
+// Counts the halves that have an explanation. If one has, the finding names the other.
 static int solve_halves(solving *s, size_t node, const rondo__word *word) {
     const size_t former_count = s->solution->count;
     const bool wanted_trial = s->wants_trial;
@@ -374,8 +404,8 @@ typedef struct checking {
 static const char *say_unwritten(const rondo__region *region) {
     const bool may_be = !region->is_field && (region->bytes == 1 || region->bytes > 8);
     return !may_be ? ""
-                   : "; it may be padding, or a struct without members, which nobody writes: fill "
-                     "the struct with zeros first";
+                   : "; it may be padding, or a struct without members, which the program does not "
+                     "write: fill the struct with zeros first";
 }
 
 // The part of the word in which the values differ.

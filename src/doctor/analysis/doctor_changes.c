@@ -219,7 +219,8 @@ static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel
         return false;
     }
     const word_kinds kinds = find_kinds(compared, kernel, word);
-    // A byte and a number of four make one word, with three between that nobody writes.
+    // A struct of a byte and a number of four bytes is one word, whose three bytes of padding the
+    // program does not write.
     const bool is_gap = change.is_address && change.is_behind_byte && !change.is_steady &&
                         log->block_count > 0 && !kinds.is_any_given;
     if (kinds.are_heap || is_gap || (layout >> word & 1) == 0) {

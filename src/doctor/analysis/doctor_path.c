@@ -201,7 +201,7 @@ typedef struct replay {
     double now_us;
 } replay;
 
-// Nobody that it follows is left.
+// Starts a work when all those that it follows have finished.
 static void start(replay *r, uint32_t work) {
     node *n = &r->g->nodes[work];
     n->ready_us = 0.0;

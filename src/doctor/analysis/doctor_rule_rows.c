@@ -95,7 +95,7 @@ static const rondo__doctor_rule_row g_rows[RONDO__DOCTOR_RULE_COUNT] = {
     ROW(COLLECTIVE_RANKS, BREAKS, "runs collectives in another order than another process does",
         "run them in one order on every rank: these wait for each other for ever", NULL),
     ROW(UNWRITTEN_WORD, NOTES,
-        "passes bytes of a struct that change and look as if nobody wrote them",
+        "passes bytes of a struct that change and look as if the program never wrote them",
         "none, if they are padding or an empty functor; fill the struct with zeros to be sure",
         NULL),
 };

@@ -103,7 +103,8 @@ static void read_function(known_function *known, void *function) {
     }
 }
 
-// Where all places are taken, one has to go. One that another thread is filling is not waited for.
+// If all places are taken one is replaced. The call does not wait for a place that another thread
+// is filling.
 static const known_function *find_function(void *function) {
     const size_t first =
         (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u >> 52 & (FUNCTION_SLOTS - WAYS);

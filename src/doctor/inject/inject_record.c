@@ -65,7 +65,8 @@ static struct {
     atomic_bool is_known;
 } g_ticks;
 
-// Both at one moment; the shortest of some tries, as a thread may lose the processor between.
+// Reads both clocks at one moment: takes the shortest of some tries, because a thread may lose the
+// processor in between.
 static void ask_both(uint64_t *out_ns, uint64_t *out_ticks) {
     uint64_t shortest = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
@@ -312,7 +313,7 @@ static bool append(const rondo__doctor_event *event, const void *tail) {
     return true;
 }
 
-// Likewise, of a call that was told whole.
+// Records in short a call that an earlier record has whole.
 static bool append_again(const rondo__doctor_event *event, uint64_t place) {
     rondo__doctor_ring *ring = g_record.ring;
     const uint64_t words[2] = {event->begin_ns | RONDO__DOCTOR_AGAIN,
@@ -338,7 +339,8 @@ void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words) {
     (void)pthread_mutex_unlock(&g_record.lock);
 }
 
-// Of all but its times; two calls with one hash are taken for one, which 64 bits make unlikely.
+// The hash of a call without its times. Two calls with the same hash would be taken for one, which
+// 64 bits make unlikely.
 static uint64_t hash_call(const rondo__doctor_event *event, const uint64_t *words) {
     enum { FIXED_BEGIN = offsetof(rondo__doctor_event, stream) / sizeof(uint64_t), FIXED_END = 13 };
     _Static_assert(sizeof(*event) == FIXED_END * sizeof(uint64_t), "whole words");
@@ -358,7 +360,7 @@ static uint64_t hash_call(const rondo__doctor_event *event, const uint64_t *word
     return (hash ^ hash >> 29) | 1;
 }
 
-// A call that was told before is told in short.
+// Records a call in short if it was recorded whole before.
 static void put_call(rondo__doctor_event *event, const uint64_t *words) {
     const uint64_t hash = hash_call(event, words);
     const uint64_t place = hash / 2 % RONDO__DOCTOR_KNOWN_MAX;
@@ -369,7 +371,7 @@ static void put_call(rondo__doctor_event *event, const uint64_t *words) {
         event->flags |= g_record.has_lost ? RONDO__DOCTOR_AFTER_LOSS : 0;
         event->line = (uint32_t)place + 1;
         g_record.has_lost = !append(event, words);
-        // What says that records were lost is told whole the next time.
+        // A call that reports lost records is recorded whole the next time.
         const bool is_kept = !g_record.has_lost && (event->flags & RONDO__DOCTOR_AFTER_LOSS) == 0;
         g_record.known[place] = is_kept ? hash : 0;
     }

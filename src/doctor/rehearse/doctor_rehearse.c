@@ -22,7 +22,7 @@ enum {
     REPLAYS_MAX = 400,
 };
 
-static const double EMPTY_US = 0.66;  // of a kernel's time by CUPTI, what is not its own code
+static const double EMPTY_US = 0.66;  // CUPTI's time for a kernel without code
 static const uint64_t CLOCK_NS = 250000000u;
 static const uint64_t WARM_NS = 60000000u;
 static const uint64_t MEASURE_NS = 250000000u;
@@ -107,7 +107,7 @@ typedef struct stage {
     const char *problem;
 } stage;
 
-// The first call that fails is what is told.
+// Keeps the first failure, to be reported.
 #define DO(s, member, ...)                                         \
     ((s)->problem == NULL && (s)->cu.member(__VA_ARGS__) != 0      \
          ? (void)((s)->problem = "the driver refused to " #member) \

@@ -1,8 +1,8 @@
-// doctor/rehearse/doctor_rehearse.h — a step is rehearsed as a graph: kernels that wait as long as
-// those of the program worked, with as many arguments, and copies of as many bytes, each behind
-// those that it follows. How long its replays take on this machine is what is predicted.
+// doctor/rehearse/doctor_rehearse.h — rehearses a step as a graph: kernels that wait as long as the
+// program's kernels worked, with as many arguments, and copies of as many bytes, in the step's
+// order. The doctor predicts by the time that its replays take on this machine.
 //
-// It needs nothing of the program, which has ended by then.
+// The program has ended by then; the rehearsal reads only its recorded calls.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
 #define RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
@@ -11,8 +11,8 @@
 
 typedef struct rondo__doctor_rehearsal {
     uint64_t median_ns;  // of a replay, from before its launch until its stream is idle
-    uint64_t low_ns;     // a tenth of them took less,
-    uint64_t high_ns;    // and a tenth more
+    uint64_t low_ns;     // the tenth percentile
+    uint64_t high_ns;    // the ninetieth
 } rondo__doctor_rehearsal;
 
 // dlsym of the driver's library.

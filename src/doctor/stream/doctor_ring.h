@@ -3,7 +3,7 @@
 //
 // One process writes, under a lock of its own; the doctor reads. Positions count bytes from the
 // start and never wrap; a record may lie across the end of the ring. A call that was made before
-// just so, but for its times, is told in 16 bytes: memory that two processors share is slow.
+// just so, but for its times, takes 16 bytes: memory that two processors share is slow.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DOCTOR_STREAM_DOCTOR_RING_H
 #define RONDO_DOCTOR_STREAM_DOCTOR_RING_H

@@ -339,7 +339,7 @@ typedef struct visitor {
     char what[160];
 } visitor;
 
-// Hears what rank 0 says until then; false in *out_came: nothing came, or another sender's.
+// Waits until then for rank 0's message; *out_came is false if none came, or one of another sender.
 static rondo_status hear(visitor *v, int fd, uint64_t until_ns, bool *out_came) {
     *out_came = false;
     while (!rondo__socket_is_ready(fd, get_sooner(until_ns, tick_ns))) {

@@ -50,9 +50,9 @@ struct rondo_bound_run {
     uint64_t plan_changes;
     bool is_prepared;         // results fit the plan
     rondo__carried *carried;  // the run as one graph; NULL: not yet
-    uint32_t steady_count;    // runs one behind the other that could be it
+    uint32_t steady_count;    // runs in a row that one graph could do
     bool is_moved;            // an entry was set since the graph was made
-    bool is_refused;          // the plan cannot be
+    bool is_refused;          // the plan cannot become one graph
 };
 
 enum { STEADY_RUNS = 2 };  // before a graph is made of them
@@ -343,8 +343,8 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
     run->is_prepared = is_prepared;
 }
 
-// Whether one graph may be all of the run at hand: the plan is one that was replayed, its work is
-// the same each time, and nobody wants to see its parts.
+// Whether one graph can do the whole run: the plan has been replayed and does the same work each
+// time, and neither self-checks, ranks, listeners to copies nor the log need its steps.
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;
@@ -360,7 +360,7 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
            !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
-// Lets the run be a replay of one graph, which is made when runs repeat.
+// Makes one graph of the whole run once runs repeat, so that this run replays it.
 static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
                                  const rondo_tensor *feeds) {
     if (!may_be_carried(run, fetch)) {

@@ -350,8 +350,8 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-// Copies what states become that the kernels have not written to its place: what lies in other
-// states first to room behind the arena.
+// Copies new values of states that the kernels did not write in place. A new value that is in
+// another state's memory is first copied to room behind the arena.
 static rondo_status record_states(const recording *r, bool is_first) {
     char *room = (char *)r->run->arena + r->plan->memory.arena_bytes;
     for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;

@@ -29,7 +29,7 @@ typedef struct rondo__carry {
 } rondo__carry;
 
 extern const char rondo__carry_name[];  // of the kernel
-// What it does, on one block after the other.
+// The kernel as a function of the host, which copies block after block.
 void rondo__carry_run(const rondo__carry *carry, size_t count);
 
 // Errors:    those of rondo__device_get_function.

@@ -202,7 +202,7 @@ RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program
 // Makes a constant, also where bodies use it, an input behind the others. Nothing else has the
 // program yet; after a failure it is good for nothing.
 RONDO_MUST_USE rondo_status rondo__program_free_constant(rondo_program *program, int32_t value);
-// Lets bodies that have a constant of the program capture what it is now, which is none.
+// The value is no constant any more: bodies that hold a copy of the constant capture it instead.
 RONDO_MUST_USE rondo_status rondo__program_capture_in_bodies(rondo_program *program, int32_t value);
 // Deep copy of structure and attributes; constants share their bytes.
 // A clone in which a constant, also where bodies use it, is another of the same dtype and shape,
@@ -211,7 +211,7 @@ RONDO_MUST_USE rondo_status rondo__program_replace_constant(const rondo_program 
                                                             int32_t value,
                                                             const rondo_tensor *tensor,
                                                             rondo_program **out_program);
-// The same in place, of a program that nobody else uses. Shares the tensor's bytes.
+// The same in place, of a program that only the caller uses. Shares the tensor's bytes.
 void rondo__program_put_constant(rondo_program *program, int32_t value, const rondo_tensor *tensor);
 RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
                                                  rondo_program **out_program);

@@ -321,7 +321,7 @@ SUITE_CASE(test_conformance_graph_file__what_does_not_fit_is_refused) {
     w.far[1].byte_count += 4;
     w.far[1].address = w.far_x + 1;
     ASSERT_STATUS(rondo_graph_load(w.again, w.path, w.far, SYMBOLS), INVALID);
-    ASSERT_MESSAGE_HAS("a multiple of");
+    ASSERT_MESSAGE_HAS("no multiple of");
     ASSERT_STATUS(rondo_graph_load(w.again, "no such file", w.far, SYMBOLS), UNAVAILABLE);
     ASSERT_STATUS(rondo_graph_load(w.again, NULL, w.far, SYMBOLS), INVALID);
     ASSERT_STATUS(rondo_graph_load(NULL, w.path, w.far, SYMBOLS), INVALID);

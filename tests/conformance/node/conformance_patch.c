@@ -292,7 +292,7 @@ SUITE_CASE(test_conformance_patch__errors_name_graph_and_node) {
         {{.node = kernel_node, .work = &short_work}, RONDO_STATUS_INVALID, "node 0 (affine)"},
         {{.node = kernel_node, .work = &fill},
          RONDO_STATUS_INVALID,
-         "a memset, node 0 (affine) a kernel"},
+         "kind memset, node 0 (affine) of kind kernel"},
         {{.node = fill_node, .work = &no_fill}, RONDO_STATUS_INVALID, "node 1 would fill nothing"},
         {{.node = copy_node, .work = &turned}, RONDO_STATUS_INVALID, "node 2 copies in another"},
         {{.node = call_node, .toggle = RONDO_TOGGLE_DISABLE},

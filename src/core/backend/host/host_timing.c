@@ -15,7 +15,8 @@ _Thread_local const rondo__host_timing *rondo__host_timing_now;
 
 // ---- what work is -----------------------------------------------------------------------------
 
-// COUNT: an op that no profile lists; what is inside a conditional tells of itself.
+// COUNT: a node that profiles do not list. A conditional is one, as the nodes in its bodies are
+// timed by themselves.
 static rondo__work_kind to_work(rondo__node_kind kind) {
     switch (kind) {
         case RONDO__NODE_KERNEL:

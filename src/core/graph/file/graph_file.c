@@ -1,7 +1,7 @@
 // graph/file/graph_file.c — graphs to files and back; see rondo/update.h.
 //
 //   about     what the graph was recorded on
-//   symbols   names, and what is needed of each
+//   symbols   for each its name, kind, bytes and alignment, and whether a node uses it
 //   graph     the nodes (graph_record.h)
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -58,7 +58,7 @@ static rondo_status build(rondo_graph *graph, const void *bytes, size_t byte_cou
     return status;
 }
 
-// What differs between the graph and the one that was made of its record.
+// The first difference between the graph and the one that the record builds.
 static rondo_status fail_different(rondo_graph *graph, rondo_graph *again) {
     rondo__template_diff diff = {0};
     char text[256] = "the order of its nodes";

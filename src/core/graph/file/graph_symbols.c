@@ -199,13 +199,14 @@ static rondo_status match_symbol(const rondo__graph_symbols *given, rondo__recor
     }
     if (found->byte_count < byte_count) {
         return RONDO_FAIL_AS(call, INVALID,
-                             "memory %.100s has %zu bytes; the graph was recorded with %" PRIu64,
+                             "memory %.100s has %zu bytes; it had %" PRIu64
+                             " when the graph was recorded, and needs as many",
                              name, found->byte_count, byte_count);
     }
     if (kind == RONDO_SYMBOL_MEMORY && begin_of(found) % alignment != 0) {
         return RONDO_FAIL_AS(call, INVALID,
-                             "memory %.100s is at %p; the graph was recorded with a multiple of "
-                             "%" PRIu64 " bytes",
+                             "memory %.100s is at %p, no multiple of %" PRIu64
+                             " bytes as it was when the graph was recorded",
                              name, found->address, alignment);
     }
     *out_symbol = *found;

@@ -1,4 +1,4 @@
-// graph/file/graph_symbols.h — addresses by name: what a graph file has in place of addresses.
+// graph/file/graph_symbols.h — the names that a graph file has in place of addresses.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_FILE_GRAPH_SYMBOLS_H
 #define RONDO_GRAPH_FILE_GRAPH_SYMBOLS_H
@@ -34,8 +34,8 @@ RONDO_MUST_USE rondo_status rondo__graph_symbols_init(rondo_device *device,
                                                       rondo__graph_symbols *out_symbols);
 void rondo__graph_symbols_deinit(rondo__graph_symbols *symbols);
 
-// The number of the symbol; SIZE_MAX: there is none. Memory: *out_offset is how far behind its
-// begin the address stands; its end is part of it where nothing else begins there.
+// The number of the symbol; SIZE_MAX: there is none. Memory: *out_offset is the distance from its
+// begin to the address; the address of its end belongs to it, unless other memory begins there.
 size_t rondo__graph_symbols_find(rondo__graph_symbols *symbols, rondo_symbol_kind kind,
                                  const void *address, uint64_t *out_offset);
 // Reads what the processor can read now, for the call below.
@@ -46,7 +46,7 @@ RONDO_MUST_USE rondo_status rondo__graph_symbols_list_ranges(rondo__graph_symbol
 // the processor can read.
 bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t number);
 
-// All symbols by name, with what the record needs of them.
+// Writes all symbols: name, kind, and for those that the record uses bytes and alignment.
 void rondo__graph_symbols_write(const rondo__graph_symbols *symbols, rondo__text *out);
 // Gives a file's symbols, of which the first list has names, the addresses of the second one.
 //

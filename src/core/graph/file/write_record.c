@@ -136,7 +136,7 @@ static rondo_status find_addresses(relocations *r) {
 
 // ---- nodes ------------------------------------------------------------------------------------
 
-// Of the launch: what the driver tells of it. The numbers of a hash are compared and not used.
+// The attributes of a launch, as the driver tells them. A hash among them is only compared.
 static rondo_status put_attributes(level *l, size_t index) {
     const rondo__backend *backend = l->recorded->device->backend;
     rondo__launch_attributes attributes = {.priority = 0};
@@ -272,7 +272,7 @@ static rondo_status put_conditional(level *l, size_t index) {
 
 // ---- what nodes come behind -------------------------------------------------------------------
 
-// Adds the nodes of the record that `index` comes behind, through those left out.
+// Adds the nodes of the record that `index` comes behind, also by way of nodes that are left out.
 static void search(level *l, size_t index, size_t origin, size_t *in_out_count) {
     for (size_t e = l->first_edges[index]; e < l->first_edges[index + 1]; ++e) {
         const size_t from = l->edges.edges[e].from;
@@ -368,7 +368,8 @@ static bool is_left_out(const level *l, size_t index) {
 }
 
 // Before CUDA 12.8 a switch and an else are rows of ifs, whose conditions compare the predicate:
-// the third argument of the launch. Made again they would be ifs of a predicate that is not zero.
+// the third argument of the launch. The record would build ifs that ask for a predicate other than
+// zero instead.
 static rondo_status check_left_out(const level *l, size_t index) {
     enum { HOW_OFFSET = 16, HOW_EQUAL = 1 };
     rondo__node_image image;

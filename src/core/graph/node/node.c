@@ -151,7 +151,7 @@ static rondo_status set_predecessors(rondo_graph *graph, const rondo_node *after
     return status;
 }
 
-// OK when the graph is being built, by a call that no function of another one makes.
+// OK when the graph is being built, and no function of a step or body makes this call.
 static rondo_status check_built(rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_alive(graph->device, call));
@@ -177,13 +177,18 @@ static rondo_status stand_behind(rondo_graph *graph, const rondo_node *after, si
     rondo_status status =
         after_count > 0 ? rondo__check_pointer(after, call, "after") : RONDO_STATUS_OK;
     if (status == RONDO_STATUS_OK) {
-        RETURN_IF_ERROR(rondo__capture_refuse_broken(graph->builder, call));
+        if (rondo__capture_refuse_broken(graph->builder, call) != RONDO_STATUS_OK) {
+            return RONDO_FAIL_AS(call, STATE,
+                                 "an earlier failure broke graph \"%s\"; rondo_graph_capture_end "
+                                 "says which, and the graph can be built again",
+                                 graph->label);
+        }
         status = set_predecessors(graph, after, after_count, call);
     }
     return status == RONDO_STATUS_OK ? status : rondo__mark_missing(graph->builder, "node", status);
 }
 
-// A function of the program has run meanwhile, and may have ended what is built.
+// Fails if a function of the program, which has just run, has ended or aborted the graph.
 static rondo_status check_unended(rondo_graph *graph, const char *call) {
     return graph->state == RONDO__GRAPH_RECORDING && graph->stream == graph->builder
                ? RONDO_STATUS_OK

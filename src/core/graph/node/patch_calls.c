@@ -192,12 +192,12 @@ static rondo_status take_fill(rondo__node_image *image, const rondo_work *work) 
 static rondo_status take_whole_work(rondo__node_image *image, const rondo_work *work) {
     if ((int32_t)work->kind != (int32_t)image->info.kind) {
         bool is_known = work->kind >= 0 && work->kind < RONDO__NODE_KIND_COUNT;
-        return FAIL(INVALID,
-                    "the work is a %s, node %zu (%s) a %s; patch its own kind of work, or record "
-                    "again",
-                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work->kind)
-                             : "number that is no rondo_node_kind",
-                    image->index, get_name(image), rondo__node_kind_get_name(image->info.kind));
+        return FAIL(
+            INVALID,
+            "the work is of kind %s, node %zu (%s) of kind %s; a patch keeps the kind, a new "
+            "recording changes it",
+            is_known ? rondo__node_kind_get_name((rondo__node_kind)work->kind) : "unknown",
+            image->index, get_name(image), rondo__node_kind_get_name(image->info.kind));
     }
     switch (image->info.kind) {
         case RONDO__NODE_KERNEL:

@@ -1,5 +1,5 @@
-// executor/devices/stand_ins.h — a plan's kernels on other addresses than its own: those of the
-// program's tensors where these may stand in for values, and another arena.
+// executor/devices/stand_ins.h — lets a plan's kernels work on addresses that are not the plan's:
+// on the program's tensors where these may stand in for values, and on another arena.
 //
 // A feed or fetch may stand in for a value if it lies on the executor's device, aligned as the
 // arena is. A fetch must also share no bytes with a feed, because ops write it while feeds are
@@ -46,8 +46,8 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_check(const rondo__plan *plan, cons
 // How many addresses the lists of host functions hold.
 size_t rondo__stand_ins_count_lists(const rondo__plan *plan);
 
-// Lets launches of a plan that is one segment repeat the marks of its graph, where the executor has
-// a watchdog. False: a recording that was made before repeats those of another graph.
+// If the executor has a watchdog, launches of a plan with one segment repeat the marks of the
+// plan's graph from now on. False: an earlier recording repeats the marks of another graph.
 bool rondo__stand_ins_watch(rondo__stand_ins *places);
 
 // Puts a replay of such a recording on the stream, watched where its marks are.

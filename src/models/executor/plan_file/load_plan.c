@@ -47,7 +47,7 @@ static bool holds(const rondo__record *text, const char *word) {
     return false;
 }
 
-// A choice of theirs has the library loaded while the program opens its device.
+// If the plan chooses a library's kernel, a thread loads the library while the device opens.
 static void want_libraries(const rondo__saved *saved) {
     static const char *const names[][2] = {{"\tcublaslt ", "cublasLt"}, {"\tcudnn", "cudnn"}};
     rondo__record tuning;

@@ -39,7 +39,7 @@ typedef struct saver {
     size_t program_count, program_capacity;
     void **copies;
     size_t copy_count, copy_capacity;
-    // Written in an order of their own: that of the visits is of addresses, and of threads.
+    // Sorted before they are written: the order of the visits depends on addresses and threads.
     rondo__kernel_code *kernels;
     size_t kernel_count, kernel_capacity;
     form_item *forms;

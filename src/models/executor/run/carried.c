@@ -26,14 +26,14 @@ typedef struct port {
     way way;
     bool is_near;
     bool is_staged;       // the processor brings it to staging memory, or takes it from there
-    bool is_left;         // of the host: the end of the run copies it
+    bool is_left;         // on the host: the end of the run copies it
     const void *address;  // the tensor's
-    void *place;          // where the device has it: of the value
+    void *place;          // the value's, on the device
     char *staging;
     size_t bytes;
 } port;
 
-// A kernel that carries pieces; without any there is none.
+// A kernel that carries pieces; there is none if `count` is 0.
 typedef struct carrier {
     rondo__carry carry;
     size_t count;
@@ -46,7 +46,7 @@ struct rondo__carried {
     void *function;  // NULL: the kernel is not to be had
     bool is_host;
     bool is_in_place;   // it has device tensors, and copies none of them
-    bool may_run_here;  // on the host: the graph, by the thread that waits for it
+    bool may_run_here;  // on the host the thread that waits may run the graph
     size_t input_count, output_count;
     port *inputs, *outputs;
     carrier in, out;
@@ -54,8 +54,8 @@ struct rondo__carried {
 
 // ---- what goes which way ----------------------------------------------------------------------
 
-// What can be said of any slot before its way is chosen. False: the value lies where the graph
-// cannot bring it.
+// Fills in the fields of a port that do not depend on its way. False: the graph cannot reach the
+// value's place.
 static bool begin_port(const rondo__carried *carried, int32_t value, const rondo_tensor *tensor,
                        port *out_port) {
     const rondo__plan *plan = carried->places.plan;

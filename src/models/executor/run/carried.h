@@ -11,9 +11,9 @@
 // On the host it is made where a tensor is one of the device: the graph works on that, and the
 // thread that waits runs it.
 //
-// So a run of small tensors is a launch and a wait, where six copies and four time stamps took most
-// of 43 us on an H200. Other tensors of the same kind in their place are a patch; other changes
-// make the graph anew.
+// So a run of small tensors is a launch and a wait; without it six copies and four time stamps took
+// most of 43 us on an H200. Where another tensor of the same kind is bound the graph is patched;
+// after other changes it is made anew.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_CARRIED_H
 #define RONDO_EXECUTOR_RUN_CARRIED_H
@@ -22,7 +22,7 @@
 
 // Records the graph of such a run; *out_carried stays NULL where the plan cannot be recorded so.
 //
-// fetch      of a run that waits, whose results are prepared, and of a plan that is one segment.
+// fetch      belongs to a run that waits, with prepared results, of a plan with one segment.
 //
 // Errors:    LOST. Other failures mean that the run is as others are.
 // Ownership: destroy it before the executor; not between a run and its wait.
@@ -32,7 +32,8 @@ RONDO_MUST_USE rondo_status rondo__carried_make(const rondo__fetch *fetch,
                                                 rondo__carried **out_carried);
 void rondo__carried_destroy(rondo__carried *carried);  // NULL is fine
 
-// Whether the plan's own graph, whose marks tell a watchdog where the run is, is the same still.
+// Whether the plan still has the graph that it had when this one was made, whose marks tell a
+// watchdog where the run is.
 bool rondo__carried_is_watched_so(rondo__carried *carried);
 
 // Takes other tensors of the same types and shapes. False: they need another graph.

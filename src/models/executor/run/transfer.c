@@ -240,7 +240,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     return rondo__plan_capture_ahead(unit, plan);
 }
 
-// The same where one graph does it all.
+// The same for a run that one graph does as a whole.
 static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
                                 const rondo_tensor *feeds, uint64_t begun_ns,
                                 rondo_run_times *out_times) {

@@ -96,7 +96,7 @@ static void mark_elements(const rondo_tensor *x, int64_t first, int64_t count, u
     rondo__convert_elements(x->dtype, from, RONDO_DTYPE_BOOL, marks, (size_t)count);
 }
 
-// Writes the positions of what is marked; *column is how many have been written of `found`.
+// Writes the positions of the marked elements; *column counts those of `found` that are written.
 static void list_marks(const uint8_t *marks, int64_t count, int64_t first, int64_t found,
                        int64_t *places, int64_t *column) {
     int64_t at = *column;
@@ -206,7 +206,7 @@ static int compare_items(const void *a_, const void *b_) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-// Of a heap, whose item 0 comes first, the item `at` goes down to its place.
+// Moves item `at` of a heap down to its place; item 0 is the one that comes first.
 static void sift_down(sort_item *heap, int64_t count, int64_t at) {
     const sort_item item = heap[at];
     for (;;) {
@@ -382,7 +382,7 @@ static rondo_status infer_best_rows(rondo__infer *infer) {
                                     &(rondo_shape){.rank = 2, .extent = {-1, rows->extent[1]}});
 }
 
-// The best of one column, into `best`, which has room for them. Returns how many.
+// Writes the best rows of one column into `best`, and returns their number.
 static int64_t find_best(const best_rows *b, const rondo_tensor *scores, int64_t column,
                          sort_item *items, int64_t *best) {
     const int64_t count = scores->shape.extent[0], width = scores->shape.extent[1];

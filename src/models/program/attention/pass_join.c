@@ -183,7 +183,7 @@ static rondo_status join_constants(rondo_program *program, const int32_t *values
     return status;
 }
 
-// The same of what MatMulNBits has of each column, and the number of columns.
+// Joins weights, scales and zeros of MatMulNBits, and sets the number of columns.
 static rondo_status join_bits(rondo_program *program, const part *parts, size_t count,
                               int64_t columns, rondo__node *node) {
     static const size_t inputs[] = {1, NBITS_SCALES, NBITS_ZEROS};

@@ -188,7 +188,7 @@ static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, s
            get_dtype(program, value) == get_dtype(program, other);
 }
 
-// With one row, what is added to it is as a bias.
+// Makes an Add to a product of one row the product's bias.
 static rondo_status join_sum(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *add = &program->nodes[n];

@@ -24,8 +24,8 @@ rondo_status rondo__pass_conv_back(rondo_program *program);
 rondo_status rondo__pass_pool_gradient(rondo_program *program);
 rondo_status rondo__pass_attention_gradient(rondo_program *program);
 
-// Behind the decisions of half precision: what rondo.LossGradient makes becomes f16 where nobody
-// reads it otherwise.
+// Behind the decisions of half precision: a rondo.LossGradient whose result is only cast to f16
+// makes f16.
 rondo_status rondo__pass_narrow_loss(rondo_program *program);
 
 #endif  // RONDO_PROGRAM_BACKWARD_BACKWARD_H

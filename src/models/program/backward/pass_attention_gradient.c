@@ -1,6 +1,6 @@
 // program/backward/pass_attention_gradient.c — the way back through Attention, as gradients write
 // it (gradient/rules_attention.c) for q, k and v of [batch, rows, heads * width] without a mask,
-// becomes rondo.AttentionGradient: then nobody keeps scores.
+// becomes rondo.AttentionGradient, which computes the scores again, so that none are kept.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -84,7 +84,8 @@ static bool has_shape_of(const rondo_program *program, int32_t value, int32_t li
            rondo__value_get_shape(&program->values[like], &b) && rondo_shape_is_equal(&a, &b);
 }
 
-// Whether axes are turned and sums made as the trees do not say; the extents of q in heads.
+// Checks what the trees leave open, the order of axes and the axes of sums; gives q's extents in
+// heads.
 static bool fits(const rondo_program *program, const rondo__tree *tree, const int32_t *made,
                  bool has_mask, rondo_shape *out_q, float *out_root) {
     static const int64_t heads[] = {0, 2, 1, 3}, swap[] = {0, 1, 3, 2};
@@ -144,7 +145,7 @@ static rondo_status join_heads(rondo_program *program, int32_t heads, int32_t *i
     return rondo__program_add_reshape(program, change, *in_out_change, &joined);
 }
 
-// The Concat of dq, dk and dv, rows of each behind the other, if nobody else reads them; -1: none.
+// The Concat of dq, dk and dv, rows of each behind the other, if it alone reads them; -1: none.
 static int32_t find_concat(const rondo__rewriting *r, const int32_t *made) {
     const rondo_program *program = r->program;
     const int32_t user = rondo__uses_get_single(&r->uses, made[0]);

@@ -4,7 +4,7 @@
 //   dx = factor * (c - mean(c) - n * mean(c n)),  n = (x - mean(x)) * inverse
 //
 // Of a batch c is dy, and mean and variance come from the BatchNormalization itself, which becomes
-// rondo.BatchNormalization and puts them out. A Relu between, whose change nobody else reads, is
+// rondo.BatchNormalization and puts them out. A Relu between, whose change no other node reads, is
 // taken in. Before half precision is decided: the new node is one product for it.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>

@@ -1,6 +1,6 @@
 // program/backward/pass_pool_gradient.c — how MaxPool changes with its image, as gradients write it
-// (gradient/rules_image.c), becomes rondo.PoolGradient, which finds the maxima again; then nobody
-// keeps their places.
+// (gradient/rules_image.c), becomes rondo.PoolGradient, which finds the maxima again, so that their
+// places are not kept.
 //
 //   one of these for each class of windows that do not overlap, added up; with one class no Slices
 //   Reshape(ScatterElements(zeros, Reshape(Slice(places)), Reshape(Slice(dy))))

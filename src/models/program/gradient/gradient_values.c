@@ -101,15 +101,15 @@ enum {
     DEPTH_MAX = 3,   // of bodies in bodies, likewise: each is gone through for each turn around it
 };
 
-// A node with bodies, and what is known of its inputs.
+// A node with bodies, and the types and shapes of its inputs as far as they are known.
 typedef struct control {
     const rondo__node *node;
     const rondo__tensor_info *inputs;
     int depth;
 } control;
 
-// What a body makes of what it is given and captures. Outputs whose shapes it does not tell are
-// left with their types.
+// Infers a body's outputs from its inputs and captured values. An output whose shape stays unknown
+// keeps its type.
 static rondo_status infer_body(const control *c, const char *name, const rondo__tensor_info *given,
                                rondo__tensor_info *made) {
     const rondo__gradient_request none = {.y = RONDO__VALUE_NONE};
@@ -174,7 +174,7 @@ static bool is_same(const rondo__tensor_info *a, const rondo__tensor_info *b) {
            rondo_shape_is_equal(&a->shape, &b->shape);
 }
 
-// What is carried is what holds before the first turn and after any.
+// A carried value has the type and shape that it has both before the first turn and after each.
 //
 // given, made    room for GIVEN_MAX.
 static rondo_status infer_turns(const control *c, size_t carried, rondo__tensor_info *given,
@@ -232,7 +232,7 @@ static rondo_status infer_if(const control *c, rondo__tensor_info *yes, rondo__t
     return RONDO_STATUS_OK;
 }
 
-// What bodies make, as far as that is known without a run.
+// Infers the outputs of bodies, as far as that is possible without a run.
 static rondo_status infer_control(const control *c, rondo__tensor_info *outputs) {
     rondo__tensor_info *room = rondo__calloc((size_t)2 * GIVEN_MAX, sizeof *room);
     rondo__tensor_info *other = room != NULL ? room + GIVEN_MAX : NULL;

@@ -11,7 +11,7 @@
 //
 //   NonMaxSuppression ── Gather (numbers of boxes) ── Squeeze ── Slice (the first 300)
 //
-// Before ops of unknown shapes are bundled, since nothing of it is left for them.
+// Runs before the pass that bundles ops of unknown shapes, which would hide these ops in a body.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -25,7 +25,7 @@
 
 enum { CHAIN_MAX = 4 };  // ops that keep one number as it is
 
-// What one class takes.
+// The inputs and limits of one class.
 typedef struct part {
     int32_t scores, rows;
     int64_t column, most;
@@ -50,7 +50,7 @@ static bool read_int(const rondo_program *program, int32_t value, int64_t *out_n
     return true;
 }
 
-// The value of which this is only another form: through ops that keep one number.
+// Follows ops that only reshape one number back to the value that they start from.
 static int32_t get_number(const rondo_program *program, int32_t value) {
     static const rondo__op_id forms[] = {RONDO__OP_Reshape, RONDO__OP_Unsqueeze, RONDO__OP_Squeeze,
                                          RONDO__OP_Identity};
@@ -257,7 +257,8 @@ static rondo_status join_classes(rondo__rewriting *r, size_t n) {
             }
         }
     }
-    // What is known of them must be said: nothing was of what TopK found in what NonZero had found.
+    // The new op states the outputs' types and shapes: shape inference could not tell them for a
+    // TopK behind a NonZero.
     const rondo_shape found[] = {{2, {-1, rows.extent[1]}}, {1, {-1}}, {1, {-1}}};
     for (size_t i = 0; i < 3; ++i) {
         if (outputs[i] >= 0) {
@@ -302,7 +303,7 @@ static int64_t read_taken(const rondo_program *program, const rondo__node *slice
                : -1;
 }
 
-// Of one class only, since the limit is a class's.
+// Only for one class, because the limit holds for each class.
 static rondo_status limit_boxes(rondo__rewriting *r, size_t n) {
     enum { SCORES = 1, MOST = 2 };
     rondo_program *program = r->program;

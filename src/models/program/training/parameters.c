@@ -277,7 +277,7 @@ static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, 
 
 typedef struct marks {
     bool *reached;  // the loss depends on it
-    bool *is_bad;   // it is no weight
+    bool *is_bad;   // an op reads it as a setting
 } marks;
 
 static void mark_inputs(const rondo__node *node, const int32_t *numbers, const marks *m) {

@@ -306,7 +306,7 @@ static void *load_ahead(void *number) {
     return NULL;
 }
 
-// Otherwise the driver would end while a thread starts it.
+// At the process's end: waits for the thread, so that the driver does not end while it starts.
 static void join_ahead(void) {
     for (size_t i = 0; i < sizeof(g_libraries) / sizeof(g_libraries[0]); i++) {
         if (g_ahead.is_running[i]) {

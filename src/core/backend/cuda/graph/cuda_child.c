@@ -1,5 +1,4 @@
-// backend/cuda/graph/cuda_child.c — copies of a template: recorded as one node, and as a template
-// of its own.
+// backend/cuda/graph/cuda_child.c — copies a template: into one node, or into another template.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph/cuda_child.h"
 
@@ -118,7 +117,7 @@ static rondo_status find_nodes(const rondo__cuda_template *recorded, rondo__cuda
     return RONDO_STATUS_OK;
 }
 
-// In the context. What is made of the clone before a failure is the caller's to destroy.
+// In the context. After a failure the caller destroys the unfinished clone.
 static rondo_status clone_native(rondo__cuda_template *recorded, rondo__cuda_template *clone) {
     rondo__cuda_device *device = rondo__cuda_device_of(clone->head.device);
     rondo__cu_result code = device->api->cuGraphClone(&clone->native, recorded->native);

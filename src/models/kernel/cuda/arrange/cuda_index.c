@@ -342,8 +342,8 @@ void rondo__cuda_prepare_one_hot(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, rondo__cuda_product(&y->shape, axis + 1, y->shape.rank));
 }
 
-// An axis that is fed is read by the kernel, which gets all extents, and as many blocks as the
-// shortest axis wants.
+// If the axis is an input the kernel reads it. It gets all extents, and as many blocks as the
+// shortest axis needs.
 static void prepare_fed_axis(rondo__cuda_kernel *kernel, rondo__defines *defines) {
     const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
     int64_t shortest = x->extent[0];

@@ -1,9 +1,9 @@
 // best_rows.cu - rondo.BestRows: of each column of scores the rows above a threshold, the best first.
 //
-//   best_keys    a block a column: a key for each score, of the score and the row's number; of one that is too low
-//                all bits. How many will be taken.
+//   best_keys    a block a column: a key for each score, made of the score and the row's number (all bits set for a
+//                score that is too low), and the number of rows that the column will take
 //   (sort.cu)    the first keys of each column, sorted
-//   best_write   a block a column: the rows behind the keys, behind those of the columns before
+//   best_write   a block a column: writes the rows that the keys name, behind those of earlier columns
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_keys.cuh"

@@ -171,8 +171,8 @@ static void note_time(const rondo__tuning *tuning, size_t index, float milliseco
     }
 }
 
-// The least of many times is the luckiest one: who is not among the best guesses has to win by
-// more than times vary.
+// The least of many times is the luckiest one: a candidate that is not among the best guesses has
+// to win by more than times vary.
 static void settle(const rondo__tuning *tuning, standing *s) {
     static const float ratio_max = 0.97f;
     if (s->fast_winner < tuning->candidate_count && !(s->best < ratio_max * s->fast_best)) {

@@ -1,5 +1,5 @@
-// rondo_attention_gradient.cuh - what the kernels of attention_gradient.cu and attention_gradient_tensor.cu
-// are told, and what a block of theirs looks at.
+// rondo_attention_gradient.cuh - the arguments of the kernels of attention_gradient.cu and
+// attention_gradient_tensor.cu, and the part of the tensors that one block works on.
 // SPDX-License-Identifier: Apache-2.0
 
 #ifndef RONDO_T
@@ -26,17 +26,17 @@ struct gradient_arguments {
     T *dv;
     float2 *rows;  // [batch, heads, m]
     i64 heads, m, n;
-    i64 out_pitch, out_v_pitch;  // from row to row of what is made
+    i64 out_pitch, out_v_pitch;  // from row to row of the outputs
     double scale;
 };
 
-// What a block looks at: of its batch and head, rows `pitch` and `v_pitch` apart.
+// The tensors of a block's batch and head, with rows `pitch` and `v_pitch` apart.
 struct view {
     const T *dy;
     const T *q;
     const T *k;
     const T *v;
-    i64 at_q, at_k, at_v;  // of what is made
+    i64 at_q, at_k, at_v;  // offsets in the outputs
     i64 pitch, v_pitch;
     float2 *rows;
     __device__ __forceinline__ view(const gradient_arguments &a) {

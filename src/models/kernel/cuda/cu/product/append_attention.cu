@@ -87,7 +87,7 @@ __device__ __forceinline__ float rotated(const append_arguments &a, const T *fro
            (d < HEAD / 2 ? -other : other) * convert<float>(a.sines[d]);
 }
 
-// e to the power of what lies between a peak and the highest; 1 where they are one, also -inf.
+// exp(peak - highest); 1 where both are equal, also where both are -inf.
 __device__ __forceinline__ float get_factor(float peak, float highest) {
     return peak == highest ? 1.0f : expf(peak - highest);
 }

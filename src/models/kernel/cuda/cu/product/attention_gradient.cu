@@ -1,6 +1,6 @@
 // attention_gradient.cu - how attention changes with q, k and v (op/attention/op_attention_gradient.c): a
 // launch for rows of q makes dq, and keeps of each row the logarithm of its sum and the mean of its change;
-// one for keys makes dk and dv with them. Nobody writes scores, and sums have one order. Here a block
+// one for keys makes dk and dv with them. Scores are never written to memory, and sums have one order. Here a block
 // takes one row or key; attention_gradient_tensor.cu has the same on tensor cores.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
