@@ -65,12 +65,31 @@ void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor
     }
 }
 
+// Whether a fetch is written over the feed, while another one is read from there: the input itself,
+// or a view of it.
+static bool is_read_late(const rondo__stand_ins *places, size_t input, const rondo_tensor *feed,
+                         const rondo_tensor *results, const bool *wants) {
+    const rondo_program *program = places->plan->program;
+    const rondo__slot *slots = places->plan->slots;
+    bool is_output = false;
+    bool is_written = false;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        if (wants == NULL || wants[i]) {
+            is_output =
+                is_output || slots[program->outputs[i]].root == slots[program->inputs[input]].root;
+            is_written = is_written || overlaps(&results[i], feed);
+        }
+    }
+    return is_output && is_written;
+}
+
 void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
                              const rondo_tensor *results, const bool *wants) {
     const rondo_program *program = places->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
-        if (can_stand_in(places, slot, &feeds[i])) {
+        if (can_stand_in(places, slot, &feeds[i]) &&
+            !is_read_late(places, i, &feeds[i], results, wants)) {
             places->by_root[slot->root] = feeds[i].data;
         }
     }

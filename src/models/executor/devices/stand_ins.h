@@ -3,7 +3,8 @@
 //
 // A feed or fetch may stand in for a value if it lies on the executor's device, aligned as the
 // arena is. A fetch must also share no bytes with a feed, because ops write it while feeds are
-// still read. Other tensors are copied to or from the value. States are used in their own memory.
+// still read; nor may a feed where an output is the input itself, because fetches are read behind
+// the ops. Other tensors are copied to or from the value. States are used in their own memory.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_STAND_INS_H
 #define RONDO_EXECUTOR_DEVICES_STAND_INS_H
