@@ -50,8 +50,8 @@ static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
 
-void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor *feeds,
-                                    size_t output, const rondo_tensor *result) {
+static void choose_result(rondo__stand_ins *places, const rondo_tensor *feeds, size_t output,
+                          const rondo_tensor *result) {
     const rondo_program *program = places->plan->program;
     const rondo__slot *slot = &places->plan->slots[program->outputs[output]];
     bool fits = can_stand_in(places, slot, result) && places->by_root[slot->root] == NULL &&
@@ -83,6 +83,16 @@ static bool is_read_late(const rondo__stand_ins *places, size_t input, const ron
     return is_output && is_written;
 }
 
+// Whether another fetch lies in the same memory: what is written there is still read by ops.
+static bool is_shared(const rondo__stand_ins *places, size_t output, const rondo_tensor *results,
+                      const bool *wants) {
+    bool is = false;
+    for (size_t i = 0; i < places->plan->program->output_count && !is; ++i) {
+        is = i != output && (wants == NULL || wants[i]) && overlaps(&results[i], &results[output]);
+    }
+    return is;
+}
+
 void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
                              const rondo_tensor *results, const bool *wants) {
     const rondo_program *program = places->plan->program;
@@ -94,8 +104,8 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
         }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        if (wants == NULL || wants[i]) {
-            rondo__stand_ins_choose_result(places, feeds, i, &results[i]);
+        if ((wants == NULL || wants[i]) && !is_shared(places, i, results, wants)) {
+            choose_result(places, feeds, i, &results[i]);
         }
     }
 }

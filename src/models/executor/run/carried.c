@@ -286,18 +286,23 @@ static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *t
     return true;
 }
 
-// Whether a fetch has moved over a feed that the ops work on.
-static bool is_over_feed(const rondo__carried *carried, const port *fetch,
-                         const rondo_tensor *tensor) {
-    const uintptr_t to = (uintptr_t)tensor->data;
+static bool is_over_any(const port *ports, size_t count, const port *fetch, uintptr_t to) {
     bool is_over = false;
-    for (size_t i = 0; i < carried->input_count && fetch->address != tensor->data; ++i) {
-        const port *feed = &carried->inputs[i];
-        const uintptr_t from = (uintptr_t)feed->address;
-        is_over = is_over || (feed->way == WAY_IN_PLACE && to < from + feed->bytes &&
-                              from < to + fetch->bytes);
+    for (size_t i = 0; i < count; ++i) {
+        const uintptr_t from = (uintptr_t)ports[i].address;
+        is_over = is_over || (&ports[i] != fetch && ports[i].way == WAY_IN_PLACE &&
+                              to < from + ports[i].bytes && from < to + fetch->bytes);
     }
     return is_over;
+}
+
+// Whether a fetch has moved over a tensor that the ops work on.
+static bool is_over_others(const rondo__carried *carried, const port *fetch,
+                           const rondo_tensor *tensor) {
+    const uintptr_t to = (uintptr_t)tensor->data;
+    return fetch->address != tensor->data &&
+           (is_over_any(carried->inputs, carried->input_count, fetch, to) ||
+            is_over_any(carried->outputs, carried->output_count, fetch, to));
 }
 
 static rondo_status patch(const rondo__carried *carried, const carrier *all) {
@@ -319,7 +324,7 @@ static bool follow_all(rondo__carried *carried, const rondo__fetch *fetch,
     for (size_t i = 0; i < carried->output_count && fits; ++i) {
         port *p = &carried->outputs[i];
         fits = fetch->wants[i] == (p->address != NULL) &&
-               (!fetch->wants[i] || (!is_over_feed(carried, p, &fetch->results[i]) &&
+               (!fetch->wants[i] || (!is_over_others(carried, p, &fetch->results[i]) &&
                                      follow(carried, p, &fetch->results[i])));
     }
     if (!fits) {

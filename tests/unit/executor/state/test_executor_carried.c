@@ -288,12 +288,85 @@ TEST(test_executor_carried__an_input_is_fetched) {
     }
 }
 
+enum { ROW = 8 };  // 256 bytes, too
+
+// A product of two values, all of which are fetched.
+static rondo_program *build_product(void) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 2,
+                          .extent = {ROW, ROW}};
+    const char *const names[] = {"x", "turned", "soft", "product"};
+    rondo_builder *builder;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "Softmax", names, 1, &names[2], 1, NULL));
+    OK(rondo_builder_add_node(builder, "Transpose", names, 1, &names[1], 1, NULL));
+    OK(rondo_builder_add_node(builder, "MatMul", &names[1], 2, &names[3], 1, NULL));
+    for (int i = 3; i > 0; --i) {
+        OK(rondo_builder_add_output(builder, names[i], NULL));
+    }
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Fetches that share memory, from some run on: a third one is what it was.
+TEST(test_executor_carried__fetches_share_memory) {
+    if (on_devices_is_fake()) {
+        print_message("skipped: the fake driver knows one addition\n");
+        skip();
+    }
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_program *program = build_product();
+    rondo_executor *executor;
+    rondo_bound_run *run;
+    rondo_tensor tensors[4];
+    float values[ROW * ROW], first[ROW * ROW], found[ROW * ROW];
+    const rondo_shape shape = {.rank = 2, .extent = {ROW, ROW}};
+    rondo_tensor host = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values};
+    for (int i = 0; i < 4; ++i) {
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &shape, &tensors[i]));
+    }
+    for (int i = 0; i < ROW * ROW; ++i) {
+        values[i] = (float)(i * 7 % 11 - 5);
+    }
+    OK(rondo_tensor_copy(w->stream, &host, &tensors[0]));
+    OK(rondo_stream_synchronize(w->stream));
+    OK(rondo_executor_create(program, w->device, NULL, &executor));
+    OK(rondo_bound_run_create(executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &tensors[0]));
+    OK(rondo_bound_run_set_fetch(run, "product", &tensors[1]));
+    OK(rondo_bound_run_set_fetch(run, "soft", &tensors[2]));
+    OK(rondo_bound_run_set_fetch(run, "turned", &tensors[3]));
+    for (int i = 0; i < 12; ++i) {
+        if (i == 6) {
+            OK(rondo_bound_run_set_fetch(run, "turned", &tensors[2]));
+        }
+        OK(rondo_bound_run_run(run));
+        host.data = i == 0 ? first : found;
+        OK(rondo_tensor_copy(w->stream, &tensors[1], &host));
+        OK(rondo_stream_synchronize(w->stream));
+        assert_memory_equal(first, host.data, sizeof first);
+    }
+    rondo_bound_run_destroy(run);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    for (int i = 0; i < 4; ++i) {
+        rondo_tensor_deinit(&tensors[i]);
+    }
+    add_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_carried__tensors_move),
         cmocka_unit_test(test_executor_carried__is_one_launch),
         cmocka_unit_test(test_executor_carried__large_tensors),
         cmocka_unit_test(test_executor_carried__an_input_is_fetched),
+        cmocka_unit_test(test_executor_carried__fetches_share_memory),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
 }
