@@ -38,7 +38,9 @@ rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *p
 static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
     const uintptr_t from = (uintptr_t)a->data;
     const uintptr_t other = (uintptr_t)b->data;
-    return from < other + rondo_tensor_get_bytes(b) && other < from + rondo_tensor_get_bytes(a);
+    return from <= other ? other - from < rondo_tensor_get_bytes(a) &&
+                               (from != other || rondo_tensor_get_bytes(b) > 0)
+                         : from - other < rondo_tensor_get_bytes(b);
 }
 
 // Kernels rely on the alignment of the arena.
@@ -74,13 +76,14 @@ static bool is_read_late(const rondo__stand_ins *places, size_t input, const ron
     bool is_output = false;
     bool is_written = false;
     for (size_t i = 0; i < program->output_count; ++i) {
-        if (wants == NULL || wants[i]) {
-            is_output =
-                is_output || slots[program->outputs[i]].root == slots[program->inputs[input]].root;
-            is_written = is_written || overlaps(&results[i], feed);
-        }
+        is_output =
+            is_output || ((wants == NULL || wants[i]) &&
+                          slots[program->outputs[i]].root == slots[program->inputs[input]].root);
     }
-    return is_output && is_written;
+    for (size_t i = 0; is_output && i < program->output_count; ++i) {
+        is_written = is_written || ((wants == NULL || wants[i]) && overlaps(&results[i], feed));
+    }
+    return is_written;
 }
 
 // Whether another fetch lies in the same memory: what is written there is still read by ops.
@@ -104,7 +107,9 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
         }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        if ((wants == NULL || wants[i]) && !is_shared(places, i, results, wants)) {
+        if ((wants == NULL || wants[i]) &&
+            rondo__stand_ins_is_near(places->unit->executor, &results[i]) &&
+            !is_shared(places, i, results, wants)) {
             choose_result(places, feeds, i, &results[i]);
         }
     }
