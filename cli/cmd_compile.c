@@ -145,7 +145,7 @@ static int run_compile(const cli_command *command, int argc, char **argv) {
         return cli_fail_misuse(command, "say where the plan file goes: -o FILE");
     }
     int status = cli_session_begin(command, &settings.model, &session);
-    if (status == CLI_DONE && (!cli_output_check(settings.output) ||
+    if (status == CLI_DONE && (!cli_output_check_replaced(settings.output) ||
                                !cli_session_open(argv[0], &settings.model, &session))) {
         status = CLI_FAILED;
     }

@@ -144,8 +144,8 @@ static bool check_outputs(trainer *t) {
     }
     return !cli_train_ranks_is_first(&t->ranks) ||
            ((s->checkpoint == NULL ||
-             (cli_make_folders(s->checkpoint) && cli_output_check(t->checkpoint))) &&
-            cli_output_check(s->output) && cli_output_check(s->report));
+             (cli_make_folders(s->checkpoint) && cli_output_check_replaced(t->checkpoint))) &&
+            cli_output_check_replaced(s->output) && cli_output_check(s->report));
 }
 
 // 0: there is none, or it cannot be read again.

@@ -241,6 +241,16 @@ bool cli_output_check(const char *path) {
     return true;
 }
 
+bool cli_output_check_replaced(const char *path) {
+    struct stat info;
+    if (path != NULL && stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
+        !S_ISDIR(info.st_mode)) {
+        cli_print_error("%s: a device or pipe, where a regular file is to be written", path);
+        return false;
+    }
+    return cli_output_check(path);
+}
+
 bool cli_make_folders(const char *path) {
     char *part = strdup(path);
     struct stat info;

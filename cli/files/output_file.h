@@ -25,6 +25,9 @@ typedef struct cli_output {
 // is fine.
 bool cli_output_check(const char *path);
 
+// The same for a file that the library writes: it replaces regular files alone.
+bool cli_output_check_replaced(const char *path);
+
 // Ownership: end it with cli_output_close or cli_output_discard; `path` must outlive it.
 bool cli_output_open(const char *path, cli_output *out_output);
 

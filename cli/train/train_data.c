@@ -70,7 +70,11 @@ static bool add_column(cli_train_data *data, const char *path, const char *name,
                         rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(port->dtype));
         return false;
     }
-    if (tensor->shape.rank < 1 || tensor->dtype == RONDO_DTYPE_STRING) {
+    if (tensor->dtype == RONDO_DTYPE_STRING) {
+        cli_print_error("%s: \"%s\" is string; only numbers are trained with", path, array);
+        return false;
+    }
+    if (tensor->shape.rank < 1) {
         cli_print_error("%s: \"%s\" has no axis of samples", path, array);
         return false;
     }

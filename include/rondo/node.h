@@ -70,7 +70,7 @@ typedef struct rondo_work {
     rondo_event *event;      // EVENT_RECORD and EVENT_WAIT: one of RONDO_EVENT_EXTERNAL
     rondo_scope_kind scope;  // CONDITIONAL, as all below (rondo/control.h)
     const void *predicate;
-    const rondo_body_function *bodies;  // called now, to record; an empty body: NULL
+    const rondo_body_function *bodies;  // called now, to record; NULL as rondo_control_* take it
     uint32_t body_count;                // 1; of IF_ELSE 2; of a switch 1 to 1024
     void *user_data;                    // for the bodies
 } rondo_work;

@@ -218,6 +218,8 @@ misuse '--report and --output are the same' --report "$work/x.onnx"
 misuse '--output and MODEL are the same' --output "$model"
 misuse '--output and --data are the same' --output "$data"
 misuse '--output is a file' --output -
+# A device is refused before the work, not behind it.
+expect_error 1 '/dev/null: a device' train "$model" --device host --data "$data" --epochs 1 --output /dev/null
 expect_error 2 '--data' train "$model" --output x
 expect_error 2 '--output' train "$model" --data "$data"
 expect_error 1 'no array' train "$model" --device host --data "$data" --target z --output "$work/x.onnx"

@@ -327,6 +327,9 @@ rondo_status rondo_checkpoint_load(rondo_executor *executor, const char *path) {
 
 rondo_status rondo_checkpoint_read(const char *path, const char *variable,
                                    rondo_tensor *out_value) {
+    if (out_value != NULL) {
+        *out_value = (rondo_tensor){0};
+    }
     if (path == NULL || variable == NULL || out_value == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL",
                           path == NULL       ? "path"
@@ -334,7 +337,6 @@ rondo_status rondo_checkpoint_read(const char *path, const char *variable,
                                              : "out_value");
     }
     records all;
-    *out_value = (rondo_tensor){0};
     rondo_status status = open_records(__func__, path, &all);
     const record *found = status == RONDO_STATUS_OK ? find_record(&all, variable) : NULL;
     if (found != NULL) {

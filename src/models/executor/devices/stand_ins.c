@@ -38,7 +38,9 @@ rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *p
 static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
     const uintptr_t from = (uintptr_t)a->data;
     const uintptr_t other = (uintptr_t)b->data;
-    return from < other + rondo_tensor_get_bytes(b) && other < from + rondo_tensor_get_bytes(a);
+    return from <= other ? other - from < rondo_tensor_get_bytes(a) &&
+                               (from != other || rondo_tensor_get_bytes(b) > 0)
+                         : from - other < rondo_tensor_get_bytes(b);
 }
 
 // Kernels rely on the alignment of the arena.
@@ -50,8 +52,8 @@ static bool can_stand_in(const rondo__stand_ins *places, const rondo__slot *slot
            (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
 }
 
-void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor *feeds,
-                                    size_t output, const rondo_tensor *result) {
+static void choose_result(rondo__stand_ins *places, const rondo_tensor *feeds, size_t output,
+                          const rondo_tensor *result) {
     const rondo_program *program = places->plan->program;
     const rondo__slot *slot = &places->plan->slots[program->outputs[output]];
     bool fits = can_stand_in(places, slot, result) && places->by_root[slot->root] == NULL &&
@@ -65,18 +67,50 @@ void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor
     }
 }
 
+// Whether a fetch is written over the feed, while another one is read from there: the input itself,
+// or a view of it.
+static bool is_read_late(const rondo__stand_ins *places, size_t input, const rondo_tensor *feed,
+                         const rondo_tensor *results, const bool *wants) {
+    const rondo_program *program = places->plan->program;
+    const rondo__slot *slots = places->plan->slots;
+    bool is_output = false;
+    bool is_written = false;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        is_output =
+            is_output || ((wants == NULL || wants[i]) &&
+                          slots[program->outputs[i]].root == slots[program->inputs[input]].root);
+    }
+    for (size_t i = 0; is_output && i < program->output_count; ++i) {
+        is_written = is_written || ((wants == NULL || wants[i]) && overlaps(&results[i], feed));
+    }
+    return is_written;
+}
+
+// Whether another fetch lies in the same memory: what is written there is still read by ops.
+static bool is_shared(const rondo__stand_ins *places, size_t output, const rondo_tensor *results,
+                      const bool *wants) {
+    bool is = false;
+    for (size_t i = 0; i < places->plan->program->output_count && !is; ++i) {
+        is = i != output && (wants == NULL || wants[i]) && overlaps(&results[i], &results[output]);
+    }
+    return is;
+}
+
 void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
                              const rondo_tensor *results, const bool *wants) {
     const rondo_program *program = places->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
-        if (can_stand_in(places, slot, &feeds[i])) {
+        if (can_stand_in(places, slot, &feeds[i]) &&
+            !is_read_late(places, i, &feeds[i], results, wants)) {
             places->by_root[slot->root] = feeds[i].data;
         }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        if (wants == NULL || wants[i]) {
-            rondo__stand_ins_choose_result(places, feeds, i, &results[i]);
+        if ((wants == NULL || wants[i]) &&
+            rondo__stand_ins_is_near(places->unit->executor, &results[i]) &&
+            !is_shared(places, i, results, wants)) {
+            choose_result(places, feeds, i, &results[i]);
         }
     }
 }

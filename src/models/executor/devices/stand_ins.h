@@ -2,8 +2,10 @@
 // on the program's tensors where these may stand in for values, and on another arena.
 //
 // A feed or fetch may stand in for a value if it lies on the executor's device, aligned as the
-// arena is. A fetch must also share no bytes with a feed, because ops write it while feeds are
-// still read. Other tensors are copied to or from the value. States are used in their own memory.
+// arena is. A fetch must also share no bytes with a feed or another fetch, because ops write it
+// while these are still read; nor may a feed where an output is the input itself, because fetches
+// are read behind the ops. Other tensors are copied to or from the value. States are used in their
+// own memory.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DEVICES_STAND_INS_H
 #define RONDO_EXECUTOR_DEVICES_STAND_INS_H
@@ -28,9 +30,6 @@ static inline bool rondo__stand_ins_is_near(const rondo_executor *executor,
 // Lets feeds stand in, then results. A result without data stands in for nothing.
 void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds,
                              const rondo_tensor *results, const bool *wants);
-// The same for one result more, where no other has taken the output's place.
-void rondo__stand_ins_choose_result(rondo__stand_ins *places, const rondo_tensor *feeds,
-                                    size_t output, const rondo_tensor *result);
 
 // Where a value lies.
 void *rondo__stand_ins_find(const rondo__stand_ins *places, int32_t value);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/run/carried.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "backend/areas.h"
@@ -285,6 +286,25 @@ static bool follow(const rondo__carried *carried, port *p, const rondo_tensor *t
     return true;
 }
 
+static bool is_over_any(const port *ports, size_t count, const port *fetch, uintptr_t to) {
+    bool is_over = false;
+    for (size_t i = 0; i < count; ++i) {
+        const uintptr_t from = (uintptr_t)ports[i].address;
+        is_over = is_over || (&ports[i] != fetch && ports[i].way == WAY_IN_PLACE &&
+                              to < from + ports[i].bytes && from < to + fetch->bytes);
+    }
+    return is_over;
+}
+
+// Whether a fetch has moved over a tensor that the ops work on.
+static bool is_over_others(const rondo__carried *carried, const port *fetch,
+                           const rondo_tensor *tensor) {
+    const uintptr_t to = (uintptr_t)tensor->data;
+    return fetch->address != tensor->data &&
+           (is_over_any(carried->inputs, carried->input_count, fetch, to) ||
+            is_over_any(carried->outputs, carried->output_count, fetch, to));
+}
+
 static rondo_status patch(const rondo__carried *carried, const carrier *all) {
     if (all->count == 0) {
         return RONDO_STATUS_OK;
@@ -304,7 +324,8 @@ static bool follow_all(rondo__carried *carried, const rondo__fetch *fetch,
     for (size_t i = 0; i < carried->output_count && fits; ++i) {
         port *p = &carried->outputs[i];
         fits = fetch->wants[i] == (p->address != NULL) &&
-               (!fetch->wants[i] || follow(carried, p, &fetch->results[i]));
+               (!fetch->wants[i] || (!is_over_others(carried, p, &fetch->results[i]) &&
+                                     follow(carried, p, &fetch->results[i])));
     }
     if (!fits) {
         return false;
@@ -373,6 +394,10 @@ bool rondo__carried_is_near(const rondo__carried *carried) {
 bool rondo__carried_writes(const rondo__carried *carried, size_t i) {
     const port *p = &carried->outputs[i];
     return p->way != WAY_NONE && !p->is_staged && !p->is_left;
+}
+
+const void *rondo__carried_get_place(const rondo__carried *carried, size_t i) {
+    return carried->outputs[i].place;
 }
 
 bool rondo__carried_is_in_place(const rondo__carried *carried) {

@@ -52,5 +52,7 @@ bool rondo__carried_is_near(const rondo__carried *carried);
 bool rondo__carried_is_in_place(const rondo__carried *carried);
 // Whether the device writes output `i` where it was bound.
 bool rondo__carried_writes(const rondo__carried *carried, size_t i);
+// Where its ops leave output `i`: what is an input, or a view of one, lies in the feed.
+const void *rondo__carried_get_place(const rondo__carried *carried, size_t i);
 
 #endif  // RONDO_EXECUTOR_RUN_CARRIED_H

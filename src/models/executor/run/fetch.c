@@ -345,12 +345,20 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch) {
     return leaves;
 }
 
+// Where the run has left the value of an output; NULL: not in an arena.
+static const void *find_left(const rondo__fetch *fetch, size_t i) {
+    const int32_t value = fetch->plan->program->outputs[i];
+    if (fetch->plan->slots[value].kind != RONDO__SLOT_ARENA) {
+        return NULL;
+    }
+    return fetch->carried != NULL ? rondo__carried_get_place(fetch->carried, i)
+                                  : rondo__in_place_find(fetch->plan, value);
+}
+
 // Finishes a result that was given and that the host device has made.
 static bool finish_given(const rondo__fetch *fetch, size_t i) {
-    const int32_t value = fetch->plan->program->outputs[i];
-    const rondo__slot *slot = &fetch->plan->slots[value];
-    const void *from =
-        slot->kind == RONDO__SLOT_ARENA ? rondo__in_place_find(fetch->plan, value) : NULL;
+    const rondo__slot *slot = &fetch->plan->slots[fetch->plan->program->outputs[i]];
+    const void *from = find_left(fetch, i);
     if (!fetch->is_prepared || from == NULL || !is_surely_left(fetch, i)) {
         return false;
     }

@@ -194,11 +194,179 @@ TEST(test_executor_carried__large_tensors) {
     rondo_device_release(device);
 }
 
+enum { FEW = 64 };  // 256 bytes
+
+static void expect_values(add_world *w, const rondo_tensor *tensor, float first, bool is_relu) {
+    float found[FEW];
+    const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = tensor->shape, .data = found};
+    if (rondo_tensor_is_on_host(tensor)) {
+        memcpy(found, tensor->data, sizeof found);
+    } else {
+        OK(rondo_tensor_copy(w->stream, tensor, &to));
+        OK(rondo_stream_synchronize(w->stream));
+    }
+    for (int k = 0; k < FEW; ++k) {
+        const float x = first + (float)k;
+        assert_true(found[k] == (is_relu && x < 0 ? 0 : x));
+    }
+}
+
+// Relu(x) and x itself, in either order of outputs.
+static rondo_program *build_relu_and_input(int order) {
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {FEW}};
+    const char *const x_name = "x";
+    const char *const names[] = {"y", "same"};
+    rondo_builder *builder;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_node(builder, "Relu", &x_name, 1, &names[0], 1, NULL));
+    OK(rondo_builder_add_node(builder, "Identity", &x_name, 1, &names[1], 1, NULL));
+    OK(rondo_builder_add_output(builder, names[order], NULL));
+    OK(rondo_builder_add_output(builder, names[1 - order], NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// tensors     x, y and another one of the device.
+static void run_over_feed(add_world *w, rondo_bound_run *run, const rondo_tensor tensors[3]) {
+    float values[FEW], given[FEW];
+    const rondo_tensor *x = &tensors[0];
+    const rondo_tensor from = {.dtype = RONDO_DTYPE_F32, .shape = x->shape, .data = values};
+    const rondo_tensor same = {.dtype = RONDO_DTYPE_F32, .shape = x->shape, .data = given};
+    OK(rondo_bound_run_set_feed(run, "x", x));
+    OK(rondo_bound_run_set_fetch(run, "y", &tensors[1]));
+    OK(rondo_bound_run_set_fetch(run, "same", &same));
+    for (int i = 0; i < 18; ++i) {
+        if (i == 6) {
+            OK(rondo_bound_run_set_fetch(run, "y", x));
+        } else if (i == 12) {
+            OK(rondo_bound_run_set_fetch(run, "same", &tensors[2]));
+        }
+        for (int k = 0; k < FEW; ++k) {
+            values[k] = (float)(k - 2 * i);
+        }
+        OK(rondo_tensor_copy(w->stream, &from, x));
+        OK(rondo_stream_synchronize(w->stream));
+        OK(rondo_bound_run_run(run));
+        expect_values(w, i < 6 ? &tensors[1] : x, values[0], true);
+        expect_values(w, i < 12 ? &same : &tensors[2], values[0], false);
+    }
+}
+
+// A fetch that is the input, also where another fetch lies in the feed's memory from some run on.
+TEST(test_executor_carried__an_input_is_fetched) {
+    if (on_devices_is_fake()) {
+        print_message("skipped: the fake driver knows one addition\n");
+        skip();
+    }
+    const rondo_shape shape = {.rank = 1, .extent = {FEW}};
+    for (int order = 0; order < 2; ++order) {
+        add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+        rondo_program *program = build_relu_and_input(order);
+        rondo_executor *executor;
+        rondo_bound_run *run;
+        rondo_tensor tensors[3];
+        for (int i = 0; i < 3; ++i) {
+            OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &shape, &tensors[i]));
+        }
+        OK(rondo_executor_create(program, w->device, NULL, &executor));
+        OK(rondo_bound_run_create(executor, &run));
+        run_over_feed(w, run, tensors);
+        rondo_bound_run_destroy(run);
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+        for (int i = 0; i < 3; ++i) {
+            rondo_tensor_deinit(&tensors[i]);
+        }
+        add_world_close(w);
+    }
+}
+
+enum { ROW = 8 };  // 256 bytes, too
+
+// A product of two values, all of which are fetched.
+static rondo_program *build_product(void) {
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 2,
+                          .extent = {ROW, ROW}};
+    const char *const names[] = {"x", "turned", "soft", "product"};
+    rondo_builder *builder;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "Softmax", names, 1, &names[2], 1, NULL));
+    OK(rondo_builder_add_node(builder, "Transpose", names, 1, &names[1], 1, NULL));
+    OK(rondo_builder_add_node(builder, "MatMul", &names[1], 2, &names[3], 1, NULL));
+    for (int i = 3; i > 0; --i) {
+        OK(rondo_builder_add_output(builder, names[i], NULL));
+    }
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Fetches that share memory, from some run on: a third one is what it was.
+TEST(test_executor_carried__fetches_share_memory) {
+    if (on_devices_is_fake()) {
+        print_message("skipped: the fake driver knows one addition\n");
+        skip();
+    }
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_program *program = build_product();
+    rondo_executor *executor;
+    rondo_bound_run *run;
+    rondo_tensor tensors[4];
+    float values[ROW * ROW], first[ROW * ROW], found[ROW * ROW];
+    const rondo_shape shape = {.rank = 2, .extent = {ROW, ROW}};
+    rondo_tensor host = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values};
+    for (int i = 0; i < 4; ++i) {
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &shape, &tensors[i]));
+    }
+    for (int i = 0; i < ROW * ROW; ++i) {
+        values[i] = (float)(i * 7 % 11 - 5);
+    }
+    OK(rondo_tensor_copy(w->stream, &host, &tensors[0]));
+    OK(rondo_stream_synchronize(w->stream));
+    OK(rondo_executor_create(program, w->device, NULL, &executor));
+    OK(rondo_bound_run_create(executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &tensors[0]));
+    OK(rondo_bound_run_set_fetch(run, "product", &tensors[1]));
+    OK(rondo_bound_run_set_fetch(run, "soft", &tensors[2]));
+    OK(rondo_bound_run_set_fetch(run, "turned", &tensors[3]));
+    for (int i = 0; i < 12; ++i) {
+        if (i == 6) {
+            OK(rondo_bound_run_set_fetch(run, "turned", &tensors[2]));
+        }
+        OK(rondo_bound_run_run(run));
+        host.data = i == 0 ? first : found;
+        OK(rondo_tensor_copy(w->stream, &tensors[1], &host));
+        OK(rondo_stream_synchronize(w->stream));
+        assert_memory_equal(first, host.data, sizeof first);
+    }
+    rondo_bound_run_destroy(run);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    for (int i = 0; i < 4; ++i) {
+        rondo_tensor_deinit(&tensors[i]);
+    }
+    add_world_close(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_carried__tensors_move),
         cmocka_unit_test(test_executor_carried__is_one_launch),
         cmocka_unit_test(test_executor_carried__large_tensors),
+        cmocka_unit_test(test_executor_carried__an_input_is_fetched),
+        cmocka_unit_test(test_executor_carried__fetches_share_memory),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
 }
