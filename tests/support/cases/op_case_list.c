@@ -229,7 +229,7 @@ const op_case op_cases[] = {
     {"Conv", 11, "T[1,9,50,1] T[17,9,4,1]:w T[17]", "pads=3,0,0,0", 1},
     {"Conv", 11, "T[1,9,1,50] T[17,9,1,4]:w T[17]", "strides=1,3", 1},
     {"Conv", 11, "T[3,520,1,1] T[1030,520,1,1]:w T[1030]", "", 1},
-    {"rondo.Conv", 17, "T[1,6,5,90] T[8,90,3,3] T[8]",
+    {"rondo.Conv", 17, "T[1,6,5,90] T[8,90,3,3]:v T[8]",
      "kernel_shape=3,3 pads=1,1,1,1 dilations=1,1 channels_last=1", 1},
     {"rondo.Conv", 17, "T[1,3,1,40] T[20,40,1,1]:w T[20] T[1,3,1,20]",
      "channels_last=1 activation=relu strides=1,1 pads=0,0,0,0", 1},

@@ -150,7 +150,7 @@ static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
     parsed->is_known[index] = strchr("w=k", values[0]) != NULL;
-    if (rondo__dtype_is_float(dtype) && !parsed->is_known[index]) {
+    if (rondo__dtype_is_float(dtype) && !parsed->is_known[index] && values[0] != 'v') {
         spoil_values(&parsed->inputs[index], how);
         parsed->has_spoilt = true;
     }

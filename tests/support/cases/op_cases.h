@@ -11,6 +11,7 @@
 //                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
 //                           :f  far from 0: a mean that is a million times the deviation, in f16
 //                               and bf16 about as far as the digits reach
+//                           :v  as none, and stays finite: a filter's infinity times padding is NaN
 //                           :w  as none, and known when the kernel is prepared
 //                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
 //                           :=  the listed values over and over, known when it is prepared
