@@ -22,6 +22,7 @@ enum {
     ALIKE_MIN = 4,  // answers before "nothing is known" is believed
     APART_FEW = 3,  // up to so many unknown extents all pairs of numbers are tried
     RANKS_MIN = 2,  // of an input without a rank so many must fit
+    RANK_MIN = 2,   // answers for each of these ranks
 };
 
 static const int64_t alike_numbers[] = {1, 7, 0, 2, 3, 64, 1009, (INT64_C(1) << 30) + 3};
@@ -72,7 +73,8 @@ typedef struct trials {
     size_t known_count;
     int64_t known[KNOWN_MAX];
     size_t fit_count;
-    bool has_full;  // one that fitted had elements in all inputs that were tried
+    size_t fit_before;  // as many before the rank that is tried for the input without one
+    bool has_full;      // one that fitted had elements in all inputs that were tried
 } trials;
 
 static void note_known(trials *t, int64_t extent) {
@@ -153,6 +155,9 @@ static void ask(trials *t) {
 
 // Whether further answers could still say something.
 static bool is_worth_asking(const trials *t) {
+    if (t->rankless != SIZE_MAX && t->fit_count < t->fit_before + RANK_MIN) {
+        return true;  // a higher rank may deny that of the outputs, even where no extent is known
+    }
     for (size_t i = 0; i < t->infer->output_count; ++i) {
         const rondo__tensor_info *info = &t->joined[i];
         if (t->fit_count < ALIKE_MIN) {
@@ -228,7 +233,7 @@ static bool ask_ranks(trials *t) {
     const size_t open_count = t->open_count;
     size_t rank_count = 0;
     for (int32_t rank = 0; rank <= RONDO_RANK_MAX; ++rank) {
-        const size_t fit_count = t->fit_count;
+        t->fit_before = t->fit_count;
         rondo__tensor_info *input = &t->inputs[t->rankless];
         input->is_shape_known = true;
         input->shape = (rondo_shape){.rank = rank};
@@ -242,7 +247,7 @@ static bool ask_ranks(trials *t) {
         if (!ask_all(t)) {
             return false;
         }
-        rank_count += t->fit_count > fit_count ? 1 : 0;
+        rank_count += t->fit_count > t->fit_before ? 1 : 0;
     }
     return rank_count >= RANKS_MIN;
 }

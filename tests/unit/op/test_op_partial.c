@@ -47,6 +47,8 @@ static const partial_case cases[] = {
     {"Add", 17, NULL, 0, 0, RONDO_DTYPE_F32, {SHAPE(1, -1), SHAPE(1, 1)}, {0}, 0, SHAPE(1, -1)},
     {"Add", 17, NULL, 0, 0, RONDO_DTYPE_F32, {SHAPE(1, -1), SHAPE(1, -1)}, {0}, 0, SHAPE(1, -1)},
     {"Add", 17, NULL, 0, 0, RONDO_DTYPE_F32, {NO_RANK, SHAPE(2, 3, 4)}, {0}, 0, NO_RANK},
+    {"Add", 17, NULL, 0, 0, RONDO_DTYPE_F32, {NO_RANK, SHAPE(2, 1, -1)}, {0}, 0, NO_RANK},
+    {"Add", 17, NULL, 0, 0, RONDO_DTYPE_F32, {NO_RANK, SHAPE(2, -1, -1)}, {0}, 0, NO_RANK},
     {"MatMul",
      17,
      NULL,
