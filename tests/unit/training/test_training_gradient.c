@@ -515,6 +515,28 @@ TEST(kinks) {
     }
 }
 
+// Two heads of q share one of keys and values; how many rows there are is not known.
+TEST(heads_that_share_rows_of_any_number) {
+    static const rondo_shape four = {1, {4}}, one = {1, {1}};
+    const rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F64, .rank = 1, .extent = {-1}};
+    const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
+    double values[COUNT] = {0.3, 0.8, -0.2, 0.7, -0.4, 0.9};
+    world w;
+    rondo_builder *b;
+    OK(rondo_builder_create(&opset, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_constant(b, "shape", RONDO_DTYPE_I64, &four, (int64_t[]){1, 2, -1, 1}));
+    OK(rondo_builder_add_constant(b, "heads", RONDO_DTYPE_I64, &one, (int64_t[]){1}));
+    add(b, "Reshape", "x", "shape", "q");
+    add(b, "ReduceMean", "q", "heads", "k");
+    OK(rondo_builder_add_node(b, "Attention", (const char *[]){"q", "k", "k"}, 3,
+                              (const char *[]){"y"}, 1, NULL));
+    finish(b, false, NULL, &w);
+    check(&w, values);
+    close_world(&w);
+}
+
 // A finished program goes on as a builder; the second gradient is of the first.
 TEST(of_what_is_read_back) {
     double x[COUNT] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.6};
@@ -549,6 +571,7 @@ int main(void) {
         cmocka_unit_test(computed_once_more),
         cmocka_unit_test(computed_once_more_and_written_out),
         cmocka_unit_test(kinks),
+        cmocka_unit_test(heads_that_share_rows_of_any_number),
         cmocka_unit_test(of_what_is_read_back),
     };
     return ON_DEVICES(tests);

@@ -24,22 +24,32 @@ static int32_t split_heads(rondo__gradient *g, int32_t value, int32_t rank, int6
                                                  order, 4);
 }
 
+// `repeated`, [batch, kv_heads, times, rows, width], as [batch, heads, rows, width]; `value` has
+// these extents but for the heads. A list of numbers tells more of the result than a computed one.
+static int32_t join_heads(rondo__gradient *g, int32_t value, int32_t repeated, int64_t heads) {
+    const int64_t batch = rondo__gradient_extent(g, value, 0);
+    const int64_t rows = rondo__gradient_extent(g, value, 2);
+    const int64_t width = rondo__gradient_extent(g, value, 3);
+    if (rows != 0 && width != 0 && (rows > 0 || width > 0)) {
+        const int64_t numbers[4] = {batch > 0 ? batch : 0, heads, rows, width};  // 0: as it is
+        return rondo__gradient_reshape(g, repeated, numbers, 4);
+    }
+    const int32_t joined[4] = {
+        rondo__gradient_axis_size(g, value, 0), rondo__gradient_int(g, heads),
+        rondo__gradient_axis_size(g, value, 2), rondo__gradient_axis_size(g, value, 3)};
+    return E("Reshape", repeated, concat(g, joined, 4));
+}
+
 // Each head of keys or values as many times as heads of q share it.
 static int32_t repeat_heads(rondo__gradient *g, int32_t value, int64_t heads, int64_t kv_heads) {
     if (heads == kv_heads) {
         return value;
     }
-    const int64_t one = 1;
-    const int32_t batch = rondo__gradient_axis_size(g, value, 0);
-    const int32_t rows = rondo__gradient_axis_size(g, value, 2);
-    const int32_t width = rondo__gradient_axis_size(g, value, 3);
-    const int32_t wide[5] = {rondo__gradient_int(g, one), rondo__gradient_int(g, one),
-                             rondo__gradient_int(g, heads / kv_heads), rondo__gradient_int(g, one),
-                             rondo__gradient_int(g, one)};
+    const int32_t one = rondo__gradient_int(g, 1);
+    const int32_t wide[5] = {one, one, rondo__gradient_int(g, heads / kv_heads), one, one};
     const int32_t repeated =
         E("Expand", E("Unsqueeze", value, rondo__gradient_int(g, 2)), concat(g, wide, 5));
-    const int32_t joined[4] = {batch, rondo__gradient_int(g, heads), rows, width};
-    return E("Reshape", repeated, concat(g, joined, 4));
+    return join_heads(g, value, repeated, heads);
 }
 
 // 0, 1, 2, ... as a column or a row, as many as the axis of `value` has.
