@@ -132,6 +132,9 @@ static uint64_t count_handed_over(int64_t count, uint32_t thread_count, bool wai
     const rondo__host_stream *stream =
         (const rondo__host_stream *)rondo_executor_get_stream(executor);
     uint64_t before = 0;
+    // The stream's thread has to be through with what the executor gave it at first.
+    assert_int_equal(rondo_stream_synchronize(rondo_executor_get_stream(executor)),
+                     RONDO_STATUS_OK);
     for (int run = 0; run < 3; ++run) {
         float *x = feed.tensor.data;
         x[0] = -1;
