@@ -61,7 +61,7 @@ expect_error 1 'version 2' run "$work/newer.rondo" --device host
 
 # What is no file is not replaced; a link stays one.
 mkfifo "$work/pipe"
-expect_error 1 'no regular file' compile "$product" --device host -o "$work/pipe"
+expect_error 1 'a regular file is to be written' compile "$product" --device host -o "$work/pipe"
 [ -p "$work/pipe" ] || fail "a pipe was replaced"
 : >"$work/behind.rondo"
 ln -s behind.rondo "$work/link.rondo"

@@ -86,8 +86,8 @@ grep -q 'epoch 3 of 3: loss 0\.' "$work/report.html" || fail "the report has no 
 
 # What the README shows.
 cd "$here/../.." || exit 1
-sed -n '/^\$ rondo train/,/[^\\]$/p' README.md | tr -d '\\\n' >"$work/readme"
-eval "run_tool $(sed "s|^[$] rondo ||; s|trained.onnx|$work/readme.onnx|; s|state|$work/readme.state|; s|loss.html|$work/readme.html|" "$work/readme") --device host"
+sed -n '/^\$ build\/rondo train/,/[^\\]$/p' README.md | tr -d '\\\n' >"$work/readme"
+eval "run_tool $(sed "s|^[$] build/rondo ||; s|trained.onnx|$work/readme.onnx|; s|state|$work/readme.state|; s|loss.html|$work/readme.html|" "$work/readme") --device host"
 [ "$status" = 0 ] && [ -s "$work/readme.onnx" ] && [ -s "$work/readme.html" ] || fail "README.md: $(cat "$work/readme")"
 expect_text 'epoch 40 of 40: loss 0\.1.*(8[5-9]|9[0-9])\.[0-9]+ % right'
 
