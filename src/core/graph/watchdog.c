@@ -79,15 +79,16 @@ static uint32_t read_word(const rondo_watchdog *dog, const watched *w, int which
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+// Without padding, since learned steps compare all bytes of arguments.
 typedef struct word_value {
     void *word;
-    uint32_t value;
+    uint64_t value;  // its low half is set
 } word_value;
 
 static void set_word(void *arguments) {
     const word_value *set = arguments;
     _Atomic uint32_t *word = set->word;
-    atomic_store_explicit(word, set->value, memory_order_relaxed);
+    atomic_store_explicit(word, (uint32_t)set->value, memory_order_relaxed);
 }
 
 // Lets the stream set a word; on the host by a function, for a fill there is no atomic one.

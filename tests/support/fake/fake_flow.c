@@ -2,6 +2,8 @@
 
 #include "support/fake/fake_flow.h"
 
+#include <string.h>
+
 #include "kernel/carry.h"
 #include "kernel/flow.h"
 #include "support/fake/fake_cuda.h"
@@ -20,14 +22,15 @@ FAKE_KERNEL(next, 2)
 FAKE_KERNEL(slice, 3)
 #undef FAKE_KERNEL
 
+// The driver packs arguments as it likes, so the struct need not be aligned there.
 static void run_carry(const void *arguments, size_t argument_bytes) {
-    const rondo__carry *carry = arguments;
+    rondo__carry carry;
     size_t count = 0;
-    (void)argument_bytes;
-    while (count < RONDO__CARRY_PIECES && carry->pieces[count].bytes > 0) {
+    memcpy(&carry, arguments, argument_bytes < sizeof carry ? argument_bytes : sizeof carry);
+    while (count < RONDO__CARRY_PIECES && carry.pieces[count].bytes > 0) {
         count += 1;
     }
-    rondo__carry_run(carry, count);
+    rondo__carry_run(&carry, count);
 }
 
 void fake_flow_set_carry(void) {
