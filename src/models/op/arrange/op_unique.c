@@ -156,7 +156,7 @@ static rondo_status sort_slices(const rondo_tensor *input, const slices *s, cons
     uint64_t *key = keys;
     for (int64_t i = 0; i < s->extent; ++i) {
         rows[i] = (unique_row){.keys = key, .key_count = key_count, .index = i};
-        for (int64_t o = 0; o < s->outer; ++o, key += s->inner) {
+        for (int64_t o = 0; o < s->outer && key_count > 0; ++o, key += s->inner) {
             const int64_t at = (o * s->extent + i) * s->inner;
             if (ranks != NULL) {
                 memcpy(key, ranks + at, (size_t)s->inner * sizeof *key);
