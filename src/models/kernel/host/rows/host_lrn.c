@@ -99,7 +99,7 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
     kernel->bias = rondo__op_get_float(op, "bias", 1.0f);
     kernel->unit_count = shape->extent[0] * shape->extent[1] * count_blocks(kernel);
     kernel->grain = rondo__host_get_grain(kernel->unit_count,
-                                          (double)count * (double)(size + 16) * sizeof(float), 0.0);
+                                          (double)count * ((double)size + 16) * sizeof(float), 0.0);
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }
