@@ -256,24 +256,32 @@ static unsigned list_attributes(const rondo__cuda_device *device, const rondo_st
 enum { PARAMETERS_MAX = 256 };
 
 // Cooperative launches take no packed arguments (driver 580 finds them wrong), but a list of the
-// parameters in them. False: the driver does not tell where these lie.
-static bool list_parameters(const rondo__cuda_device *device, const rondo_launch *launch,
-                            void *arguments, void *parameters[PARAMETERS_MAX]) {
+// parameters in them. The list is whole where the driver refuses the index behind its last one;
+// *out_is_listed false: the driver does not tell where they lie.
+static rondo__cu_result list_parameters(const rondo__cuda_device *device,
+                                        const rondo_launch *launch, void *arguments,
+                                        void *parameters[PARAMETERS_MAX], bool *out_is_listed) {
+    *out_is_listed = false;
     if (device->api->cuFuncGetParamInfo == NULL) {
-        return false;
+        return RONDO__CU_SUCCESS;
     }
     for (size_t i = 0; i < PARAMETERS_MAX; i++) {
         size_t offset = 0, bytes = 0;
-        if (device->api->cuFuncGetParamInfo(launch->function, i, &offset, &bytes) !=
-            RONDO__CU_SUCCESS) {
-            return i > 0;
+        const rondo__cu_result code =
+            device->api->cuFuncGetParamInfo(launch->function, i, &offset, &bytes);
+        if (rondo__cuda_is_refusal(code)) {
+            *out_is_listed = i > 0;
+            return RONDO__CU_SUCCESS;
+        }
+        if (code != RONDO__CU_SUCCESS) {
+            return code;
         }
         if (offset >= launch->argument_bytes) {
-            return false;
+            return RONDO__CU_SUCCESS;
         }
         parameters[i] = (char *)arguments + offset;
     }
-    return false;
+    return RONDO__CU_SUCCESS;
 }
 
 static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const rondo_stream *stream,
@@ -295,10 +303,15 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
     void **parameters = is_one ? &arguments.address : NULL;
     void **packed = is_one || argument_bytes == 0 ? NULL : extra;
     void *list[PARAMETERS_MAX];
-    if (packed != NULL && (launch->flags & RONDO_LAUNCH_COOPERATIVE) != 0 &&
-        list_parameters(device, launch, arguments.address, list)) {
-        parameters = list;
-        packed = NULL;
+    if (packed != NULL && (launch->flags & RONDO_LAUNCH_COOPERATIVE) != 0) {
+        bool is_listed = false;
+        const rondo__cu_result code =
+            list_parameters(device, launch, arguments.address, list, &is_listed);
+        if (code != RONDO__CU_SUCCESS) {
+            return code;
+        }
+        parameters = is_listed ? list : parameters;
+        packed = is_listed ? NULL : packed;
     }
     rondo__cu_launch_attribute attributes[ATTRIBUTES_MAX];
     const unsigned count = list_attributes(device, stream, launch, attributes);
