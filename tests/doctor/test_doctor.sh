@@ -125,7 +125,7 @@ expect_text '^new +counter: 1 a step, was 0'
 expect_status 0 doctor --from "$work/a.stream" --compare "$work/a.json"
 expect_text '^findings as before'
 
-# Steps of real programs that were recorded on an H200 (bench/results/doctor.md), what their captures took there, and
+# Steps of real programs that were recorded on an H200 (bench/results/core/doctor.md), what their captures took there, and
 # every rule that they break: what a capture refused, or would have frozen, and nothing else.
 while read -r name launches truth verdict rules; do
     gunzip -c "$here/streams/$name.stream.gz" >"$work/$name.stream"

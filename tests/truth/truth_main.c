@@ -2,7 +2,7 @@
 //                                    driver 580 answered.
 // rondo_driver_truth --fake         — asks the fake driver (tests/support/fake/fake_cuda.h).
 // rondo_driver_truth --id TEXT ...  — only the questions whose number begins so.
-// rondo_driver_truth --markdown ... — prints a table for bench/results.
+// rondo_driver_truth --markdown ... — prints a table for bench/results/core.
 //
 // Exit status: 0 all answers are the known ones, 1 some differ, 77 there is no GPU.
 // It calls nothing of Rondo's library: only the driver, by its exported names.

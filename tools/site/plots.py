@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws bar charts, as SVG, of numbers that it reads in bench/results/*.md.
+"""Draws bar charts, as SVG, of numbers that it reads in bench/results/*/*.md.
 
 No number stands here: a chart names the file, the section, the table, its rows and columns, and a row
 or column that is not there any more ends the making of the site. Widths are shares of the page, so that
@@ -11,32 +11,32 @@ import re
 # file, section, how the table's header begins: then {series: column}, and what each row is called.
 CHARTS = {
     "networks": dict(
-        file="gpu_networks_h200.md", section="Moments, shortcuts, short texts", table="| network",
+        file="models/gpu_networks_h200.md", section="Moments, shortcuts, short texts", table="| network",
         series={"PyTorch, CUDA graph": "PyTorch graph", "Rondo, replay, untuned": "now: off, p99",
                 "Rondo, replay, tuned": "full, p99"},
         unit="us", title="A run of one input with the wait, fp16", rows="^(?!.*_b128)"),
     "dynamic": dict(
-        file="dynamic_parameters_h200.md", section="Before", table="| 8 kernels",
+        file="core/dynamic_parameters_h200.md", section="Before", table="| 8 kernels",
         series={"kernels in a row": "wall, ms", "kernels that overlap": "kernels overlap: wall, ms"},
         unit="ms", title="40 000 steps of 8 short kernels, 4 of them with another factor in each step"),
     "host": dict(
-        file="cpu_vs_onnxruntime.md", section="2026-11-26, at last: all models", table="| model",
+        file="models/cpu_vs_onnxruntime.md", section="2026-11-26, at last: all models", table="| model",
         series={"AVX-512": "AVX-512", "AVX2": "AVX2"}, mark=1.0,
         unit="", title="A run on the processor: Rondo's time over ONNX Runtime's (below 1: Rondo is faster)"),
     "start": dict(
-        file="start_up.md", section="One H200", table="| model", label=("model", "tune"),
+        file="models/start_up.md", section="One H200", table="| model", label=("model", "tune"),
         series={"empty caches": "empty", "warm caches": "warm"},
         unit="s", title="From the start of the process to its first result on a GPU"),
     "capture": dict(
-        file="capture_core_h200.md", section="Now and before, in one session", table="| ",
+        file="core/capture_core_h200.md", section="Now and before, in one session", table="| ",
         rows=r"replay over cuGraphLaunch, 1 node|^\d+ nodes$", drop=r"^replay over cuGraphLaunch, |, ns", series={"added to the driver's call": "new"},
         unit="ns", title="What a replay costs the processor over the driver's own call"),
     "memory": dict(
-        file="memory_in_captures.md", section="Memory in captures", table="| ",
+        file="core/memory_in_captures.md", section="Memory in captures", table="| ",
         series={"allocate": "H200 allocate", "free": "H200 free"},
         unit="ns", title="A block of a pool, taken and given back"),
     "mixed": dict(
-        file="placement_h200.md", section="What the place of an op costs", table="| 20 ops",
+        file="models/placement_h200.md", section="What the place of an op costs", table="| 20 ops",
         series={"eager": "eager", "replayed": "replayed"},
         unit="us", title="A table on the processor, 20 ops on the GPU: one run"),
 }

@@ -95,9 +95,10 @@ class Stage:
         for file in sorted(os.listdir("docs")):
             if file.endswith(".md"):
                 self.documents["docs/" + file] = "docs/" + file
-        for file in sorted(os.listdir("bench/results")):
-            if file.endswith(".md"):
-                self.documents["bench/results/" + file] = "results/" + file
+        for folder in ("core/", "models/"):
+            for file in sorted(os.listdir("bench/results/" + folder)):
+                if file.endswith(".md"):
+                    self.documents["bench/results/" + folder + file] = "results/" + folder + file
         self.documents.update(PROJECT)
 
     def write_documents(self):
@@ -117,8 +118,8 @@ class Stage:
         for path, page in sorted(self.documents.items()):
             if page.startswith("results/"):
                 title = next(line[2:] for line in read(path).split("\n") if line.startswith("# "))
-                out.append("- [%s](%s)" % (title, os.path.basename(page)))
-        self.write("results/index.md", "\n".join(out + ["", "```{toctree}", ":hidden:", ":glob:", "", "*", "```", ""]))
+                out.append("- [%s](%s)" % (title, page[len("results/"):]))
+        self.write("results/index.md", "\n".join(out + ["", "```{toctree}", ":hidden:", ":glob:", "", "*/*", "```", ""]))
 
     def write_headers(self):
         texts = {file[:-2]: read("include/rondo/" + file) for file in sorted(os.listdir("include/rondo"))

@@ -586,7 +586,7 @@ static rondo_status admit_dirty(const rondo_learned *learned, bool wants_address
 }
 
 // Writes the dirty nodes: one call of the driver for each. To record and update the whole costs
-// more, even where all of them are dirty (bench/results/dynamic_parameters_host.md).
+// more, even where all of them are dirty (bench/results/core/dynamic_parameters_host.md).
 static rondo_status write_dirty(rondo_learned *learned) {
     rondo_graph *graph = learned->graph;
     size_t done = 0;

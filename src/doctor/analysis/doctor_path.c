@@ -7,7 +7,7 @@
 
 #include "doctor/analysis/doctor_path_times.h"
 
-// The model, in microseconds; bench/results/doctor.md says where each comes from.
+// The model, in microseconds; bench/results/core/doctor.md says where each comes from.
 static const double GAP_US = 0.1;        // between a work and one that waits for it
 static const double TURN_GAP_US = 0.3;   // more, where one is a kernel and one a copy
 static const double WORDS_GAP_US = 0.6;  // more, ahead of a kernel with many words of arguments

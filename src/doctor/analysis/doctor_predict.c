@@ -7,7 +7,7 @@
 
 #include "doctor/analysis/doctor_path_times.h"
 
-// The model, in microseconds; bench/results/doctor.md says where each comes from.
+// The model, in microseconds; bench/results/core/doctor.md says where each comes from.
 static const double GRAPH_LAUNCH_US =
     4.0;                                // from the launch of a graph to its first node, and its end
 static const double TIMES_VARY = 0.05;  // device times of a replay from those that were taken

@@ -15,7 +15,7 @@
 // Times are what an H200 takes, in nanoseconds: a step along K (64 elements) takes `latency`, or
 // `share` for each block on the same multiprocessor where that is more; to begin and to write
 // results takes `block`; to join the sums of split tiles `join` for each doubling
-// (bench/results/tuning_h200.md). On other chips they serve to put plans in an order.
+// (bench/results/models/tuning_h200.md). On other chips they serve to put plans in an order.
 typedef struct tensor_tile {
     int64_t m, n;
     int32_t warps_m, warps_n;  // of conv_tensor.cu; 0: conv_tma.cu's

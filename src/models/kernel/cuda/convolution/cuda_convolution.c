@@ -391,8 +391,8 @@ enum {
     CUDNN_FUSED_PLANS = RONDO__CUDNN_PLANS,
     CUDNN_BARE_PLANS = 4,
     // The candidates of each way that a fast contest tries. Over the 198 problems of
-    // bench/results/tuning_h200.md the winner among these takes 1.04 times what the winner of all
-    // takes.
+    // bench/results/models/tuning_h200.md the winner among these takes 1.04 times what the winner
+    // of all takes.
     TENSOR_FAST = 4,
     CUDNN_FAST = 2,
 };

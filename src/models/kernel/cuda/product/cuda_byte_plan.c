@@ -8,9 +8,9 @@
 
 // In nanoseconds of an H200: a step along the inner extent takes `latency`, or `share` for each
 // block on the same multiprocessor where that is more; to begin and to write results takes `block`.
-// Fitted to plans of halves (bench/results/tuning_h200.md), whose tiles have rows of as many bytes,
-// half the elements and half the speed; those of tiles with 256 columns, and with 3 stages on
-// Hopper, are guesses. They only serve to put plans in an order.
+// Fitted to plans of halves (bench/results/models/tuning_h200.md), whose tiles have rows of as many
+// bytes, half the elements and half the speed; those of tiles with 256 columns, and with 3 stages
+// on Hopper, are guesses. They only serve to put plans in an order.
 static const rondo__byte_tile byte_tiles[] = {
     {64, 64, 4, 2, 5, true, 141, 309, 1885},    {64, 32, 4, 1, 6, true, 264, 204, 1423},
     {64, 64, 4, 1, 5, true, 135, 269, 1841},    {64, 128, 4, 2, 4, true, 615, 84, 2529},
