@@ -4,8 +4,7 @@
 // into the command's settings struct and prints its own help, so that the two cannot disagree. Help
 // goes to stdout, misuse to stderr.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_COMMAND_H
-#define RONDO_CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ int cli_read_variable(const char *name);
 
 // Sets *out_index to the place of `text` in "auto|on|off"; false when it is not there.
 bool cli_find_choice(const char *choices, const char *text, int *out_index);
-
-#endif  // RONDO_CLI_COMMAND_H

@@ -5,8 +5,7 @@
 // tool goes through cli_say or cli_print_error, which escape the whole line (rondo/text.h). A line
 // is one line: a newline inside a name is shown as \n and ends nothing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_CONSOLE_H
-#define RONDO_CLI_CONSOLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ bool cli_write_to_console(void *data, const char *text, size_t bytes);
 
 // Formats bytes as "512 B", "4.7 MiB". Returns `buffer`.
 char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes);
-
-#endif  // RONDO_CLI_CONSOLE_H

@@ -1,7 +1,6 @@
 // interrupt.h — Ctrl-C as a request to stop, so that what was measured is not lost.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_INTERRUPT_H
-#define RONDO_CLI_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void cli_interrupt_watch(void);
 void cli_interrupt_release(void);
 
 bool cli_interrupt_came(void);
-
-#endif  // RONDO_CLI_INTERRUPT_H

@@ -1,7 +1,6 @@
 // progress.h — one line that shows how long work goes on. On a terminal only; nothing when piped.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_PROGRESS_H
-#define RONDO_CLI_PROGRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ void cli_progress_show_loading(const char *path);
 
 // Removes the line, if one is shown.
 void cli_progress_clear(void);
-
-#endif  // RONDO_CLI_PROGRESS_H

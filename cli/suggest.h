@@ -1,7 +1,6 @@
 // suggest.h — which known word a misspelt one was meant to be.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_SUGGEST_H
-#define RONDO_CLI_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void cli_suggest_offer(cli_suggestion *suggestion, const char *known);
 
 // Writes "; did you mean \"batch\"?" into `buffer`, or "" when nothing was near. Returns `buffer`.
 char *cli_suggest_format(const cli_suggestion *suggestion, char *buffer, size_t buffer_bytes);
-
-#endif  // RONDO_CLI_SUGGEST_H

@@ -5,8 +5,7 @@
 // length, and the row that it adds is written into the next free one where they lie: all steps are
 // one plan and one graph.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_CACHE_WINDOW_H
-#define RONDO_CLI_CACHE_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ rondo_status cli_window_open(rondo_device *device, const cli_decoder_ports *port
 rondo_status cli_window_keep(cli_window *window, size_t row);
 
 void cli_window_close(cli_window *window);
-
-#endif  // RONDO_CLI_CACHE_WINDOW_H

@@ -1,7 +1,6 @@
 // decoder.h — a language model that continues texts, with its caches in place.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_DECODER_H
-#define RONDO_CLI_DECODER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ bool cli_decoder_begin(cli_decoder *decoder, const cli_ids *prompts, size_t coun
 bool cli_decoder_step(cli_decoder *decoder, const int64_t *tokens);
 
 void cli_decoder_close(cli_decoder *decoder);
-
-#endif  // RONDO_CLI_DECODER_H

@@ -1,8 +1,7 @@
 // decoder_ports.h — which ports of a language model are what, as the builders of onnxruntime-genai
 // and optimum name them, and what the files beside it say.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_DECODER_PORTS_H
-#define RONDO_CLI_DECODER_PORTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool cli_decoder_find_model(const char *operand, char *path, size_t path_bytes);
 bool cli_decoder_ports_find(const char *path, const rondo_program *program, int64_t head_size,
                             cli_decoder_ports *out_ports);
 void cli_decoder_ports_free(cli_decoder_ports *ports);
-
-#endif  // RONDO_CLI_DECODER_PORTS_H

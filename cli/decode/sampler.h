@@ -1,7 +1,6 @@
 // sampler.h — the next token from logits.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_SAMPLER_H
-#define RONDO_CLI_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void cli_sampler_free(cli_sampler *sampler);
 // is no number.
 int64_t cli_sampler_choose(const cli_sampler *sampler, const float *logits, size_t count,
                            uint64_t row, uint64_t step);
-
-#endif  // RONDO_CLI_SAMPLER_H

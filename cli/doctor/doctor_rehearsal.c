@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "console.h"
 #include "doctor/rehearse/doctor_rehearse.h"
 
 enum { WAIT_MS = 30000, PROBLEM_MAX = 128 };

@@ -1,8 +1,7 @@
 // doctor_report.h — what `rondo doctor` says of a stream of calls: as text, as JSON, and beside an
 // earlier report.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_DOCTOR_REPORT_H
-#define RONDO_CLI_DOCTOR_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -47,5 +46,3 @@ bool cli_doctor_write_stream(void *doctor, FILE *file);
 
 // "9.81 ms"; returns `buffer`.
 char *cli_doctor_format_us(double us, char *buffer, size_t bytes);
-
-#endif  // RONDO_CLI_DOCTOR_REPORT_H

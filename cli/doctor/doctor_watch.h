@@ -1,8 +1,7 @@
 // doctor_watch.h — starts a program with the recorder in it, and reads what it records while it
 // runs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_DOCTOR_WATCH_H
-#define RONDO_CLI_DOCTOR_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
 cli_watched *cli_watch_choose(const cli_watch *watch);
 
 void cli_watch_clear(cli_watch *watch);
-
-#endif  // RONDO_CLI_DOCTOR_WATCH_H

@@ -1,7 +1,6 @@
 // cast.h — a tensor of another element type, where every value survives.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_CAST_H
-#define RONDO_CLI_CAST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
 // values stay finite; whole numbers must fit, and reals that become whole numbers must be whole.
 // Otherwise prints which element does not survive, beginning with `label`, and returns false.
 bool cli_cast(const char *label, rondo_dtype dtype, rondo_tensor *tensor);
-
-#endif  // RONDO_CLI_CAST_H

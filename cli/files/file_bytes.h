@@ -1,7 +1,6 @@
 // file_bytes.h — a whole file in memory, to be read only.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_FILE_BYTES_H
-#define RONDO_CLI_FILE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ typedef struct cli_bytes {
 // Ownership: free with cli_bytes_free; the file must not be cut short meanwhile.
 bool cli_bytes_load(const char *path, cli_bytes *out_bytes);
 void cli_bytes_free(cli_bytes *bytes);
-
-#endif  // RONDO_CLI_FILE_BYTES_H

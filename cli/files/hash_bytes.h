@@ -1,7 +1,6 @@
 // hash_bytes.h — FNV-1a, for tables and for telling files apart.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_HASH_BYTES_H
-#define RONDO_CLI_HASH_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ static inline uint64_t cli_hash(uint64_t hash, const void *bytes, size_t count) 
     }
     return hash;
 }
-
-#endif  // RONDO_CLI_HASH_BYTES_H

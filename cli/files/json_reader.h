@@ -1,8 +1,7 @@
 // json_reader.h — JSON documents from files, by jansson: what its interface lacks. Hostile input is
 // expected.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_JSON_READER_H
-#define RONDO_CLI_JSON_READER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ bool cli_json_find_number(json_t *value, const char *path, double *out_number);
 
 // The text there; NULL when there is none.
 const char *cli_json_find_text(json_t *value, const char *path);
-
-#endif  // RONDO_CLI_JSON_READER_H

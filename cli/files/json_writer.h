@@ -4,8 +4,7 @@
 // infinity) become null. Texts come out as UTF-8; what a terminal should not get (rondo/text.h) and
 // bytes that are no UTF-8 are escaped.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_JSON_WRITER_H
-#define RONDO_CLI_JSON_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void cli_json_flag(cli_json *json, const char *key, bool value);
 void cli_json_text(cli_json *json, const char *key, const char *value);  // NULL becomes null
 // A value that is JSON already; the caller writes it to json->file next.
 void cli_json_key(cli_json *json, const char *key);
-
-#endif  // RONDO_CLI_JSON_WRITER_H

@@ -1,7 +1,6 @@
 // model_file.h — a program from a model's file: ONNX, or a plan file that rondo compile has made.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_MODEL_FILE_H
-#define RONDO_CLI_MODEL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool cli_is_plan_file(const char *path);
 // Loads either. allow_remake is for plan files only, the options for ONNX files.
 rondo_status cli_model_load(const char *path, const rondo_load_options *options, bool allow_remake,
                             rondo_program **out_program);
-
-#endif  // RONDO_CLI_MODEL_FILE_H

@@ -1,7 +1,6 @@
 // model_path.h — where a model lies that is named by its directory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_MODEL_PATH_H
-#define RONDO_CLI_MODEL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@ enum { CLI_PATH_MAX = 4096 };
 // Puts the path of the directory's model into `path`; a path of a .onnx file is taken as it is.
 // False when it is too long.
 bool cli_format_model_path(const char *directory, char *path, size_t path_bytes);
-
-#endif  // RONDO_CLI_MODEL_PATH_H

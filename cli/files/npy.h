@@ -1,7 +1,6 @@
 // npy.h — NumPy's .npy files to tensors and back.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_NPY_H
-#define RONDO_CLI_NPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool cli_npy_read(const char *path, rondo_dtype wanted, rondo_tensor *out_tensor
 // has their numbers. Strings become UTF-32, as NumPy's are.
 // On failure prints why and returns false; there is no file then.
 bool cli_npy_write(const char *path, const rondo_tensor *tensor);
-
-#endif  // RONDO_CLI_NPY_H

@@ -1,8 +1,7 @@
 // npy_text.h — strings in .npy files: every element has the room of the longest, as UTF-32 ('<U9')
 // or as bytes ('|S9'), filled up with zeros.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_NPY_TEXT_H
-#define RONDO_CLI_NPY_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ bool cli_npy_text_measure(const rondo_tensor *tensor, const char *label, size_t 
 // Writes the elements as UTF-32, little endian, each with room for `characters`. What fails is left
 // to the check of the file.
 void cli_npy_text_write(const rondo_tensor *tensor, size_t characters, FILE *file);
-
-#endif  // RONDO_CLI_NPY_TEXT_H

@@ -2,8 +2,7 @@
 //
 // Deflated entries need zlib, which a build may lack; then they are refused with a word.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_NPZ_H
-#define RONDO_CLI_NPZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ const cli_npz_entry *cli_npz_find(const cli_npz *npz, const char *name);
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 bool cli_npz_read(const cli_npz *npz, const cli_npz_entry *entry, rondo_dtype wanted,
                   rondo_tensor *out_tensor);
-
-#endif  // RONDO_CLI_NPZ_H

@@ -5,8 +5,7 @@
 // process take the temporary file along. What is no ordinary file (a pipe, a device) is written as
 // it is. "-" is standard output.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_OUTPUT_FILE_H
-#define RONDO_CLI_OUTPUT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool cli_output_write_text(void *file, const char *text, size_t bytes);
 
 // Makes a folder and those around it, unless they are there.
 bool cli_make_folders(const char *path);
-
-#endif  // RONDO_CLI_OUTPUT_FILE_H

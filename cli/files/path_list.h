@@ -1,7 +1,6 @@
 // path_list.h — the files of a folder.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_PATH_LIST_H
-#define RONDO_CLI_PATH_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void cli_path_list_free(cli_path_list *list);
 
 // The last part of a path.
 const char *cli_path_get_name(const char *path);
-
-#endif  // RONDO_CLI_PATH_LIST_H

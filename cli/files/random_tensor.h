@@ -1,7 +1,6 @@
 // random_tensor.h — test data: the same for a seed everywhere.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_RANDOM_TENSOR_H
-#define RONDO_CLI_RANDOM_TENSOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 rondo_status cli_random_init(rondo_dtype dtype, const rondo_shape *shape, uint64_t seed,
                              rondo_tensor *out_tensor);
-
-#endif  // RONDO_CLI_RANDOM_TENSOR_H

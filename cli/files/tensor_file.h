@@ -8,8 +8,7 @@
 //
 // .npy and .npz are known by their first bytes, whatever their name.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TENSOR_FILE_H
-#define RONDO_CLI_TENSOR_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void cli_tensor_set_free(cli_tensor_set *set);
 // Writes the file name of a tensor into `buffer`: `name` with '_' for what does not belong into
 // one, and `number` behind it when that is more than 1. Never empty, never with a slash.
 void cli_tensor_file_name(const char *name, size_t number, char *buffer, size_t buffer_bytes);
-
-#endif  // RONDO_CLI_TENSOR_FILE_H

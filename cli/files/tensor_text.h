@@ -1,7 +1,6 @@
 // tensor_text.h — elements of any type as numbers, and a tensor in a few words.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TENSOR_TEXT_H
-#define RONDO_CLI_TENSOR_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool cli_is_narrow_float(rondo_dtype dtype);
 
 // The parts of complex numbers as a tensor of reals, which borrows them: [..., 2], flattened.
 rondo_tensor cli_view_parts(const rondo_tensor *tensor);
-
-#endif  // RONDO_CLI_TENSOR_TEXT_H

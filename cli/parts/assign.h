@@ -1,7 +1,6 @@
 // assign.h — "NAME=VALUE" arguments of options that may be repeated: --set, --shape, --input.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_ASSIGN_H
-#define RONDO_CLI_ASSIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void cli_assignments_free(cli_assignments *assignments);
 
 // What is assigned to `name`, marked as used; NULL when nothing is.
 const char *cli_assignments_find(cli_assignments *assignments, const char *name);
-
-#endif  // RONDO_CLI_ASSIGN_H

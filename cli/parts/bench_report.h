@@ -1,7 +1,6 @@
 // bench_report.h — what `rondo bench` measured, what follows from it, and how it is told.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_BENCH_REPORT_H
-#define RONDO_CLI_BENCH_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void bench_report_finish(bench_report *report);
 
 void bench_report_print(const bench_report *report);
 void bench_report_write_json(const bench_report *report, FILE *file);  // bench_json.c
-
-#endif  // RONDO_CLI_BENCH_REPORT_H

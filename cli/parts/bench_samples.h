@@ -4,8 +4,7 @@
 // does lasts longer than a run, so runs of one turn resemble each other, and noise is judged by how
 // turns differ, not runs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_BENCH_SAMPLES_H
-#define RONDO_CLI_BENCH_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool bench_samples_compare(const bench_samples *a, const bench_samples *b, doubl
 
 // Writes every run, as CSV or JSON. `b` may be NULL.
 void bench_samples_write(const bench_samples *a, const bench_samples *b, bool as_json, FILE *file);
-
-#endif  // RONDO_CLI_BENCH_SAMPLES_H

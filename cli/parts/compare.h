@@ -1,7 +1,6 @@
 // compare.h — a computed tensor against the expected one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_COMPARE_H
-#define RONDO_CLI_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ typedef struct cli_comparison {
 
 cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,
                            const cli_tolerance *tolerance);
-
-#endif  // RONDO_CLI_COMPARE_H

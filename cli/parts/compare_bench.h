@@ -1,7 +1,6 @@
 // compare_bench.h — two measurements of `rondo bench --json` against each other.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_COMPARE_BENCH_H
-#define RONDO_CLI_COMPARE_BENCH_H
+#pragma once
 
 #include "json_reader.h"
 
@@ -14,5 +13,3 @@ bool cli_is_bench(json_t *document);
 //
 // Returns:   true when no latency of the second is slower than that, beyond chance.
 bool cli_compare_benches(json_t *first, json_t *second, double slowdown);
-
-#endif  // RONDO_CLI_COMPARE_BENCH_H

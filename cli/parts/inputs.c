@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "cast.h"
-#include "image_file.h"
 #include "session_text.h"
 #include "suggest.h"
 #include "tensor_file.h"

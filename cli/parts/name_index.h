@@ -1,7 +1,6 @@
 // name_index.h — which of many tensors is called so, in few steps.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_NAME_INDEX_H
-#define RONDO_CLI_NAME_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void cli_name_index_free(cli_name_index *index);
 
 // The place of the tensor that is called `name`, or was saved under it. SIZE_MAX: none.
 size_t cli_name_index_find(const cli_name_index *index, const char *name);
-
-#endif  // RONDO_CLI_NAME_INDEX_H

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "file_bytes.h"
 #include "hash_bytes.h"
 

@@ -1,7 +1,6 @@
 // profile_compare.h — two files of `rondo profile --json`: what got faster, slower, appeared, went.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_PROFILE_COMPARE_H
-#define RONDO_CLI_PROFILE_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ typedef enum profile_verdict {
 } profile_verdict;
 
 profile_verdict profile_event_judge(const profile_event *first, const profile_event *second);
-
-#endif  // RONDO_CLI_PROFILE_COMPARE_H

@@ -7,8 +7,7 @@
 //   replay           the runs that are shown
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_PROFILE_PHASES_H
-#define RONDO_CLI_PROFILE_PHASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ typedef struct profile_phases {
 bool profile_phases_run(cli_session *session, rondo_profile *profile, uint64_t run_count,
                         uint64_t warm_up_count, profile_phases *out_phases);
 void profile_phases_free(profile_phases *phases);
-
-#endif  // RONDO_CLI_PROFILE_PHASES_H

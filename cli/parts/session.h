@@ -1,8 +1,7 @@
 // session.h — a model loaded for a device, with something to feed it: what run, bench and inspect
 // share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_SESSION_H
-#define RONDO_CLI_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -196,5 +195,3 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings);
 // NULL, from a test data set. They have the shapes of those before. On failure prints why.
 bool cli_inputs_exchange(cli_session *session, const cli_model_settings *settings, const char *file,
                          const char *data_folder);
-
-#endif  // RONDO_CLI_SESSION_H

@@ -1,7 +1,6 @@
 // session_text.h — what is said of a session: how its ports look, and what went wrong.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_SESSION_TEXT_H
-#define RONDO_CLI_SESSION_TEXT_H
+#pragma once
 
 #include "session.h"
 
@@ -11,5 +10,3 @@ int cli_session_fail(const cli_session *session);
 
 // Writes "f32 [batch=1, 3, 224, 224]" into `buffer` and returns it.
 char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes);
-
-#endif  // RONDO_CLI_SESSION_TEXT_H

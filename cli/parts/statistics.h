@@ -1,7 +1,6 @@
 // statistics.h — what a row of times comes to.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_STATISTICS_H
-#define RONDO_CLI_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ double cli_statistics_median(double *values, size_t count);
 // The spread is taken from the median absolute deviation, which a few outliers do not move.
 // Infinite below five values. `values` is sorted, and then holds deviations.
 double cli_statistics_noise(double *values, size_t count);
-
-#endif  // RONDO_CLI_STATISTICS_H

@@ -1,8 +1,7 @@
 // test_case.h — one ONNX test directory: model.onnx and test_data_set_N with input_K.pb,
 // output_K.pb.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TEST_CASE_H
-#define RONDO_CLI_TEST_CASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ typedef struct cli_test_result {
 // Runs every data set of `directory`, eagerly and replayed.
 void cli_test_run(const char *directory, const cli_test_settings *settings,
                   cli_test_result *out_result);
-
-#endif  // RONDO_CLI_TEST_CASE_H

@@ -1,7 +1,6 @@
 // test_precision.h — why a test fails in half precision: the op that loses it, and what helps.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TEST_PRECISION_H
-#define RONDO_CLI_TEST_PRECISION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ typedef struct cli_precision_case {
 // Writes one or two sentences: whether single precision passes, which op loses the precision, and
 // which --keep-f32 make the test pass.
 void cli_explain_precision(const cli_precision_case *failed, char *text, size_t text_bytes);
-
-#endif  // RONDO_CLI_TEST_PRECISION_H

@@ -1,7 +1,6 @@
 // test_tolerance.h — how far the outputs of a test may be from what is expected.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TEST_TOLERANCE_H
-#define RONDO_CLI_TEST_TOLERANCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@
 // default.
 cli_tolerance cli_test_choose_tolerance(const rondo_program *program, uint64_t op_count,
                                         const cli_test_settings *settings, const char *data_path);
-
-#endif  // RONDO_CLI_TEST_TOLERANCE_H

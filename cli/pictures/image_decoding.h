@@ -1,7 +1,6 @@
 // image_decoding.h — what decoders of pictures share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_IMAGE_DECODING_H
-#define RONDO_CLI_IMAGE_DECODING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ RONDO_PRINTF(2, 3) bool cli_image_fail(cli_image_decoding *d, const char *format
 bool cli_image_decode_png(cli_image_decoding *d);
 bool cli_image_decode_jpeg(cli_image_decoding *d);
 bool cli_image_decode_ppm(cli_image_decoding *d);
-
-#endif  // RONDO_CLI_IMAGE_DECODING_H

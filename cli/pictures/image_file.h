@@ -3,8 +3,7 @@
 // PNG and JPEG need libpng and libjpeg, which a build may lack; then their files are refused with a
 // word. Extents are checked before anything is allocated for them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_IMAGE_FILE_H
-#define RONDO_CLI_IMAGE_FILE_H
+#pragma once
 
 #include "image_decoding.h"
 
@@ -15,5 +14,3 @@ bool cli_image_read(const char *path, cli_image *out_image);
 
 // "PNG", "JPEG", "PPM"; NULL for bytes that begin as none of them.
 const char *cli_image_find_kind(const uint8_t *bytes, size_t count);
-
-#endif  // RONDO_CLI_IMAGE_FILE_H

@@ -4,8 +4,7 @@
 // channel becomes (value * scale - mean) / std. What the command line does not say comes from the
 // model's metadata, or else is ImageNet's convention.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_IMAGE_INPUT_H
-#define RONDO_CLI_IMAGE_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ bool cli_image_fits(const rondo_port *port);
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 bool cli_image_load(const rondo_program *program, const rondo_port *port, const char *file,
                     const cli_image_options *options, bool is_told, rondo_tensor *out_tensor);
-
-#endif  // RONDO_CLI_IMAGE_INPUT_H

@@ -1,7 +1,6 @@
 // image_orientation.h — how a camera was held, as EXIF notes it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_IMAGE_ORIENTATION_H
-#define RONDO_CLI_IMAGE_ORIENTATION_H
+#pragma once
 
 #include "image_decoding.h"
 
@@ -11,5 +10,3 @@ int cli_image_find_orientation(const uint8_t *segment, size_t count);
 // Turns and mirrors *image so that what its orientation calls the top is there, as Pillow's
 // exif_transpose does; its orientation is 1 then. On failure prints why.
 bool cli_image_turn_upright(cli_image *image);
-
-#endif  // RONDO_CLI_IMAGE_ORIENTATION_H

@@ -1,7 +1,6 @@
 // image_resize.h — images of another size, and parts of them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_IMAGE_RESIZE_H
-#define RONDO_CLI_IMAGE_RESIZE_H
+#pragma once
 
 #include "image_decoding.h"
 
@@ -15,5 +14,3 @@ bool cli_image_resize(cli_image *image, size_t width, size_t height);
 // Leaves the middle of *image, which is at least that large; what cannot be halved is cut at the
 // right and the bottom (as torchvision's CenterCrop rounds: to the even one).
 void cli_image_crop(cli_image *image, size_t width, size_t height);
-
-#endif  // RONDO_CLI_IMAGE_RESIZE_H

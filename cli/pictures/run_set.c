@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "compare.h"
-#include "session_text.h"
 #include "tensor_text.h"
 
 enum { PATH_BYTES = 4096 };

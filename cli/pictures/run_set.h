@@ -1,7 +1,6 @@
 // run_set.h — a model run on each picture of a folder, or each test data set: a line for each.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_RUN_SET_H
-#define RONDO_CLI_RUN_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool cli_run_set_run(cli_session *session);
 
 // Labels that have as many names as `scores` has classes, or NULL.
 const cli_labels *cli_labels_of(const cli_labels *labels, const cli_scores *scores);
-
-#endif  // RONDO_CLI_RUN_SET_H

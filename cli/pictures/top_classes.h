@@ -1,7 +1,6 @@
 // top_classes.h — the largest scores of an output, and what they stand for.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TOP_CLASSES_H
-#define RONDO_CLI_TOP_CLASSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ size_t cli_scores_rank(const cli_scores *scores, size_t row, size_t limit, size_
 // "281 tabby cat 12.5 (softmax 0.93)"; softmax where the row is no distribution yet. Returns `line`
 // (CLI_TOP_LINE_BYTES).
 char *cli_scores_format(const cli_scores *scores, size_t row, size_t class_index, char *line);
-
-#endif  // RONDO_CLI_TOP_CLASSES_H

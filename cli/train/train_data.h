@@ -1,7 +1,6 @@
 // train_data.h — the samples that a model is trained with: arrays whose first axis counts them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TRAIN_DATA_H
-#define RONDO_CLI_TRAIN_DATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ void cli_train_data_take(cli_train_data *data, bool is_held, int64_t index, int6
 // The same, of types and shapes alone.
 void cli_train_data_outline(const cli_train_data *data, int64_t count, rondo_binding *feeds);
 const cli_train_column *cli_train_data_get_target(const cli_train_data *data);
-
-#endif  // RONDO_CLI_TRAIN_DATA_H

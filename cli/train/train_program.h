@@ -1,7 +1,6 @@
 // train_program.h — the program that trains a model: its loss, and a step.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TRAIN_PROGRAM_H
-#define RONDO_CLI_TRAIN_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ bool cli_train_program_measure(const rondo_program *model, const cli_train_plan 
 // CLI_DONE, CLI_FAILED, or, where patterns or the rank of adapters do not fit, CLI_MISUSE.
 int cli_train_program_train(const rondo_program *model, const cli_train_plan *plan,
                             rondo_program **out_program);
-
-#endif  // RONDO_CLI_TRAIN_PROGRAM_H

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
 #include "console.h"
 #include "interrupt.h"
 

@@ -1,7 +1,6 @@
 // train_ranks.h — a training that several ranks make together: mpirun -n 2 rondo train ...
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TRAIN_RANKS_H
-#define RONDO_CLI_TRAIN_RANKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ float cli_train_ranks_take(const cli_train_ranks *ranks, int64_t count, int64_t 
 
 // Whether training is to end now: each rank must come to the same answer.
 bool cli_train_ranks_stop(const cli_train_ranks *ranks);
-
-#endif  // RONDO_CLI_TRAIN_RANKS_H

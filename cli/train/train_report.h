@@ -1,7 +1,6 @@
 // train_report.h — how training went, as a page with a picture of the loss.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TRAIN_REPORT_H
-#define RONDO_CLI_TRAIN_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ typedef struct cli_train_report {
 
 // Writes the page; `data` is a cli_train_report. False when the file cannot be written.
 bool cli_train_report_write(void *data, FILE *file);
-
-#endif  // RONDO_CLI_TRAIN_REPORT_H

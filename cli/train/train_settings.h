@@ -1,8 +1,7 @@
 // train_settings.h — what `rondo train` was told: what of it cannot be, and what a training that
 // goes on must have as it was.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CLI_TRAIN_SETTINGS_H
-#define RONDO_CLI_TRAIN_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ int cli_train_settings_compare(const cli_command *command, const char *checkpoin
 
 // A number for bytes: the same bytes have the same.
 uint64_t cli_train_hash(uint64_t hash, const void *bytes, size_t count);
-
-#endif  // RONDO_CLI_TRAIN_SETTINGS_H

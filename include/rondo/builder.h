@@ -70,7 +70,7 @@ typedef struct rondo_builder_options {
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create(const rondo_builder_options *options,
                                                            rondo_builder **out_builder);
 
-// Destroys the builder, and its program if that was not finished. NULL is fine.
+// Destroys the builder, and its program if that was not finished.
 RONDO_API void rondo_builder_destroy(rondo_builder *builder);
 
 // Adds an input. An extent is a number, -1 if it is not known, or given by its symbol.

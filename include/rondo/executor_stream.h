@@ -125,14 +125,11 @@ typedef struct rondo_run_arena_options {
                    // addresses
 } rondo_run_arena_options;
 
-// options    NULL means the defaults.
-//
 // Errors:    INVALID (an address without bytes; an odd address).
-// Ownership: caller destroys it.
 RONDO_API RONDO_MUST_USE rondo_status rondo_run_arena_create(rondo_device *device,
                                                              const rondo_run_arena_options *options,
                                                              rondo_run_arena **out_arena);
-// The executors that share it keep it. NULL is fine.
+// The executors that share it keep it.
 RONDO_API void rondo_run_arena_destroy(rondo_run_arena *arena);
 
 // The bytes that it has now. What a plan needs of them is arena_bytes of the statistics, also after
@@ -171,7 +168,7 @@ typedef struct rondo_bound_run rondo_bound_run;
 RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_create(rondo_executor *executor,
                                                              rondo_bound_run **out_run);
 
-// Waits for the executor's work, and frees the bound run and what it allocated. NULL is fine.
+// Waits for the executor's work, and frees the bound run and what it allocated.
 RONDO_API void rondo_bound_run_destroy(rondo_bound_run *run);
 
 // Binds an input, in the place of what was bound before.

@@ -120,10 +120,7 @@ typedef struct rondo_graph_cache_entry {
 
 // Makes an empty cache.
 //
-// options    NULL means the defaults.
-//
 // Errors:    INVALID (a background capture with an arena or in global mode).
-// Ownership: caller destroys it; the device is retained.
 // Threads:   a cache is used by one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_create(
     rondo_device *device, const rondo_graph_cache_options *options, rondo_graph_cache **out_cache);

@@ -27,17 +27,16 @@
 //                              is an argument of its own, computed before the run
 //   bytes of a struct argument
 //
-// Words are looked for in parameters of kernels, grids, blocks and shared memory, in the ends,
-// sizes and values of copies and fills, and in the packed arguments of host functions, padding
-// included: fill it with zeros, as an initialiser of the whole struct does.
+// Padding in packed arguments counts: fill it with zeros, as an initialiser of the whole struct
+// does.
 //
-// What is learned is tested before it is believed: more recordings must be foretold exactly, every
-// byte of every node. docs/concepts.md, "Learned parameters", says which recordings are made, and
-// how likely a special case is missed; name one that the program knows of (rondo_learned_try),
-// leave it out of the domain, or set check_every. A step of which a word cannot be explained, or
-// that records other nodes, edges, functions or launch attributes for other values, is refused: the
-// report says which nodes, which words, what was seen. Then every run does what `fallback` says,
-// and still returns OK; with RONDO_LEARN_REFUSE it fails, which suits tests.
+// What is learned is tested before it is believed: more recordings must be foretold exactly.
+// docs/concepts.md, "Learned parameters", says which words are looked at, which recordings are
+// made, and how likely a special case is missed; name one that the program knows of
+// (rondo_learned_try), leave it out of the domain, or set check_every. A step whose words, nodes,
+// edges, functions or launch attributes cannot be explained is refused: the report says which, and
+// what was seen. Then every run does what `fallback` says, and still returns OK; with
+// RONDO_LEARN_REFUSE it fails, which suits tests.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that must
@@ -167,7 +166,6 @@ typedef struct rondo_learned_options {
 
 // Describes a step. Nothing is recorded yet.
 //
-// options    NULL means the defaults.
 // arguments  64 at most.
 //
 // Errors:    INVALID (a description that cannot be: the message names the argument), UNSUPPORTED
@@ -335,7 +333,7 @@ typedef struct rondo_learned_report {
     double missed_share;
 } rondo_learned_report;
 
-// Errors:    INVALID (unknown size).
+// What was learned, or why nothing was.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_report(const rondo_learned *learned,
                                                                rondo_learned_report *out_report);
 
@@ -354,8 +352,7 @@ typedef struct rondo_learned_finding {
     char message[480];
 } rondo_learned_finding;
 
-// Writes at most `capacity` findings, the report's refusal first; *out_count is how many there are,
-// 65 at most.
+// Lists findings, the report's refusal first, 65 at most.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_list_findings(const rondo_learned *learned,
                                                                   rondo_learned_finding *findings,
                                                                   size_t capacity,
@@ -374,8 +371,7 @@ typedef struct rondo_learned_slot {
     char formula[96];   // "x + 256", "n * 4", "ceil(n / 256)"
 } rondo_learned_slot;
 
-// Writes at most `capacity` slots, by node; *out_count is how many there are, so a first call may
-// pass slots = NULL and capacity = 0. None unless the step was proved.
+// Lists slots, by node. None unless the step was proved.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_list_slots(const rondo_learned *learned,
                                                                rondo_learned_slot *slots,
                                                                size_t capacity, size_t *out_count);
@@ -403,7 +399,7 @@ typedef struct rondo_learned_stats {
     uint64_t fallback_eager_count;  // of fallback_count: without a graph
 } rondo_learned_stats;
 
-// Errors:    INVALID (unknown size).
+// The counters.
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_stats(const rondo_learned *learned,
                                                               rondo_learned_stats *out_stats);
 

@@ -183,8 +183,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
 //
 // after       as for rondo_graph_add_node: the stream begins behind these.
 // nodes       the step's last nodes, to pass as `after` for work behind it: one, more where it
-//             forked, those of `after` where it recorded nothing. Writes at most `capacity`;
-//             *out_count is how many there are.
+//             forked, those of `after` where it recorded nothing.
 //
 // Errors:    as rondo_graph_add_node; those of the function. A failure breaks the graph that is
 //            built.

@@ -45,17 +45,15 @@ typedef struct rondo_pool_stats {
 
 // Makes an empty pool.
 //
-// options    NULL means the defaults.
-//
 // Ownership: one reference; give it back with rondo_pool_release. The device is retained.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_create(rondo_device *device,
                                                         const rondo_pool_options *options,
                                                         rondo_pool **out_pool);
 
-// Adds a reference. NULL is fine.
+// Adds a reference.
 RONDO_API void rondo_pool_retain(rondo_pool *pool);
 
-// Gives up a reference. NULL is fine. The last one waits for the work that may use the pool's
+// Gives up a reference. The last one waits for the work that may use the pool's
 // memory and frees all of it; blocks still handed out keep the pool's memory until they are freed.
 //
 // Capture:   breaks no capture of any mode.
@@ -150,8 +148,6 @@ typedef struct rondo_arena_stats {
 // Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
 // makes its own, which rondo_graph_get_arena hands out.
 //
-// options    NULL means the defaults.
-//
 // Ownership: one reference, given back with rondo_arena_release; graphs keep their own. The device
 //            is retained.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
@@ -166,10 +162,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
                                                             rondo_arena **out_arena);
 
-// Adds a reference. NULL is fine.
+// Adds a reference.
 RONDO_API void rondo_arena_retain(rondo_arena *arena);
 
-// Gives up a reference. NULL is fine.
+// Gives up a reference.
 RONDO_API void rondo_arena_release(rondo_arena *arena);
 
 // Begins a new round: says that the program no longer needs the outputs of the sharers' replays,

@@ -30,7 +30,7 @@ typedef struct rondo_port {
     const rondo_tensor *labels;
 } rondo_port;
 
-// Gives the program up; executors made from it keep what they need. NULL is fine.
+// Gives the program up; executors made from it keep what they need.
 RONDO_API void rondo_program_destroy(rondo_program *program);
 
 // How many inputs and outputs there are.  Threads: safe while no call changes the program.

@@ -62,10 +62,10 @@ typedef struct rondo_generator_state {  // ABI: fixed
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                                              rondo_generator **out_generator);
 
-// Adds a reference. NULL is fine.
+// Adds a reference.
 RONDO_API void rondo_generator_retain(rondo_generator *generator);
 
-// Gives up a reference. NULL is fine. Graphs that use the generator keep references of their own.
+// Gives up a reference. Graphs that use the generator keep references of their own.
 // The last one waits for the work that uses it.
 //
 // Capture:   breaks no capture of any mode.

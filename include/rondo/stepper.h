@@ -43,10 +43,7 @@ enum {
     RONDO_STEPPER_PATCHES = 2,
 };
 
-// options    NULL means the defaults.
-//
 // Errors:    INVALID (options.mode is no capture mode).
-// Ownership: caller destroys it; the device is retained.
 // Threads:   one thread at a time, as a graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_create(rondo_device *device,
                                                            const rondo_stepper_options *options,

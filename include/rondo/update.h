@@ -77,9 +77,6 @@ rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream, const rondo_step
 // of kernels word by word, as far as the driver shows them. Where the structures differ that is the
 // only entry.
 //
-// Writes at most `capacity` entries; *out_count is how many there are, so a first call may pass
-// NULL and 0. The first entry's struct_size holds for all.
-//
 // Errors:    STATE (no template kept), INVALID (other device).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_compare(rondo_graph *before, rondo_graph *after,
                                                           rondo_difference *differences,

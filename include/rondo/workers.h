@@ -36,10 +36,10 @@ typedef struct rondo_workers rondo_workers;
 RONDO_API RONDO_MUST_USE rondo_status rondo_workers_create(uint32_t count,
                                                            rondo_workers **out_workers);
 
-// Takes a reference. NULL is fine.
+// Takes a reference.
 RONDO_API void rondo_workers_retain(rondo_workers *workers);
 
-// Gives up a reference. NULL is fine. The last one ends the threads. In the child of a fork there
+// Gives up a reference. The last one ends the threads. In the child of a fork there
 // are none, and only memory is freed. Not inside of an op.
 RONDO_API void rondo_workers_release(rondo_workers *workers);
 

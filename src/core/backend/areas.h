@@ -4,8 +4,7 @@
 // memory is pinned. Each area has a number that is never used twice, so memory that was freed and
 // allocated again at the same address can be told from the old.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_AREAS_H
-#define RONDO_BACKEND_AREAS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,5 +73,3 @@ bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes)
 
 // True for host memory that the device cannot copy from without a detour.
 bool rondo__areas_is_pageable(rondo_device *device, const void *address, size_t bytes);
-
-#endif  // RONDO_BACKEND_AREAS_H

@@ -6,8 +6,7 @@
 //
 // The structs below are the common heads; a backend embeds one as its first member.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_BACKEND_H
-#define RONDO_BACKEND_BACKEND_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -438,5 +437,3 @@ extern const rondo__backend *const *rondo__backend_list;
 
 // The failure of record_from_outside on a stream that records: STATE.
 rondo_status rondo__stream_fail_recording(const rondo_stream *stream);
-
-#endif  // RONDO_BACKEND_BACKEND_H

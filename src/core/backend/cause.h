@@ -3,8 +3,7 @@
 // The code that decides a failure stores here why it breaks a capture, beside the error record. The
 // call that finds the capture broken reads it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CAUSE_H
-#define RONDO_BACKEND_CAUSE_H
+#pragma once
 
 #include "backend/backend.h"
 #include "rondo/report.h"
@@ -22,5 +21,3 @@ uint32_t rondo__cause_get_unjoined(const rondo_error *record);
 // STATE for `call` on a stream whose capture is broken. If the cause is unknown, the report names
 // this call as the one that noticed.
 rondo_status rondo__cause_fail_broken(const rondo_stream *stream, const char *call);
-
-#endif  // RONDO_BACKEND_CAUSE_H

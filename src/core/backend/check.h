@@ -1,7 +1,6 @@
 // backend/check.h — the argument checks that every public call of the device layer shares.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CHECK_H
-#define RONDO_BACKEND_CHECK_H
+#pragma once
 
 #include "backend/backend.h"
 #include "base/error.h"
@@ -46,5 +45,3 @@ static inline rondo_status rondo__check_event(const rondo_event *event, const ch
     RETURN_IF_ERROR(rondo__check_pointer(event, call, "event"));
     return rondo__check_alive(event->device, call);
 }
-
-#endif  // RONDO_BACKEND_CHECK_H

@@ -3,8 +3,7 @@
 // Host functions return nothing. One that fails (a reference kernel met an index out of range)
 // leaves its error record in the failure slot of its stream, where the next wait finds it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_FAILURE_H
-#define RONDO_BACKEND_FAILURE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
 void rondo__failure_put(rondo__failure_slot *slot);
 // For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.
 RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
-
-#endif  // RONDO_BACKEND_FAILURE_H

@@ -1,8 +1,7 @@
 // backend/node_image.h — all that can change in a node: read from a template, written to its
 // executable.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_NODE_IMAGE_H
-#define RONDO_BACKEND_NODE_IMAGE_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -59,5 +58,3 @@ void rondo__node_image_deinit(rondo__node_image *image);
 RONDO_MUST_USE rondo_status rondo__node_image_reserve_former(rondo__node_image *image);
 // The image's present contents, to read or to restore; it borrows all that it points to.
 void rondo__node_image_save(const rondo__node_image *image, rondo__node_image *out_former);
-
-#endif  // RONDO_BACKEND_NODE_IMAGE_H

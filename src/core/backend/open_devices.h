@@ -1,14 +1,12 @@
 // backend/open_devices.h — the devices that are open.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_OPEN_DEVICES_H
-#define RONDO_BACKEND_OPEN_DEVICES_H
+#pragma once
 
 #include "backend/backend.h"
 
 // One more reference to an open device, or a newly opened one.
 //
 // Errors:    those of the backend's open_device; NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__registry_open(const rondo__backend *backend, int32_t ordinal,
                                                  rondo_device **out_device);
 
@@ -17,5 +15,3 @@ RONDO_MUST_USE rondo_status rondo__registry_open(const rondo__backend *backend, 
 // Threads: safe; `visit` neither opens nor releases devices.
 void rondo__device_visit_others(const rondo_device *device,
                                 void (*visit)(rondo_device *other, void *data), void *data);
-
-#endif  // RONDO_BACKEND_OPEN_DEVICES_H

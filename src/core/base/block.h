@@ -1,7 +1,6 @@
 // base/block.h — host memory for what may be large: tensors, packed weights, arenas.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_BLOCK_H
-#define RONDO_BASE_BLOCK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,12 +13,9 @@
 //
 // Errors:    NULL, with a record (NO_MEMORY).
 // Ownership: free with rondo__block_free. NULL is fine there.
-// Threads:   safe.
 void *rondo__block_allocate(size_t bytes, size_t alignment);
 // The same for a result of a run, which the next run wants as well: its bytes are not set, and some
 // such blocks are kept when they are freed (base/memory.h), since faults of fresh pages take longer
 // than most ops that write them.
 void *rondo__block_allocate_result(size_t bytes, size_t alignment);
 void rondo__block_free(void *block);
-
-#endif  // RONDO_BASE_BLOCK_H

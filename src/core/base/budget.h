@@ -5,8 +5,7 @@
 // weights, arenas) that the thread then makes counts against the budget until any thread frees it.
 // Small things that the file bounds (names, lists, nodes) do not count.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_BUDGET_H
-#define RONDO_BASE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +34,6 @@ typedef enum rondo__owner {
 // Errors:    NO_MEMORY.
 // Ownership: one reference; give back with rondo__budget_release. Blocks hold references of their
 //            own.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
                                                  rondo__budget **out_budget);
 // Another of the same limit, with as much in use.
@@ -77,5 +75,3 @@ uint64_t rondo__budget_choose_limit(uint64_t base_bytes, uint64_t scale_bytes, u
 
 // Memory of this machine, or of the control group that the process lives in where that is less.
 uint64_t rondo__machine_get_memory(void);
-
-#endif  // RONDO_BASE_BUDGET_H

@@ -1,7 +1,6 @@
 // base/checked.h — arithmetic on sizes that come from outside; true means it fits.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_CHECKED_H
-#define RONDO_BASE_CHECKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ static inline bool rondo__mul_i64(int64_t a, int64_t b, int64_t *out_product) {
 static inline size_t rondo__align_up(size_t value, size_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
-
-#endif  // RONDO_BASE_CHECKED_H

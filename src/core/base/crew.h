@@ -6,8 +6,7 @@
 // scope, for little work, and if threads cannot be started, the caller does all of it. The result
 // is the same, because each item is made by itself.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_CREW_H
-#define RONDO_BASE_CREW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void rondo__crew_run(size_t count, size_t item_bytes,
 
 // memcpy by the crew.
 void rondo__crew_copy(void *to, const void *from, size_t bytes);
-
-#endif  // RONDO_BASE_CREW_H

@@ -1,8 +1,7 @@
 // base/error.h — writing the error record. The place that decides a failure writes it; others
 // pass it on.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_ERROR_H
-#define RONDO_BASE_ERROR_H
+#pragma once
 
 #include "rondo/status.h"
 
@@ -57,5 +56,3 @@ rondo_status rondo__error_adopt(const rondo_error *record);
             return status_;                  \
         }                                    \
     } while (0)
-
-#endif  // RONDO_BASE_ERROR_H

@@ -1,7 +1,6 @@
 // base/escape.h — decides which characters of untrusted text may reach a terminal.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_ESCAPE_H
-#define RONDO_BASE_ESCAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ enum { RONDO__ESCAPED_MAX = 12 };  // the longest piece of rondo__escape_next, a
 // Writes the first character of `text` (not empty) as rondo_text_escape shows it, terminated.
 // Returns the bytes of `text` that it stands for.
 size_t rondo__escape_next(const char *text, char out_piece[RONDO__ESCAPED_MAX]);
-
-#endif  // RONDO_BASE_ESCAPE_H

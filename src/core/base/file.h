@@ -1,7 +1,6 @@
 // base/file.h — whole files: mapped for reading, written atomically.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_FILE_H
-#define RONDO_BASE_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +14,6 @@ typedef struct rondo__file {
 } rondo__file;
 
 // Errors:    UNAVAILABLE (path and reason in the message), NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__file_map(const char *path, rondo__file *out_file);
 void rondo__file_unmap(rondo__file *file);
 
@@ -26,7 +24,6 @@ void rondo__file_unmap(rondo__file *file);
 //
 // Errors:    BAD_DATA (the location is empty, absolute, or leads out of the folder), UNAVAILABLE
 //            (no such file, not a regular one), NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__file_map_beside(const char *path, const char *location,
                                                    rondo__file *out_file);
 
@@ -48,7 +45,4 @@ RONDO_MUST_USE rondo_status rondo__file_write_parts(const char *path, const rond
 // Makes a directory and its parents; one that exists is fine.
 //
 // Errors:    UNAVAILABLE.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__directory_create(const char *path);
-
-#endif  // RONDO_BASE_FILE_H

@@ -6,8 +6,7 @@
 // program Rondo sets the default and restores the program's environment afterwards. The check costs
 // 2 ns, and that is all if nothing differs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_FLOAT_SCOPE_H
-#define RONDO_BASE_FLOAT_SCOPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline void rondo__float_leave(const rondo__float_scope *scope) {
 }
 
 #endif
-
-#endif  // RONDO_BASE_FLOAT_SCOPE_H

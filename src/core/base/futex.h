@@ -1,7 +1,6 @@
 // base/futex.h — sleeping until a word changes, and spinning politely before.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_FUTEX_H
-#define RONDO_BASE_FUTEX_H
+#pragma once
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -38,5 +37,3 @@ static inline void rondo__cpu_relax(void) {
     __asm__ __volatile__("yield");
 #endif
 }
-
-#endif  // RONDO_BASE_FUTEX_H

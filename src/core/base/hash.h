@@ -3,8 +3,7 @@
 // Contents are hashed by XXH3 (libxxhash-dev, a header that is compiled in: 19 GB/s). Keys that
 // come in parts use FNV-1a, which continues from a value. The core links no library for it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_HASH_H
-#define RONDO_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ rondo__hash128 rondo__hash128_bytes(const void *bytes, size_t byte_count);
 
 // 32 lower-case hex digits and a zero.
 void rondo__hash128_format(rondo__hash128 hash, char out_text[33]);
-
-#endif  // RONDO_BASE_HASH_H

@@ -1,7 +1,6 @@
 // base/library.h — shared libraries loaded when needed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LIBRARY_H
-#define RONDO_BASE_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,7 +12,6 @@ typedef struct rondo__library rondo__library;
 //
 // reason     receives why none loaded (one line), always terminated.
 // Errors:    UNAVAILABLE (record written), NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__library_open(const char *const *names, size_t name_count,
                                                 char *reason, size_t reason_bytes,
                                                 rondo__library **out_library);
@@ -24,5 +22,3 @@ const char *rondo__library_find_all(rondo__library *library, const char *const *
                                     void *out_functions);
 const char *rondo__library_get_path(const rondo__library *library);
 void rondo__library_close(rondo__library *library);
-
-#endif  // RONDO_BASE_LIBRARY_H

@@ -12,8 +12,7 @@
 //
 // Threads:   one thread at a time; nothing is locked.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LRU_MAP_H
-#define RONDO_BASE_LRU_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ bool rondo__lru_entry_is_pinned(const rondo__lru_entry *entry);
 // The next older and the next newer one; NULL: none. To start: map->newest, map->oldest.
 rondo__lru_entry *rondo__lru_entry_get_older(const rondo__lru_entry *entry);
 rondo__lru_entry *rondo__lru_entry_get_newer(const rondo__lru_entry *entry);
-
-#endif  // RONDO_BASE_LRU_MAP_H

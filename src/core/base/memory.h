@@ -1,8 +1,7 @@
 // base/memory.h — every heap allocation of the library goes through here, so that tests can fail
 // the nth.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_MEMORY_H
-#define RONDO_BASE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +29,6 @@ void rondo__free(void *address);
 // size. Callers with large memory use base/block.h.
 //
 // Errors:    NULL, with a record (NO_MEMORY).
-// Threads:   safe.
 void *rondo__memory_map(size_t bytes);
 void rondo__memory_unmap(void *address, size_t bytes);
 
@@ -70,5 +68,3 @@ typedef bool (*rondo__fault_function)(void *user_data);
 void rondo__memory_set_fault(rondo__fault_function function, void *user_data);
 // Allocations less frees since the first hook was set; not counted before.  Threads: safe.
 int64_t rondo__memory_get_balance(void);
-
-#endif  // RONDO_BASE_MEMORY_H

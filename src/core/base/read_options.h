@@ -1,7 +1,6 @@
 // base/read_options.h — structs filled in by callers that were compiled against another header.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_READ_OPTIONS_H
-#define RONDO_BASE_READ_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@
 // Errors:    INVALID (a struct longer than ours, or one whose struct_size was not set).
 RONDO_MUST_USE rondo_status rondo__read_options(const void *given, void *in_out_merged,
                                                 size_t bytes, const char *call, const char *type);
-
-#endif  // RONDO_BASE_READ_OPTIONS_H

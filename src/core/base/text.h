@@ -1,7 +1,6 @@
 // base/text.h — a growing string, for dumps and messages.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_TEXT_H
-#define RONDO_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ void rondo__text_append_markup(rondo__text *text, const char *string);
 void rondo__text_fit(char *field, size_t capacity, const char *text);
 rondo_status rondo__text_get_status(const rondo__text *text);  // NO_MEMORY when an append failed
 void rondo__text_deinit(rondo__text *text);
-
-#endif  // RONDO_BASE_TEXT_H

@@ -1,7 +1,6 @@
 // base/thread.h — which thread this is, for messages; starting one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_THREAD_H
-#define RONDO_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void rondo__thread_get_name(char *out_name, size_t bytes);
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__thread_start(const char *name, void *(*function)(void *),
                                                 void *argument, pthread_t *out_thread);
-
-#endif  // RONDO_BASE_THREAD_H

@@ -1,7 +1,6 @@
 // base/thread_count.h — how many threads host work may use.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_THREAD_COUNT_H
-#define RONDO_BASE_THREAD_COUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ int32_t rondo__host_choose_thread_count(int32_t count);
 
 // Processors that this process may run on.
 int32_t rondo__host_get_processor_count(void);
-
-#endif  // RONDO_BASE_THREAD_COUNT_H

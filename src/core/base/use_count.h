@@ -1,8 +1,7 @@
 // base/use_count.h — counts of references to an object. Whoever gives up the last one sees all that
 // the others did with it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_USE_COUNT_H
-#define RONDO_BASE_USE_COUNT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ static inline void rondo__reference_take(atomic_int *count) {
 static inline bool rondo__reference_drop(atomic_int *count) {
     return atomic_fetch_sub_explicit(count, 1, memory_order_acq_rel) == 1;
 }
-
-#endif  // RONDO_BASE_USE_COUNT_H

@@ -16,8 +16,7 @@
 //
 // Chunks do not depend on the threads that take them, so results do not either.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_WORKERS_H
-#define RONDO_BASE_WORKERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void rondo__workers_loop(int64_t count, int64_t grain, rondo__workers_work work,
 
 // Threads that they have started.
 int32_t rondo__workers_count_helpers(rondo__workers *workers);
-
-#endif  // RONDO_BASE_WORKERS_H

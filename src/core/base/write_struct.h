@@ -1,8 +1,7 @@
 // base/write_struct.h — fills structs of callers that were compiled against another header.
 // base/read_options.h reads structs that such callers have filled.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_WRITE_STRUCT_H
-#define RONDO_BASE_WRITE_STRUCT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ RONDO_MUST_USE rondo_status rondo__read_stride(const void *list, size_t capacity
 
 // Copies as much of `ours` as the caller's struct, which was cleared, has room for.
 void rondo__write_struct(void *out, const void *ours);
-
-#endif  // RONDO_BASE_WRITE_STRUCT_H

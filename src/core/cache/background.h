@@ -5,8 +5,7 @@
 //   (runs go on eagerly)            |
 //   take <--------------------------+ a graph, or why there is none
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_BACKGROUND_H
-#define RONDO_CACHE_BACKGROUND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool rondo__background_start(rondo__background *background, void *subject, rondo
 bool rondo__background_take(rondo__background *background, rondo__background_result *out_result);
 // Waits until no capture is under way.
 void rondo__background_wait(rondo__background *background);
-
-#endif  // RONDO_CACHE_BACKGROUND_H

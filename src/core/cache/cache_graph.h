@@ -4,8 +4,7 @@
 // the cache holds, takes the template over: an empty graph makes a new executable, a graph that is
 // being evicted patches its own. Then the recorder is empty again.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_CACHE_GRAPH_H
-#define RONDO_CACHE_CACHE_GRAPH_H
+#pragma once
 
 #include "rondo/graph_cache.h"
 
@@ -18,10 +17,7 @@ typedef struct rondo__cache_clock {
 // An empty graph as the cache's options want it.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cache_create_graph(rondo_device *device,
                                                       const rondo_graph_cache_options *options,
                                                       rondo_graph_keeps keep,
                                                       rondo_graph **out_graph);
-
-#endif  // RONDO_CACHE_CACHE_GRAPH_H

@@ -11,8 +11,7 @@
 // So a hit is one look-up; `held` bounds the graphs, and `waiting` the memories of other keys. A
 // waiting key that is evicted is forgotten.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_CACHE_OBJECT_H
-#define RONDO_CACHE_CACHE_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ static inline uint64_t rondo__cache_now_ns(const rondo_graph_cache *cache) {
 
 // Test hook: times come from `meter`, and no more from the device's events.
 void rondo__graph_cache_set_meter(rondo_graph_cache *cache, const rondo__cache_meter *meter);
-
-#endif  // RONDO_CACHE_CACHE_OBJECT_H

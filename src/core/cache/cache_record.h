@@ -1,7 +1,6 @@
 // cache/cache_record.h — records: found, made, moved between waiting and held keys.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_CACHE_RECORD_H
-#define RONDO_CACHE_CACHE_RECORD_H
+#pragma once
 
 #include "cache/cache_object.h"
 
@@ -41,5 +40,3 @@ RONDO_MUST_USE rondo_status rondo__cache_let_go(rondo_graph_cache *cache,
 // Notes why a capture gave no graph.
 void rondo__cache_note_failure(rondo_graph_cache *cache, rondo__cache_record *record,
                                const char *message);
-
-#endif  // RONDO_CACHE_CACHE_RECORD_H

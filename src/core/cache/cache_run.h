@@ -1,7 +1,6 @@
 // cache/cache_run.h — what a background capture has left for the user of the cache.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_CACHE_RUN_H
-#define RONDO_CACHE_CACHE_RUN_H
+#pragma once
 
 #include "cache/cache_object.h"
 
@@ -13,5 +12,3 @@ RONDO_MUST_USE rondo_status rondo__cache_check_key(const rondo_graph_cache *cach
 
 // Takes over what a capture in the background gave, if one has ended.
 void rondo__cache_adopt(rondo_graph_cache *cache);
-
-#endif  // RONDO_CACHE_CACHE_RUN_H

@@ -2,8 +2,7 @@
 // at a time is measured, if the stream is busy before it. No call waits for the result: a later run
 // looks whether it is there.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_DEVICE_TIME_H
-#define RONDO_CACHE_DEVICE_TIME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ void rondo__device_time_end(rondo__device_time *time, rondo_stream *stream);
 void rondo__device_time_collect(rondo__device_time *time);
 // The run failed, or the target goes.
 void rondo__device_time_drop(rondo__device_time *time, const rondo__cost *target);
-
-#endif  // RONDO_CACHE_DEVICE_TIME_H

@@ -27,8 +27,7 @@
 // Turned down: means (one disturbed sample of 1 ms is 1000 replays), and comparing sums of the
 // whole past (it would forget that a machine has changed).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_GOVERNOR_H
-#define RONDO_CACHE_GOVERNOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ uint64_t rondo__governor_get_payback(const rondo__measures *m, const rondo__expe
 void rondo__governor_explain(const rondo__measures *m, const rondo__experience *experience,
                              rondo_cache_policy policy, const char *failure, char *out_text,
                              size_t bytes);
-
-#endif  // RONDO_CACHE_GOVERNOR_H

@@ -1,7 +1,6 @@
 // capture/addresses.h — telling participants which addresses recorded work uses.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_ADDRESSES_H
-#define RONDO_CAPTURE_ADDRESSES_H
+#pragma once
 
 #include "capture/capture.h"
 
@@ -24,5 +23,3 @@ RONDO_MUST_USE rondo_status rondo__addresses_note_words(rondo_stream *stream, co
 
 // The capture wants addresses noted, to its end.  Threads: safe.
 void rondo__addresses_want(rondo__capture *capture);
-
-#endif  // RONDO_CAPTURE_ADDRESSES_H

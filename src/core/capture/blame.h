@@ -15,8 +15,7 @@
 // nothing by failing: questions, labels, a lack of memory, calls that are never recorded, and
 // scopes that stay open (the end looks for them).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_BLAME_H
-#define RONDO_CAPTURE_BLAME_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -125,5 +124,3 @@ bool rondo__blame_is_broken(rondo__capture *capture);
 // what is missing and copies the result.
 void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
                            rondo__blame *out_blame);
-
-#endif  // RONDO_CAPTURE_BLAME_H

@@ -1,7 +1,6 @@
 // capture/blame_place.h — where the step was when its capture broke: open labels, the latest node.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_BLAME_PLACE_H
-#define RONDO_CAPTURE_BLAME_PLACE_H
+#pragma once
 
 #include "capture/capture.h"
 
@@ -10,5 +9,3 @@
 // capture->lock and may use the stream. The thread's error record may change.
 void rondo__blame_fill_place(rondo__capture *capture, rondo_stream *stream, const char *call,
                              bool asks);
-
-#endif  // RONDO_CAPTURE_BLAME_PLACE_H

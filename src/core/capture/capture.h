@@ -12,8 +12,7 @@
 // Rondo; so a stream is looked up by the capture id that the driver gives. While no capture runs on
 // the device that costs one load.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_CAPTURE_H
-#define RONDO_CAPTURE_CAPTURE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -133,7 +132,6 @@ void rondo__capture_destroy(rondo__capture *capture);  // NULL is fine
 // broke at once); the caller ends it with rondo__capture_close.
 //
 // Errors:    STATE; then nothing is open.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__capture_open(rondo__capture *capture, rondo_stream *origin,
                                                 uint64_t id, rondo_capture_mode mode,
                                                 const char *label);
@@ -207,8 +205,6 @@ rondo__capture *rondo__capture_find_listed(rondo_device *device, uint64_t id);
 
 // Whether the capture with this id was begun by a graph (or is a conditional body of one) and has
 // not ended.
-//
-// Threads:   safe.
 bool rondo__capture_is_open(rondo_device *device, uint64_t id);
 
 // STATE when `stream` records into a capture that Rondo did not begin, where `what` ("pool", say)
@@ -216,7 +212,6 @@ bool rondo__capture_is_open(rondo_device *device, uint64_t id);
 // question to the driver where the program has the native stream.
 //
 // Errors:    STATE, DRIVER.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
                                                           const char *what);
 
@@ -235,7 +230,6 @@ void rondo__capture_note_block(rondo__capture *capture, const void *address, siz
 // *out_id gets the id of the body.
 //
 // Errors:    NO_MEMORY, DRIVER.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *parent,
                                                     rondo__node_handle node, uint32_t branch,
                                                     rondo_stream *body, uint64_t *out_id);
@@ -268,5 +262,3 @@ void rondo__participants_note_replay(rondo__participant *list, rondo_stream *str
 // prepare_replay cancels those before a failing one by itself; `end` is NULL for all.
 void rondo__participants_cancel_replay(rondo__participant *list, const rondo__participant *end);
 void rondo__participants_destroy(rondo__participant *list);
-
-#endif  // RONDO_CAPTURE_CAPTURE_H

@@ -9,8 +9,7 @@
 // Captures that the program began by its own driver calls are not known here; the driver decides
 // what they forbid.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_FORBID_H
-#define RONDO_CAPTURE_FORBID_H
+#pragma once
 
 #include "backend/backend.h"
 #include "rondo/report.h"
@@ -18,7 +17,6 @@
 // For a call that takes memory from the driver (cause ALLOCATION), waits or asks (SYNCHRONIZE).
 //
 // Errors:    STATE (a capture in global mode forbids it, and is broken by it).
-// Threads:   safe.
 // Cost:      a load while no capture in global mode is open.
 RONDO_MUST_USE rondo_status rondo__forbid_unsafe(rondo_device *device, const char *call,
                                                  rondo_capture_cause cause);
@@ -34,14 +32,12 @@ RONDO_MUST_USE rondo_status rondo__forbid_stream_question(rondo_stream *stream, 
 // The same for an event.
 //
 // Errors:    STATE.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__forbid_event_question(rondo_event *event, const char *call);
 
 // For a wait for the whole device. It breaks the captures of this thread, unless they are relaxed,
 // and those in global mode; others only refuse it.
 //
 // Errors:    STATE (a stream of the device records).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__forbid_device_wait(rondo_device *device, const char *call);
 
 // For a stream's wait for an event that is not external. *out_is_done: there is nothing left to do.
@@ -51,5 +47,3 @@ RONDO_MUST_USE rondo_status rondo__forbid_device_wait(rondo_device *device, cons
 // Threads:   one thread per stream.
 RONDO_MUST_USE rondo_status rondo__forbid_stream_wait(rondo_stream *stream, rondo_event *event,
                                                       bool *out_is_done);
-
-#endif  // RONDO_CAPTURE_FORBID_H

@@ -5,8 +5,7 @@
 // graph; otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as
 // the graph lives: pools ask before they give a block out again.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_HOST_MEMORY_H
-#define RONDO_CAPTURE_HOST_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +44,6 @@ RONDO_MUST_USE rondo_status rondo__host_memory_patch_copy(rondo_device *device,
 
 // True while a graph's recorded copy uses host memory of this range.
 //
-// Threads:   safe.
 // Cost:      one load when no graph uses any.
 bool rondo__host_memory_covers(rondo_device *device, const void *address, size_t bytes);
 
@@ -53,5 +51,3 @@ bool rondo__host_memory_covers(rondo_device *device, const void *address, size_t
 // that does. `record` is heap memory of at least RONDO__HOST_MEMORY_RECORD_BYTES, to note that.
 enum { RONDO__HOST_MEMORY_RECORD_BYTES = 32 };
 void rondo__host_memory_leave_behind(rondo_device *device, void *base, size_t bytes, void *record);
-
-#endif  // RONDO_CAPTURE_HOST_MEMORY_H

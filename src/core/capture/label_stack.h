@@ -2,8 +2,7 @@
 //
 // A graph turns them into labels of nodes (graph/label/label.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_LABEL_STACK_H
-#define RONDO_CAPTURE_LABEL_STACK_H
+#pragma once
 
 #include "backend/backend.h"
 #include "rondo/label.h"
@@ -38,5 +37,3 @@ RONDO_MUST_USE rondo_status rondo__label_inherit(rondo_stream *body, const rondo
 size_t rondo__label_get_inherited_length(const rondo_stream *stream);
 // The stream's path behind that of the conditional node whose body it records.
 const char *rondo__label_get_own_path(const rondo_stream *stream);
-
-#endif  // RONDO_CAPTURE_LABEL_STACK_H

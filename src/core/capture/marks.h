@@ -1,7 +1,6 @@
 // capture/marks.h — a stream's notes on its part in a capture.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CAPTURE_MARKS_H
-#define RONDO_CAPTURE_MARKS_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -24,5 +23,3 @@ static inline void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id)
 void rondo__marks_take(rondo_stream *stream);
 // The same, and counts however many there are.
 void rondo__marks_take_exactly(rondo_stream *stream);
-
-#endif  // RONDO_CAPTURE_MARKS_H

@@ -3,8 +3,7 @@
 //
 //   transfer: Slice "/crop" takes "shape" i64 [4] from cuda:0 to the host, 32 bytes, waited for
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_COPY_NOTE_H
-#define RONDO_DEVICE_COPY_NOTE_H
+#pragma once
 
 #include "base/log/hook.h"
 #include "rondo/device.h"
@@ -52,5 +51,3 @@ rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__co
 
 // A copy within host memory that the processor makes, for a profile only.
 rondo__hook_scope rondo__copy_tell_host(uint64_t bytes, const rondo__copy_note *note);
-
-#endif  // RONDO_DEVICE_COPY_NOTE_H

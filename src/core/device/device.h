@@ -1,7 +1,6 @@
 // device/device.h — memory and device code for the library itself.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_DEVICE_H
-#define RONDO_DEVICE_DEVICE_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -53,5 +52,3 @@ RONDO_MUST_USE rondo_status rondo__device_offer_kernel(rondo_device *device,
 void rondo__device_want_function(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name);
-
-#endif  // RONDO_DEVICE_DEVICE_H

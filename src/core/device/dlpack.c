@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/write_struct.h"

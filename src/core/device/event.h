@@ -1,7 +1,6 @@
 // device/event.h — external events in captures.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_EVENT_H
-#define RONDO_DEVICE_EVENT_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -9,5 +8,3 @@
 // for other events and streams.
 RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
                                                         const char *call);
-
-#endif  // RONDO_DEVICE_EVENT_H

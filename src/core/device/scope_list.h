@@ -1,7 +1,6 @@
 // device/scope_list.h — open scopes: how they are listed, found and closed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_SCOPE_LIST_H
-#define RONDO_DEVICE_SCOPE_LIST_H
+#pragma once
 
 #include "capture/capture.h"
 #include "rondo/control.h"
@@ -36,7 +35,6 @@ rondo__scope *rondo__scope_find_inner(const rondo__scope *outer);
 // The scope that the program means.
 //
 // Errors:    INVALID, STATE (it is over), LOST.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__scope_get(rondo_scope handle, const char *call,
                                              rondo__scope **out_scope);
 
@@ -70,5 +68,3 @@ void rondo__scopes_roll_back(rondo__capture *capture);
 // Closes the scope with its open body and the scopes inside that, and breaks its capture; this
 // thread's latest record is the cause and stays.
 void rondo__scope_abandon(rondo_scope scope);
-
-#endif  // RONDO_DEVICE_SCOPE_LIST_H

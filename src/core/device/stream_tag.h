@@ -1,7 +1,6 @@
 // device/stream_tag.h — what others keep of a stream.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_STREAM_TAG_H
-#define RONDO_DEVICE_STREAM_TAG_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -36,7 +35,6 @@ bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 // The id of the capture that the stream takes part in, also of a broken one as far as that is
 // known; 0: none, or it is gone.
 //
-// Threads:   safe.
 // Cost:      a lock; one question to the driver where the stream may record.
 uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
 
@@ -44,7 +42,6 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
 // the nodes that the next one on it will depend on: writes at most `capacity`, *out_count is how
 // many there are.
 //
-// Threads:   safe.
 // Cost:      a lock; one question to the driver while a capture is open.
 uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_handle *nodes,
                                         size_t capacity, size_t *out_count);
@@ -54,7 +51,6 @@ uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_hand
 //
 // Errors:    STATE (the stream records a capture now, or went while it did), DRIVER, LOST,
 //            NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
                                                      bool *out_was_recorded);
 
@@ -76,5 +72,3 @@ RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream
                                                             rondo_capture_mode mode,
                                                             uint64_t *out_id);
 RONDO_MUST_USE rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event);
-
-#endif  // RONDO_DEVICE_STREAM_TAG_H

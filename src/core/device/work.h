@@ -1,7 +1,6 @@
 // device/work.h — the checks of work, wherever it is put.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DEVICE_WORK_H
-#define RONDO_DEVICE_WORK_H
+#pragma once
 
 #include "rondo/device.h"
 #include "rondo/status.h"
@@ -17,5 +16,3 @@ RONDO_MUST_USE rondo_status rondo__work_check_arguments(const void *arguments,
 // A launch that an older program gives is read into *whole, and stands there.
 RONDO_MUST_USE rondo_status rondo__work_check_launch(const rondo_launch **in_out_launch,
                                                      rondo_launch *whole, const char *call);
-
-#endif  // RONDO_DEVICE_WORK_H

@@ -14,7 +14,6 @@
 #include "base/escape.h"
 #include "base/text.h"
 #include "base/write_struct.h"
-#include "rondo/pool.h"
 
 // ---- names and texts --------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // graph/capture_report.h — the report on a capture that yields nothing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_CAPTURE_REPORT_H
-#define RONDO_GRAPH_CAPTURE_REPORT_H
+#pragma once
 
 #include "graph/graph_object.h"
 
@@ -14,5 +13,3 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
                                          rondo_capture_cause fallback);
 // The same for a capture that the program gave up; the thread's error record stays.
 void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame);
-
-#endif  // RONDO_GRAPH_CAPTURE_REPORT_H

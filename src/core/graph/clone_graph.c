@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"
-#include "graph/executable.h"
 #include "graph/graph_share.h"
 #include "rondo/node.h"
 

@@ -1,7 +1,6 @@
 // graph/conditional.h — what the forms of conditional nodes share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_CONDITIONAL_H
-#define RONDO_GRAPH_CONDITIONAL_H
+#pragma once
 
 #include "capture/capture.h"
 #include "rondo/control.h"
@@ -9,8 +8,5 @@
 // Checks a predicate, or the branch count of a switch; `call` is the name in messages.
 //
 // Errors:    INVALID.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__scope_check_predicate(const void *predicate, const char *call);
 RONDO_MUST_USE rondo_status rondo__scope_check_switch(uint32_t branch_count, const char *call);
-
-#endif  // RONDO_GRAPH_CONDITIONAL_H

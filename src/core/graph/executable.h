@@ -1,7 +1,6 @@
 // graph/executable.h — the executable of a graph.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_EXECUTABLE_H
-#define RONDO_GRAPH_EXECUTABLE_H
+#pragma once
 
 #include "graph/graph_object.h"
 
@@ -31,5 +30,3 @@ RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
 // Errors:    DRIVER.
 RONDO_MUST_USE rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_child,
                                                         uint64_t *in_out_bytes);
-
-#endif  // RONDO_GRAPH_EXECUTABLE_H

@@ -1,7 +1,6 @@
 // graph/graph_capture.h — a graph's capture: given up.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_GRAPH_CAPTURE_H
-#define RONDO_GRAPH_GRAPH_CAPTURE_H
+#pragma once
 
 #include "graph/graph_object.h"
 
@@ -24,5 +23,3 @@ typedef rondo_status (*rondo__graph_look)(void *user_data, rondo__template *reco
 // Threads:   the thread that began, unless the mode is relaxed.
 RONDO_MUST_USE rondo_status rondo__graph_capture_look(rondo_graph *graph, rondo__graph_look look,
                                                       void *user_data);
-
-#endif  // RONDO_GRAPH_GRAPH_CAPTURE_H

@@ -1,7 +1,6 @@
 // graph/graph_object.h — the graph object.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_GRAPH_OBJECT_H
-#define RONDO_GRAPH_GRAPH_OBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ RONDO_MUST_USE rondo_status rondo__graph_check_template(const rondo_graph *graph
 
 // The failure of `call` on a graph that is not READY: STATE.
 rondo_status rondo__graph_fail_not_ready(const rondo_graph *graph, const char *call);
-
-#endif  // RONDO_GRAPH_GRAPH_OBJECT_H

@@ -1,7 +1,6 @@
 // graph/graph_share.h — the objects that a graph keeps alive, if it was recorded into another one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_GRAPH_SHARE_H
-#define RONDO_GRAPH_GRAPH_SHARE_H
+#pragma once
 
 #include "graph/graph_object.h"
 
@@ -29,5 +28,3 @@ RONDO_MUST_USE rondo_status rondo__graph_share_own(rondo_graph *graph, rondo_gra
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__graph_check_copyable(const rondo_graph *graph, const char *call,
                                                         const char *cure);
-
-#endif  // RONDO_GRAPH_GRAPH_SHARE_H

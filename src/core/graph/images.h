@@ -2,8 +2,7 @@
 //
 // A graph keeps an image of each node that was ever patched; the template stays as it was recorded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_IMAGES_H
-#define RONDO_GRAPH_IMAGES_H
+#pragma once
 
 #include "backend/node_image.h"
 #include "graph/graph_object.h"
@@ -18,5 +17,3 @@ RONDO_MUST_USE rondo_status rondo__graph_get_image(rondo_graph *graph, size_t in
 
 // Images and handles are no more: the executable is another one.
 void rondo__graph_forget_nodes(rondo_graph *graph);
-
-#endif  // RONDO_GRAPH_IMAGES_H

@@ -16,8 +16,7 @@
 // nodes alike, and an id outlives the template: it names the node of the executable, too. The node
 // table leads from an id to the position in the template and to the backend's handle.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_TEMPLATE_H
-#define RONDO_GRAPH_TEMPLATE_H
+#pragma once
 
 #include "capture/capture.h"
 #include "rondo/inspect.h"
@@ -179,5 +178,3 @@ size_t rondo__difference_format(const rondo__difference *difference, char *text,
 // UNSUPPORTED.
 RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
                                                          bool *out_is_exclusive);
-
-#endif  // RONDO_GRAPH_TEMPLATE_H

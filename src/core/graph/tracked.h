@@ -3,8 +3,7 @@
 // While the graph records they take part in its capture, by the backend's handles; afterwards the
 // graph has them, by index.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_TRACKED_H
-#define RONDO_GRAPH_TRACKED_H
+#pragma once
 
 #include "capture/capture.h"
 #include "rondo/node.h"
@@ -14,7 +13,6 @@ typedef struct rondo__tracked rondo__tracked;
 // The handle of a node of the capture: the same each time.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tracked_add(rondo__capture *capture, rondo__node_handle handle,
                                                rondo_node *out_node);
 // The backend's handle of a node of the capture; false: it is none of this recording.
@@ -47,5 +45,3 @@ RONDO_MUST_USE rondo_status rondo__tracked_of_index(rondo__tracked **in_out_trac
 
 // The index of a node; SIZE_MAX: it is none of this recording. `tracked` may be NULL.
 size_t rondo__tracked_get_index(const rondo__tracked *tracked, rondo_node node);
-
-#endif  // RONDO_GRAPH_TRACKED_H

@@ -1,8 +1,7 @@
 // graph/watchdog.h — a watchdog's device, other recordings of a watched graph's work, and what a
 // watchdog does when a graph is destroyed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_WATCHDOG_H
-#define RONDO_GRAPH_WATCHDOG_H
+#pragma once
 
 #include "rondo/inspect.h"
 
@@ -33,5 +32,3 @@ typedef struct rondo__watchdog_link {
 void rondo__watchdog_list_add(rondo__watchdog_link *link);
 void rondo__watchdog_list_remove(rondo__watchdog_link *link);
 void rondo__watchdog_list_forget(const rondo_graph *graph);
-
-#endif  // RONDO_GRAPH_WATCHDOG_H

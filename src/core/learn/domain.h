@@ -3,8 +3,7 @@
 // A value is kept as 64 bits: an address, an integer extended by its sign or by zeros, the bits of
 // a float or double, or 0 for a struct, whose bytes stand in an area beside it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_DOMAIN_H
-#define RONDO_LEARN_DOMAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ static inline uint64_t rondo__argument_get_remainder(const rondo__argument *argu
     uint64_t left = (0 - bits) % argument->multiple_of;
     return left == 0 ? 0 : argument->multiple_of - left;
 }
-
-#endif  // RONDO_LEARN_DOMAIN_H

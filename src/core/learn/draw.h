@@ -7,8 +7,7 @@
 //             all values where there are few
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_DRAW_H
-#define RONDO_LEARN_DRAW_H
+#pragma once
 
 #include "learn/domain.h"
 
@@ -47,5 +46,3 @@ typedef struct rondo__specials {
 void rondo__argument_list_specials(const rondo__argument *argument, rondo__specials *out_specials);
 void rondo__argument_set_special(const rondo__argument *argument, uint64_t special,
                                  uint64_t *out_bits, unsigned char *out_bytes);
-
-#endif  // RONDO_LEARN_DRAW_H

@@ -7,8 +7,7 @@
 //
 // The second line is drawn as long as the budget of time allows.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_DRAW_PLAN_H
-#define RONDO_LEARN_DRAW_PLAN_H
+#pragma once
 
 #include "learn/trial.h"
 
@@ -37,5 +36,3 @@ void rondo__draw_plan_next(rondo__draw_plan *plan, rondo__draw_request *out_requ
                            rondo__values *in_out_values);
 // Whether every number was drawn evenly: a draw that the odds count.
 bool rondo__draw_plan_counts(const rondo__draw_plan *plan, const rondo__draw_request *request);
-
-#endif  // RONDO_LEARN_DRAW_PLAN_H

@@ -1,8 +1,7 @@
 // learn/exclusion.h — values for which the step failed in a trial, though it was learned. Runs with
 // such are recorded before they replay, and put on the stream where the step fails again.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_EXCLUSION_H
-#define RONDO_LEARN_EXCLUSION_H
+#pragma once
 
 #include "learn/recording.h"
 #include "learn/relation.h"
@@ -35,5 +34,3 @@ void rondo__exclusions_deinit(rondo__exclusions *exclusions);
 const rondo__exclusion *rondo__exclusions_find(const rondo__exclusions *exclusions,
                                                const rondo__arguments *arguments,
                                                const rondo__values *values);
-
-#endif  // RONDO_LEARN_EXCLUSION_H

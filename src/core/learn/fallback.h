@@ -11,8 +11,7 @@
 // A cached graph does what the step did when it was captured. So a step that records something else
 // for equal values, or hands arguments on through memory, is captured again for each run instead.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_FALLBACK_H
-#define RONDO_LEARN_FALLBACK_H
+#pragma once
 
 #include "learn/learn.h"
 #include "rondo/graph_cache.h"
@@ -59,5 +58,3 @@ RONDO_MUST_USE rondo_status rondo__fall_back(rondo_learned *learned, rondo_strea
 //
 // Errors:    those of the step; UNSUPPORTED (RONDO_LEARN_REFUSE).
 RONDO_MUST_USE rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream);
-
-#endif  // RONDO_LEARN_FALLBACK_H

@@ -11,8 +11,7 @@
 // is foretold as well. Fitting is exact algebra, with no search: of two recordings with differences
 // dw and dx, a is dw / dx modulo that power, as far as the twos in dx allow.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_FORMULA_H
-#define RONDO_LEARN_FORMULA_H
+#pragma once
 
 #include "learn/draw.h"
 
@@ -102,5 +101,3 @@ bool rondo__formula_separate_pieces(const rondo__formula *one, const rondo__piec
 // "n * 4 + 16", "ceil(rows * columns / 256)".
 void rondo__formula_format(const rondo__formula *formula, const rondo__arguments *arguments,
                            char *text, size_t capacity);
-
-#endif  // RONDO_LEARN_FORMULA_H

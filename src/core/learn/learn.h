@@ -1,7 +1,6 @@
 // learn/learn.h — a step is recorded, explained and proved.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_LEARN_H
-#define RONDO_LEARN_LEARN_H
+#pragma once
 
 #include "learn/exclusion.h"
 #include "learn/solve.h"
@@ -48,5 +47,3 @@ RONDO_MUST_USE rondo_status rondo__learn(const rondo__step *step, const rondo__l
                                          rondo_stream *stream, const rondo__values *first,
                                          rondo__lesson *out_lesson);
 void rondo__lesson_deinit(rondo__lesson *lesson);
-
-#endif  // RONDO_LEARN_LEARN_H

@@ -1,7 +1,6 @@
 // learn/learned.h — the object behind rondo_learned.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_LEARNED_H
-#define RONDO_LEARN_LEARNED_H
+#pragma once
 
 #include "learn/fallback.h"
 #include "learn/learn.h"
@@ -60,5 +59,3 @@ struct rondo_learned {
                            // then that recording
     uint64_t learn_ns;
 };
-
-#endif  // RONDO_LEARN_LEARNED_H

@@ -9,8 +9,7 @@
 // rondo__node_info, or among the arguments. Two recordings agree in a word when it is the same
 // number, or leads to the same position of the same block.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_RECORDING_H
-#define RONDO_LEARN_RECORDING_H
+#pragma once
 
 #include "backend/node_image.h"
 #include "base/error.h"
@@ -143,5 +142,3 @@ bool rondo__recordings_match(const rondo__recording *before, const rondo__record
 RONDO_MUST_USE rondo_status rondo__recordings_list_differences(const rondo__recording *before,
                                                                const rondo__recording *after,
                                                                rondo__findings *findings);
-
-#endif  // RONDO_LEARN_RECORDING_H

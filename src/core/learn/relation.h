@@ -8,8 +8,7 @@
 // Trials draw pairs of each kind; a run with a kind that was never drawn is compared with a
 // recording before it is believed, and so is one with more pointers at one address than before.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_RELATION_H
-#define RONDO_LEARN_RELATION_H
+#pragma once
 
 #include "learn/domain.h"
 
@@ -65,5 +64,3 @@ bool rondo__relations_has(const rondo__relations *relations, const rondo__pair *
 bool rondo__relations_has_group(const rondo__relations *relations,
                                 const rondo__arguments *arguments, const rondo__values *values,
                                 size_t pointer);
-
-#endif  // RONDO_LEARN_RELATION_H

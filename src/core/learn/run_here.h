@@ -1,7 +1,6 @@
 // learn/run_here.h — a learned step run by a thread that waits for it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_RUN_HERE_H
-#define RONDO_LEARN_RUN_HERE_H
+#pragma once
 
 #include "base/error.h"
 #include "rondo/learn.h"
@@ -11,5 +10,3 @@
 RONDO_MUST_USE rondo_status rondo__learned_run_here(rondo_learned *learned, rondo_stream *stream,
                                                     const rondo_value *values, size_t count,
                                                     bool *out_ran_here);
-
-#endif  // RONDO_LEARN_RUN_HERE_H

@@ -2,8 +2,7 @@
 //
 // Nothing here records or allocates device memory: a solution follows from recordings alone.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_SOLVE_H
-#define RONDO_LEARN_SOLVE_H
+#pragma once
 
 #include "learn/formula.h"
 #include "learn/recording.h"
@@ -62,5 +61,3 @@ RONDO_MUST_USE rondo_status rondo__solution_check(const rondo__solution *solutio
                                                   const rondo__recording *other,
                                                   const rondo__node_image *const *images,
                                                   bool *out_is_right, rondo__finding *out_finding);
-
-#endif  // RONDO_LEARN_SOLVE_H

@@ -9,8 +9,7 @@
 //   shared site   [ slack | extent | extent ]  `slack` in; the other before, behind, in or at it
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_TRIAL_H
-#define RONDO_LEARN_TRIAL_H
+#pragma once
 
 #include "graph/graph_object.h"
 #include "learn/draw.h"
@@ -86,5 +85,3 @@ RONDO_MUST_USE rondo_status rondo__step_record(const rondo__step *step, rondo_gr
                                                rondo__recording *in_out_recording,
                                                rondo_status *out_step_status,
                                                rondo__finding *out_finding);
-
-#endif  // RONDO_LEARN_TRIAL_H

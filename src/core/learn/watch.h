@@ -6,8 +6,7 @@
 //   trusted      all others: patched and replayed
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_LEARN_WATCH_H
-#define RONDO_LEARN_WATCH_H
+#pragma once
 
 #include "learn/learn.h"
 
@@ -63,5 +62,3 @@ RONDO_MUST_USE rondo_status rondo__watch_compare(rondo_learned *learned,
 //
 // Errors:    as rondo__watch_record.
 RONDO_MUST_USE rondo_status rondo__watch_try_all(rondo_learned *learned, rondo_stream *stream);
-
-#endif  // RONDO_LEARN_WATCH_H

@@ -13,8 +13,7 @@
 // Nodes of a body are compared as they are inside the body. From outside, the conditional node that
 // holds the body stands for them. Cost: 24 bytes a known node.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_ANCESTORS_H
-#define RONDO_POOL_ANCESTORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,8 +56,6 @@ void rondo__ancestors_deinit(rondo__ancestors *ancestors);
 void rondo__section_nodes_deinit(rondo__section_node_list *list);
 
 // Asks where the tag's stream stands; its failures count as a stream that records nothing.
-//
-// Threads:   safe.
 void rondo__position_ask(rondo__stream_tag *tag, rondo__position *out_position);
 
 // Appends a position of `stream` inside the capture: its nodes, or when a body has recorded nothing
@@ -90,5 +87,3 @@ RONDO_MUST_USE rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors,
 // True when all the nodes are known to come before.
 bool rondo__ancestors_hold(const rondo__ancestors *ancestors, rondo__capture *capture,
                            const rondo__section_node *nodes, size_t count);
-
-#endif  // RONDO_POOL_ANCESTORS_H

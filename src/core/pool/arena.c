@@ -7,7 +7,6 @@
 #include "base/read_options.h"
 #include "base/use_count.h"
 #include "base/write_struct.h"
-#include "capture/addresses.h"
 #include "device/stream_tag.h"
 
 // ---- life -------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@
 // Locks: arena->lock before pool->lock. The pool's lock guards arena pools and arena uses. The
 // arena's lock guards arena graphs and what the order of replays is checked by.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_ARENA_H
-#define RONDO_POOL_ARENA_H
+#pragma once
 
 #include "capture/capture.h"
 #include "pool/pool_blocks.h"
@@ -145,7 +144,6 @@ struct rondo__arena_graph {
 // An arena that no other graph knows of until it is exposed.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__arena_create_private(rondo_device *device,
                                                         rondo_arena **out_arena);
 
@@ -185,5 +183,3 @@ void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait);
 
 // Frees the arena pools of a pool that is destroyed: nothing is live in them.
 void rondo__arena_forget_pool(rondo_pool *pool);
-
-#endif  // RONDO_POOL_ARENA_H

@@ -1,7 +1,6 @@
 // pool/arena_graph.h — the graphs of an arena: what takes part in their captures and replays.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_ARENA_GRAPH_H
-#define RONDO_POOL_ARENA_GRAPH_H
+#pragma once
 
 #include "pool/arena.h"
 
@@ -37,9 +36,6 @@ RONDO_MUST_USE rondo_status rondo__arena_join_late(rondo_arena *arena, const cha
 // rondo_pool_allocate on a stream that records `capture`, in `section` of it.
 //
 // Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream,
                                                   rondo__capture *capture, uint64_t section,
                                                   size_t bytes, void **out_address);
-
-#endif  // RONDO_POOL_ARENA_GRAPH_H

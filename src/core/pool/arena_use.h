@@ -2,8 +2,7 @@
 // arena_graph.c makes and removes uses, arena_use.c fills them. All with the pool's lock held, but
 // for rondo__arena_use_allocate.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_ARENA_USE_H
-#define RONDO_POOL_ARENA_USE_H
+#pragma once
 
 #include "pool/arena.h"
 
@@ -32,7 +31,6 @@ struct rondo__section_stream {
 // rondo_pool_allocate on a stream that records in `section` of the use's capture.
 //
 // Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__arena_use_allocate(rondo__arena_use *use, rondo_stream *stream,
                                                       uint64_t section, size_t bytes,
                                                       void **out_address);
@@ -52,5 +50,3 @@ void rondo__arena_use_close(rondo__arena_use *use, bool is_undone);
 
 // The use is removed; blocks that are still live stay valid without it.
 void rondo__arena_use_forget_blocks(rondo__arena_use *use);
-
-#endif  // RONDO_POOL_ARENA_USE_H

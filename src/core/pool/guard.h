@@ -12,8 +12,7 @@
 // themselves, memory from malloc, blocks within an allocation that others divide. The graph's own
 // arena needs no guard.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_GUARD_H
-#define RONDO_POOL_GUARD_H
+#pragma once
 
 #include "capture/capture.h"
 
@@ -54,5 +53,3 @@ void rondo__guard_begin_node(rondo__participant *list, uint64_t named_at);
 // The same for each word of a kernel's arguments.
 RONDO_MUST_USE rondo_status rondo__guard_note_arguments(rondo__participant *list, const void *bytes,
                                                         size_t byte_count, const char *what);
-
-#endif  // RONDO_POOL_GUARD_H

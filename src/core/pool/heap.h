@@ -18,8 +18,7 @@
 //
 // Source: Masmano, Ripoll, Crespo, Real, TLSF, ECRTS 2004.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_HEAP_H
-#define RONDO_POOL_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ bool rondo__heap_check(const rondo__heap *heap);
 
 // The same for the lists of `shared`, whose pieces lie in regions of `heap`.
 bool rondo__heap_check_shared(const rondo__heap *heap, const rondo__heap *shared);
-
-#endif  // RONDO_POOL_HEAP_H

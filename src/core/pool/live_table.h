@@ -1,8 +1,7 @@
 // pool/live_table.h — address to block, for blocks that are handed out. Open addressing; not
 // thread-safe.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_LIVE_TABLE_H
-#define RONDO_POOL_LIVE_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void *rondo__live_table_get(const rondo__live_table *table,
                             const void *address);                             // NULL when absent
 void *rondo__live_table_take(rondo__live_table *table, const void *address);  // and removes it
 void rondo__live_table_deinit(rondo__live_table *table);
-
-#endif  // RONDO_POOL_LIVE_TABLE_H

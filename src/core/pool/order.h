@@ -1,7 +1,6 @@
 // pool/order.h — in which order the sharers of an arena may be replayed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_ORDER_H
-#define RONDO_POOL_ORDER_H
+#pragma once
 
 #include "pool/arena.h"
 
@@ -32,5 +31,3 @@ void rondo__order_add_import(rondo__arena_use *use, rondo__output *output);
 
 // Frees the outputs of a use, and removes them from the imports of other graphs.
 void rondo__order_forget_outputs(rondo_arena *arena, rondo__arena_use *use);
-
-#endif  // RONDO_POOL_ORDER_H

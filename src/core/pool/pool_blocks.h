@@ -1,7 +1,6 @@
 // pool/pool_blocks.h — a pool, and the records of the blocks that it hands out.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_POOL_BLOCKS_H
-#define RONDO_POOL_POOL_BLOCKS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -121,5 +120,3 @@ bool rondo__block_has_passed(rondo_pool *pool, rondo__block *block, bool may_wai
 
 // Leaves the blocks that are still pending, with their regions, to the graphs that use them.
 void rondo__pool_leave_captured(rondo_pool *pool);
-
-#endif  // RONDO_POOL_POOL_BLOCKS_H

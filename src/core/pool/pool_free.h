@@ -1,7 +1,6 @@
 // pool/pool_free.h — freeing blocks, now or at the end of a capture.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_POOL_FREE_H
-#define RONDO_POOL_POOL_FREE_H
+#pragma once
 
 #include "pool/pool_blocks.h"
 
@@ -11,5 +10,3 @@
 // Errors:    NO_MEMORY; the block is as live as before.
 // Threads:   holds the pool's lock.
 RONDO_MUST_USE rondo_status rondo__pool_free_block(rondo_pool *pool, rondo__block *block);
-
-#endif  // RONDO_POOL_POOL_FREE_H

@@ -1,8 +1,7 @@
 // pool/pool_memory.h — the memory of a pool: regions of the driver, and blocks that come back into
 // them. With the pool's lock held, but for rondo__pool_destroy.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_POOL_POOL_MEMORY_H
-#define RONDO_POOL_POOL_MEMORY_H
+#pragma once
 
 #include "pool/pool_blocks.h"
 
@@ -31,5 +30,3 @@ const rondo__heap_piece *rondo__pool_find_piece(const rondo_pool *pool, const vo
 
 // The end of a pool without references and live blocks. Waits for the streams that used it.
 void rondo__pool_destroy(rondo_pool *pool);
-
-#endif  // RONDO_POOL_POOL_MEMORY_H

@@ -1,7 +1,6 @@
 // profile/chunk.h — lists that grow without moving what they hold.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_CHUNK_H
-#define RONDO_PROFILE_CHUNK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void *rondo__profile_list_add(rondo__profile_list *list, size_t bytes);
 // A copy of a text; NULL: no memory. What is longer than a chunk is cut.
 const char *rondo__profile_list_add_text(rondo__profile_list *list, const char *text);
 void rondo__profile_chunks_free(rondo__profile_chunk *first);
-
-#endif  // RONDO_PROFILE_CHUNK_H

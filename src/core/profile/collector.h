@@ -12,8 +12,7 @@
 // What does not fit (the limit of records, memory, more than LOG_COUNT threads) is dropped and
 // counted.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_COLLECTOR_H
-#define RONDO_PROFILE_COLLECTOR_H
+#pragma once
 
 #include "profile/profile_source.h"
 #include "profile/records.h"
@@ -48,5 +47,3 @@ RONDO_MUST_USE rondo_status rondo__collector_stop(rondo__profile_store *out_stor
 void rondo__collector_abandon(void);
 
 void rondo__profile_store_deinit(rondo__profile_store *store);
-
-#endif  // RONDO_PROFILE_COLLECTOR_H

@@ -8,8 +8,7 @@
 // different buffers, so both are kept until the end and joined there. CUPTI allows one listener in
 // a process: there is one session, and its state is the process's.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_CUPTI_SESSION_H
-#define RONDO_PROFILE_CUPTI_SESSION_H
+#pragma once
 
 #include "backend/cuda/cupti/cupti_api.h"
 #include "base/log/hook.h"
@@ -37,8 +36,6 @@ RONDO_MUST_USE rondo_status rondo__cupti_session_start(const rondo__cupti_api *a
 
 // What this thread launches from now on belongs to the span; the end of one. Spans end in any
 // order; the end of one that this thread did not begin is nothing.
-//
-// Threads:   safe.
 void rondo__cupti_session_push(uint64_t span);
 void rondo__cupti_session_pop(uint64_t span);
 
@@ -56,5 +53,3 @@ void rondo__cupti_session_drop(void);
 
 // Of the session, also when it has ended: records that were lost.
 uint64_t rondo__cupti_session_count_dropped(void);
-
-#endif  // RONDO_PROFILE_CUPTI_SESSION_H

@@ -15,8 +15,7 @@
 // A pair is taken, recorded by its stream's thread, and given back; those that have happened are
 // read when many wait, and at the end. The first that was ended is read first.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_EVENT_CLOCK_H
-#define RONDO_PROFILE_EVENT_CLOCK_H
+#pragma once
 
 #include "backend/backend.h"
 #include "base/log/hook.h"
@@ -86,5 +85,3 @@ void rondo__event_clock_read(rondo__event_clock *clock,
                                            const rondo__event_time *time),
                              void *user_data);
 uint64_t rondo__event_clock_count_lost(rondo__event_clock *clock);
-
-#endif  // RONDO_PROFILE_EVENT_CLOCK_H

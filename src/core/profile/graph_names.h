@@ -1,8 +1,7 @@
 // profile/graph_names.h — what the nodes of graphs are called that are replayed while a profile
 // runs, kept until its end: the graphs may be gone by then.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_GRAPH_NAMES_H
-#define RONDO_PROFILE_GRAPH_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ const char *rondo__graph_names_find(uint64_t span, uint64_t graph_node);
 // Whether the node is held by another: in a body, it may not have run at all.
 bool rondo__graph_names_is_inside(uint64_t span, uint64_t graph_node);
 void rondo__graph_names_clear(void);
-
-#endif  // RONDO_PROFILE_GRAPH_NAMES_H

@@ -1,8 +1,7 @@
 // profile/page_parts.h — what a page has tables of: each of the program's outermost events, as
 // "eager" and "replay" of the tool, and the whole.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PAGE_PARTS_H
-#define RONDO_PROFILE_PAGE_PARTS_H
+#pragma once
 
 #include "profile/report.h"
 
@@ -27,5 +26,3 @@ typedef struct rondo__page_parts {
 RONDO_MUST_USE rondo_status rondo__page_parts_init(const rondo__profile_report *report,
                                                    rondo__page_parts *out_parts);
 void rondo__page_parts_deinit(rondo__page_parts *parts);
-
-#endif  // RONDO_PROFILE_PAGE_PARTS_H

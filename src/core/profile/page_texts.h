@@ -1,8 +1,7 @@
 // profile/page_texts.h — the page of a profile without its data: the files in profile/page, which
 // the build turns into arrays.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PAGE_TEXTS_H
-#define RONDO_PROFILE_PAGE_TEXTS_H
+#pragma once
 
 extern const char rondo__page_body[];  // the body; the picture goes where it says @picture@
 extern const char rondo__page_style[];
@@ -11,5 +10,3 @@ extern const char rondo__page_timeline[];
 extern const char rondo__page_table[];
 extern const char rondo__page_main[];
 extern const char rondo__page_test[];
-
-#endif  // RONDO_PROFILE_PAGE_TEXTS_H

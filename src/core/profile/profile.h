@@ -1,7 +1,6 @@
 // profile/profile.h — the profile object.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PROFILE_H
-#define RONDO_PROFILE_PROFILE_H
+#pragma once
 
 #include "profile/collector.h"
 #include "rondo/profile.h"
@@ -21,5 +20,3 @@ struct rondo_profile {
     char source_text[160];
     rondo__profile_store store;  // STOPPED
 };
-
-#endif  // RONDO_PROFILE_PROFILE_H

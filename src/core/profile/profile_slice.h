@@ -1,7 +1,6 @@
 // profile/profile_slice.h — a part of a profile: what lies within one event.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PROFILE_SLICE_H
-#define RONDO_PROFILE_PROFILE_SLICE_H
+#pragma once
 
 #include "profile/records.h"
 #include "rondo/status.h"
@@ -25,5 +24,3 @@ RONDO_MUST_USE rondo_status rondo__profile_slice_init(const rondo__profile_recor
                                                       const rondo__profile_span *event,
                                                       rondo__profile_slice *out_slice);
 void rondo__profile_slice_deinit(rondo__profile_slice *slice);
-
-#endif  // RONDO_PROFILE_PROFILE_SLICE_H

@@ -9,8 +9,7 @@
 //
 // Numbers of spans are those of base/log/hook.h; the profile makes its own of them afterwards.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PROFILE_SOURCE_H
-#define RONDO_PROFILE_PROFILE_SOURCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ extern const rondo__profile_source *const rondo__profile_sources[];
 // Errors:    INVALID (no such kind), UNAVAILABLE (a kind asked for by name cannot be had).
 RONDO_MUST_USE rondo_status rondo__profile_source_start(rondo_profile_source kind,
                                                         const rondo__profile_source **out_source);
-
-#endif  // RONDO_PROFILE_PROFILE_SOURCE_H

@@ -1,7 +1,6 @@
 // profile/profile_table.h — the table made of records.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_PROFILE_TABLE_H
-#define RONDO_PROFILE_PROFILE_TABLE_H
+#pragma once
 
 #include "profile/records.h"
 #include "rondo/profile.h"
@@ -50,5 +49,3 @@ void rondo__profile_table_deinit(rondo__profile_table *table);
 const char *rondo__span_category_get_name(rondo__span_category category);
 const char *rondo__work_kind_get_name(rondo__work_kind kind);
 const char *rondo__way_get_name(rondo__way way);
-
-#endif  // RONDO_PROFILE_PROFILE_TABLE_H

@@ -4,8 +4,7 @@
 // addresses, and lives as long as the records. Spans nest: on one thread each lies within its
 // parent, because ends that came late were cut there.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_RECORDS_H
-#define RONDO_PROFILE_RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ typedef struct rondo__profile_records {
     uint64_t dropped_count;
     const char *source;  // where the times of devices come from, in words for people
 } rondo__profile_records;
-
-#endif  // RONDO_PROFILE_RECORDS_H

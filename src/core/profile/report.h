@@ -1,7 +1,6 @@
 // profile/report.h — the forms of a report: one function each, found in write.c's table.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_REPORT_H
-#define RONDO_PROFILE_REPORT_H
+#pragma once
 
 #include "base/text.h"
 #include "profile/profile_table.h"
@@ -37,5 +36,3 @@ void rondo__profile_write_plain(const rondo__profile_report *report, rondo__prof
 void rondo__profile_write_json(const rondo__profile_report *report, rondo__profile_out *out);
 void rondo__profile_write_trace(const rondo__profile_report *report, rondo__profile_out *out);
 void rondo__profile_write_html(const rondo__profile_report *report, rondo__profile_out *out);
-
-#endif  // RONDO_PROFILE_REPORT_H

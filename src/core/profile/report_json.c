@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "profile/report.h"
 #include "profile/texts.h"
 

@@ -1,7 +1,6 @@
 // profile/texts.h — texts that stand once each, by number.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_TEXTS_H
-#define RONDO_PROFILE_TEXTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ static inline const char *rondo__profile_texts_get(const rondo__profile_texts *t
 }
 // Frees all, or, with `keeps_bytes`, all but the chunks of `bytes`, which the caller takes.
 void rondo__profile_texts_deinit(rondo__profile_texts *texts, bool keeps_bytes);
-
-#endif  // RONDO_PROFILE_TEXTS_H

@@ -1,7 +1,6 @@
 // profile/thread_log.h — what one thread has told during a profile, as it was told.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_THREAD_LOG_H
-#define RONDO_PROFILE_THREAD_LOG_H
+#pragma once
 
 #include <pthread.h>
 
@@ -77,5 +76,3 @@ RONDO_MUST_USE rondo_status rondo__profile_logs_merge(const rondo__profile_log *
                                                       size_t log_count, uint64_t begin_ns,
                                                       uint64_t end_ns,
                                                       rondo__profile_store *out_store);
-
-#endif  // RONDO_PROFILE_THREAD_LOG_H

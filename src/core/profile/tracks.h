@@ -3,8 +3,7 @@
 // A stream has one track, and more where branches of a graph run side by side: each piece of work
 // goes to the first track of its stream that is free when it begins.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_TRACKS_H
-#define RONDO_PROFILE_TRACKS_H
+#pragma once
 
 #include "profile/records.h"
 #include "rondo/export.h"
@@ -34,5 +33,3 @@ void rondo__profile_tracks_deinit(rondo__profile_tracks *tracks);
 const char *rondo__profile_name_device(int32_t device, char buffer[32]);
 // "stream 7", "stream 7, branch 2".
 const char *rondo__profile_name_track(const rondo__profile_track *track, char buffer[64]);
-
-#endif  // RONDO_PROFILE_TRACKS_H

@@ -1,7 +1,6 @@
 // random/generator.h — drawing from a generator, eagerly or recorded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_RANDOM_GENERATOR_H
-#define RONDO_RANDOM_GENERATOR_H
+#pragma once
 
 #include "random/generator_capture.h"
 
@@ -15,5 +14,3 @@ RONDO_MUST_USE rondo_status rondo__generator_draw(rondo_generator *generator, ro
                                                   uint64_t counters, const char *call,
                                                   rondo__random_issue issue, void *data,
                                                   uint64_t *out_relative);
-
-#endif  // RONDO_RANDOM_GENERATOR_H

@@ -1,7 +1,6 @@
 // random/generator_capture.h — what is drawn from a generator on a stream that records.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_RANDOM_GENERATOR_CAPTURE_H
-#define RONDO_RANDOM_GENERATOR_CAPTURE_H
+#pragma once
 
 #include "capture/capture.h"
 #include "rondo/random.h"
@@ -25,8 +24,5 @@ RONDO_MUST_USE rondo_status rondo__generator_rewind_recorded(rondo_generator *ge
 // Refuses `call` while a capture in progress draws from the generator.
 //
 // Errors:    STATE: the message names the graph.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__generator_refuse_recording(const rondo_generator *generator,
                                                               const char *call);
-
-#endif  // RONDO_RANDOM_GENERATOR_CAPTURE_H

@@ -1,7 +1,6 @@
 // random/generator_state.h — a generator: who uses it now, and its state in device memory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_RANDOM_GENERATOR_STATE_H
-#define RONDO_RANDOM_GENERATOR_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ RONDO_MUST_USE rondo_status rondo__generator_settle(rondo_generator *generator,
 // Launches the kernel that adds `count` to the offset. Reads what is the same for life.
 RONDO_MUST_USE rondo_status rondo__generator_launch_advance(const rondo_generator *generator,
                                                             rondo_stream *stream, uint64_t count);
-
-#endif  // RONDO_RANDOM_GENERATOR_STATE_H

@@ -1,7 +1,6 @@
 // random/random_host.h — the kernels as host functions.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_RANDOM_RANDOM_HOST_H
-#define RONDO_RANDOM_RANDOM_HOST_H
+#pragma once
 
 #include "random/random_loops.h"
 #include "rondo/device.h"
@@ -20,5 +19,3 @@ typedef struct rondo__random_advance_arguments {
     uint64_t *state;
     uint64_t count;
 } rondo__random_advance_arguments;
-
-#endif  // RONDO_RANDOM_RANDOM_HOST_H

@@ -1,8 +1,7 @@
 // random/random_loops.h — the kernels, what they take, and the loops that do the same on the host,
 // compiled for each instruction set.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_RANDOM_RANDOM_LOOPS_H
-#define RONDO_RANDOM_RANDOM_LOOPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ extern const rondo__random_loops rondo__random_loops_avx2;
 extern const rondo__random_loops rondo__random_loops_avx512;
 #endif
 extern const rondo__random_loops RONDO_RANDOM_NAME(rondo__random_loops);
-
-#endif  // RONDO_RANDOM_RANDOM_LOOPS_H

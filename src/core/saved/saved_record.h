@@ -3,8 +3,7 @@
 // A number takes seven bits of each byte, the lowest first; the top bit says that more follow. A
 // text has its length in front and a zero behind, so that a reader may point to it where it lies.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_SAVED_SAVED_RECORD_H
-#define RONDO_SAVED_SAVED_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ size_t rondo__record_get_count(rondo__record *record);
 const char *rondo__record_get_text(rondo__record *record);  // "" when it is bad
 // NULL when it is bad.
 const void *rondo__record_get_bytes(rondo__record *record, size_t *out_byte_count);
-
-#endif  // RONDO_SAVED_SAVED_RECORD_H

@@ -9,8 +9,7 @@
 // Numbers are little-endian, as all machines are that Rondo runs on. Checksums find damage. They do
 // not keep out an attacker, who can write a file with fitting checksums.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_SAVED_SECTION_FILE_H
-#define RONDO_SAVED_SECTION_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +52,6 @@ typedef struct rondo__section_source {
 // Writes the file, whole or not at all.
 //
 // Errors:    UNAVAILABLE, NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__section_file_write(const rondo__section_kind *kind,
                                                       const char *path,
                                                       const rondo__section_source *sections,
@@ -81,7 +79,6 @@ typedef struct rondo__section_file {
 // Errors:    UNAVAILABLE (it cannot be read), BAD_DATA (no such file, cut short, altered: says what
 //            and where), UNSUPPORTED (another version of the frame), NO_MEMORY.
 // Ownership: close it; tensors over its bytes retain the storage.
-// Threads:   safe.
 // Cost:      reads the whole file, on several threads.
 RONDO_MUST_USE rondo_status rondo__section_file_open(const rondo__section_kind *kind,
                                                      const char *path,
@@ -94,5 +91,3 @@ const rondo__section *rondo__section_file_find(const rondo__section_file *file, 
 // Whether the first bytes of a file are those of one of this kind.
 bool rondo__section_file_is_one(const rondo__section_kind *kind, const void *bytes,
                                 size_t byte_count);
-
-#endif  // RONDO_SAVED_SECTION_FILE_H

@@ -10,8 +10,7 @@
 // A tensor of these kinds is not written once it is made, so that sharing it is as good as a copy;
 // only what comes from a caller or goes to one is copied.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TENSOR_ELEMENTS_H
-#define RONDO_TENSOR_ELEMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +28,6 @@ bool rondo__dtype_is_nested(rondo_dtype dtype);
 //
 // Errors:    INVALID, NO_MEMORY.
 // Ownership: free *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_copy(const rondo_tensor *tensor,
                                                rondo_tensor *out_tensor);
 
@@ -37,7 +35,6 @@ RONDO_MUST_USE rondo_status rondo__tensor_copy(const rondo_tensor *tensor,
 //
 // Errors:    NO_MEMORY.
 // Ownership: free *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_keep(const rondo_tensor *tensor,
                                                rondo_tensor *out_tensor);
 
@@ -51,7 +48,6 @@ uint64_t rondo__tensor_measure(const rondo_tensor *tensor);
 // as before.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_own_strings(rondo_tensor *tensor);
 
 // A sequence or optional of `count` empty items, which the caller fills (*out_items); what it
@@ -59,7 +55,6 @@ RONDO_MUST_USE rondo_status rondo__tensor_own_strings(rondo_tensor *tensor);
 //
 // Errors:    NO_MEMORY.
 // Ownership: free *out_tensor with rondo_tensor_deinit; items belong to it.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__nested_create(rondo_dtype dtype, size_t count,
                                                  rondo_tensor *out_tensor,
                                                  rondo_tensor **out_items);
@@ -71,5 +66,3 @@ int rondo__string_compare(const rondo_string *a, const rondo_string *b);
 
 // The name of the device that the tensor lies on, or "host memory".
 const char *rondo__tensor_get_place(const rondo_tensor *tensor);
-
-#endif  // RONDO_TENSOR_ELEMENTS_H

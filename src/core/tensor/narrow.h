@@ -3,8 +3,7 @@
 // Packed they are in ONNX files only, whose reader and writer turn them here: the first element is
 // in the lowest bits of its byte, and what is left of the last byte is 0.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TENSOR_NARROW_H
-#define RONDO_TENSOR_NARROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool rondo__dtype_get_packed_bytes(rondo_dtype dtype, size_t count, size_t *out_
 void rondo__narrow_unpack(rondo_dtype dtype, const uint8_t *packed, size_t count,
                           uint8_t *elements);
 void rondo__narrow_pack(rondo_dtype dtype, const uint8_t *elements, size_t count, uint8_t *packed);
-
-#endif  // RONDO_TENSOR_NARROW_H

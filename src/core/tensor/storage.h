@@ -1,8 +1,7 @@
 // tensor/storage.h — reference-counted bytes behind tensors: our own, or another owner's, which a
 // function gives back when the last tensor is freed (a mapped file, say).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TENSOR_STORAGE_H
-#define RONDO_TENSOR_STORAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,7 +12,6 @@
 //
 // Errors:    NO_MEMORY.
 // Ownership: one reference; give back with rondo__storage_release.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage,
                                                   void **out_bytes);
 // The same with bytes that are not set, for a result of a run (rondo__block_allocate_result).
@@ -25,7 +23,6 @@ RONDO_MUST_USE rondo_status rondo__storage_create_result(size_t bytes, rondo_sto
 //
 // Errors:    NO_MEMORY.
 // Ownership: one reference; give back with rondo__storage_release.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_data,
                                                 rondo_storage **out_storage);
 
@@ -37,7 +34,6 @@ void rondo__storage_release(rondo_storage *storage);  // NULL is fine; threads: 
 //
 // Errors:    INVALID (dtype, shape).
 // Ownership: free with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *shape,
                                                        void *data, rondo_storage *storage,
                                                        rondo_tensor *out_tensor);
@@ -46,15 +42,11 @@ RONDO_MUST_USE rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const 
 //
 // Errors:    INVALID (dtype, shape); NO_MEMORY.
 // Ownership: free with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_init_result(rondo_dtype dtype, const rondo_shape *shape,
                                                       rondo_tensor *out_tensor);
 
 // A tensor with dtype and shape, and no bytes yet.
 //
 // Errors:    INVALID (dtype, shape).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_init_shell(rondo_dtype dtype, const rondo_shape *shape,
                                                      rondo_tensor *out_tensor);
-
-#endif  // RONDO_TENSOR_STORAGE_H

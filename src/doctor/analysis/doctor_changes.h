@@ -1,7 +1,6 @@
 // doctor/analysis/doctor_changes.h — what differs between steps at one place of them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H
+#pragma once
 
 #include "doctor/analysis/doctor_rules.h"
 
@@ -29,5 +28,3 @@ bool rondo__doctor_is_collective(const char *kernel);
 // *out_words has the argument word of each, or -1.
 size_t rondo__doctor_find_changes(const rondo__doctor_compared *compared, size_t place,
                                   rondo__doctor_rule *out_rules, int32_t *out_words, size_t room);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_CHANGES_H

@@ -1,8 +1,7 @@
 // doctor/analysis/doctor_log.h — what is kept of one process's stream: the latest records, in
 // bounded memory, and counts of all of them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ static inline const uint64_t *rondo__doctor_log_words(const rondo__doctor_log *l
 const char *rondo__doctor_log_read(rondo__doctor_log *log, FILE *file);
 
 void rondo__doctor_log_clear(rondo__doctor_log *log);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_LOG_H

@@ -4,8 +4,7 @@
 // Works of one stream follow each other; events and waits of the host order streams. Works that are
 // not ordered run at the same time, as far as the device has room for both.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H
+#pragma once
 
 #include "doctor/analysis/doctor_steps.h"
 
@@ -37,5 +36,3 @@ rondo__doctor_part *rondo__doctor_list_parts(const rondo__doctor_steps *steps);
 
 // The gap ahead of a work of a graph, where nothing more is known of it.
 double rondo__doctor_typical_gap_us(void);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_H

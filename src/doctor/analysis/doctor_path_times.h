@@ -1,7 +1,6 @@
 // doctor/analysis/doctor_path_times.h — the device's time of each work of a step.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_TIMES_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_TIMES_H
+#pragma once
 
 #include "doctor/analysis/doctor_steps.h"
 
@@ -12,5 +11,3 @@ bool rondo__doctor_find_work_times(const rondo__doctor_steps *steps, double *out
 // Whether a name that a device told is that of a copy, or of a fill.
 bool rondo__doctor_is_copy_name(const char *name);
 bool rondo__doctor_is_fill_name(const char *name);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PATH_TIMES_H

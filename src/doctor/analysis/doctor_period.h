@@ -1,7 +1,6 @@
 // doctor/analysis/doctor_period.h — the period of a sequence of tokens that repeats, more or less.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PERIOD_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_PERIOD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ typedef struct rondo__doctor_period {
 // Returns false when there was no memory to look.
 bool rondo__doctor_find_period(const uint64_t *tokens, size_t count,
                                rondo__doctor_period *out_period);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PERIOD_H

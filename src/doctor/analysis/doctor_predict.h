@@ -3,8 +3,7 @@
 // The model of a replayed step: its works as they were timed, each behind those that it follows,
 // gaps between them, and a launch. docs/doctor.md states the constants and where they come from.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H
+#pragma once
 
 #include "doctor/analysis/doctor_path.h"
 #include "doctor/analysis/doctor_steps.h"
@@ -52,5 +51,3 @@ const char *rondo__doctor_verdict_name(rondo__doctor_verdict verdict);
 
 // Whether graphs would make the step clearly shorter.
 bool rondo__doctor_is_worth_it(const rondo__doctor_costs *costs);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_PREDICT_H

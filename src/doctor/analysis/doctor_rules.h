@@ -1,8 +1,7 @@
 // doctor/analysis/doctor_rules.h — the rules: what of a step would break a capture, or be wrong or
 // slow in a replay.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_RULES_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_RULES_H
+#pragma once
 
 #include "doctor/analysis/doctor_steps.h"
 
@@ -103,5 +102,3 @@ void rondo__doctor_apply_rules(const rondo__doctor_steps *steps,
 // place. Processes of which one runs none are not compared.
 void rondo__doctor_compare_ranks(const rondo__doctor_steps *steps, const rondo__doctor_steps *other,
                                  rondo__doctor_findings *findings);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_RULES_H

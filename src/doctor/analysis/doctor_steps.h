@@ -4,8 +4,7 @@
 // A step is counted in its works: launches, graph launches, copies and fills. What else is called
 // belongs to the step in which it is called; a step begins with the work behind the longest wait.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_ANALYSIS_DOCTOR_STEPS_H
-#define RONDO_DOCTOR_ANALYSIS_DOCTOR_STEPS_H
+#pragma once
 
 #include "doctor/analysis/doctor_log.h"
 
@@ -58,5 +57,3 @@ uint32_t rondo__doctor_find_range(const rondo__doctor_log *log, const rondo__doc
 // Whether the event stands behind the last work of its step, where a wait harms no capture.
 bool rondo__doctor_is_behind(const rondo__doctor_steps *steps, const rondo__doctor_step *step,
                              size_t event);
-
-#endif  // RONDO_DOCTOR_ANALYSIS_DOCTOR_STEPS_H

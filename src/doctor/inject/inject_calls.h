@@ -1,7 +1,6 @@
 // doctor/inject/inject_calls.h — the functions that stand in front of the driver's.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_CALLS_H
-#define RONDO_DOCTOR_INJECT_INJECT_CALLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void *rondo__inject_wrap_exported(const char *exported, void *real);
 // The same for a base name that cuGetProcAddress was asked for, with the version and whether the
 // form with a default stream for each thread is meant.
 void *rondo__inject_wrap_named(const char *name, int version, int is_per_thread, void *real);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_CALLS_H

@@ -1,7 +1,6 @@
 // doctor/inject/inject_place.h — where in the program a call was made.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_PLACE_H
-#define RONDO_DOCTOR_INJECT_INJECT_PLACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ uint32_t rondo__inject_find_place(uint16_t call);
 
 // A symbol as one reads it, where the program has the means: names of C++ without their marks.
 void rondo__inject_read_symbol(const char *symbol, char *out, size_t bytes);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_PLACE_H

@@ -4,13 +4,10 @@
 // interpreter to call back when it is at leisure, which it is as soon as the call has returned: in
 // the same frame, at the same line.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_PYTHON_H
-#define RONDO_DOCTOR_INJECT_INJECT_PYTHON_H
+#pragma once
 
 #include <stdint.h>
 
 // Has the line recorded that makes this call, unless this is no Python, or another thread than the
 // interpreter's main one, or the line of an earlier call is still waited for.
 void rondo__inject_ask_python(uint16_t call);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_PYTHON_H

@@ -1,7 +1,6 @@
 // doctor/inject/inject_real.h — the real functions, behind any wrapper.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_REAL_H
-#define RONDO_DOCTOR_INJECT_INJECT_REAL_H
+#pragma once
 
 typedef void *(*rondo__inject_dlsym_function)(void *handle, const char *name);
 
@@ -11,5 +10,3 @@ void *rondo__inject_real_dlsym(void *handle, const char *name);
 
 // The driver's own function; NULL: there is no driver or no such function.
 void *rondo__inject_find_real(const char *exported);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_REAL_H

@@ -3,8 +3,7 @@
 // The injected library is a guest in another's program: it prints nothing, keeps errno, takes no
 // lock while the driver works, and does nothing when its ring cannot be made.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_RECORD_H
-#define RONDO_DOCTOR_INJECT_INJECT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ void rondo__inject_tell_heap(void);
 
 // CLOCK_MONOTONIC, or what the processor's own counter says of it, which takes a fraction.
 uint64_t rondo__inject_now_ns(void);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_RECORD_H

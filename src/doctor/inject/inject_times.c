@@ -15,7 +15,6 @@
 #include "doctor/inject/inject_place.h"
 #include "doctor/inject/inject_real.h"
 #include "doctor/inject/inject_record.h"
-#include "doctor/stream/doctor_ring.h"
 
 enum { BUFFER_BYTES = 1 << 20 };
 

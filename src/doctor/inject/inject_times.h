@@ -3,8 +3,7 @@
 // CUPTI is loaded when the doctor asks for times, never linked. Where another tool has it, the
 // window stays shut and a note says so.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_INJECT_INJECT_TIMES_H
-#define RONDO_DOCTOR_INJECT_INJECT_TIMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@
 // nothing changes. A window that is open when the program ends is lost: CUPTI is not called then,
 // since programs crashed in it.
 void rondo__inject_follow_times(uint32_t wanted);
-
-#endif  // RONDO_DOCTOR_INJECT_INJECT_TIMES_H

@@ -4,8 +4,7 @@
 //
 // The program has ended by then; the rehearsal reads only its recorded calls.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
-#define RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H
+#pragma once
 
 #include "doctor/analysis/doctor_path.h"
 
@@ -22,5 +21,3 @@ typedef void *(*rondo__doctor_resolve)(void *user_data, const char *symbol);
 const char *rondo__doctor_rehearse(const rondo__doctor_part *parts, size_t count,
                                    const uint64_t *uuid, rondo__doctor_resolve resolve,
                                    void *user_data, rondo__doctor_rehearsal *out);
-
-#endif  // RONDO_DOCTOR_REHEARSE_DOCTOR_REHEARSE_H

@@ -5,8 +5,7 @@
 // into a file. Records are in the byte order of the machine; version and size stand at the front of
 // both, and another version is refused.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_STREAM_DOCTOR_EVENT_H
-#define RONDO_DOCTOR_STREAM_DOCTOR_EVENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -122,5 +121,3 @@ static inline size_t rondo__doctor_tail_bytes(const rondo__doctor_event *event) 
 // "cuLaunchKernel"; "" for what is no call.
 const char *rondo__doctor_call_name(uint16_t call);
 rondo__doctor_kind rondo__doctor_call_kind(uint16_t call);
-
-#endif  // RONDO_DOCTOR_STREAM_DOCTOR_EVENT_H

@@ -5,8 +5,7 @@
 // start and never wrap; a record may lie across the end of the ring. A call that was made before
 // just so, but for its times, takes 16 bytes: memory that two processors share is slow.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_DOCTOR_STREAM_DOCTOR_RING_H
-#define RONDO_DOCTOR_STREAM_DOCTOR_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <string.h>
@@ -66,5 +65,3 @@ static inline void rondo__doctor_ring_get(rondo__doctor_ring *ring, uint64_t pos
     memcpy(bytes, rondo__doctor_ring_data(ring) + start, first);
     memcpy((char *)bytes + first, rondo__doctor_ring_data(ring), count - first);
 }
-
-#endif  // RONDO_DOCTOR_STREAM_DOCTOR_RING_H

@@ -18,8 +18,7 @@
 // Thread rule: the watch, the thread that runs, and host functions use one communicator; `lock`
 // guards what they share. It is a leaf: code under it sends short messages, and calls nothing else.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_COMMUNICATOR_H
-#define RONDO_COLLECTIVE_COMMUNICATOR_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -168,5 +167,3 @@ void rondo__watch_leave(rondo_communicator *communicator);
 // Says what `run` does to rank 0, or decides, being rank 0; under the lock.
 void rondo__watch_announce(rondo_communicator *communicator, uint64_t run, uint64_t hash,
                            const char *text);
-
-#endif  // RONDO_COLLECTIVE_COMMUNICATOR_H

@@ -1,7 +1,6 @@
 // collective/launcher.h — which rank this process is, and where the ranks of a job meet.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_LAUNCHER_H
-#define RONDO_COLLECTIVE_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void rondo__launcher_name_file(rondo__launcher_id launcher, char *out_path, size
 
 // "HOST:PORT" of MASTER_ADDR and MASTER_PORT, where nothing else listens there; false: none.
 bool rondo__launcher_get_master(char *out_address, size_t bytes);
-
-#endif  // RONDO_COLLECTIVE_LAUNCHER_H

@@ -9,8 +9,7 @@
 // Each other rank has two connections with rank 0, one for what controls the job and one for data.
 // The token is in the file, which only the user can read; who does not know it is sent away.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_MEETING_H
-#define RONDO_COLLECTIVE_MEETING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ RONDO_MUST_USE rondo_status rondo__meeting_hold(const rondo_ranks *ranks,
                                                 const char *traits, const rondo__patience *patience,
                                                 rondo__meeting *out_meeting);
 void rondo__meeting_end(rondo__meeting *meeting);  // zeroed is fine
-
-#endif  // RONDO_COLLECTIVE_MEETING_H

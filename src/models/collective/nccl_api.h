@@ -5,8 +5,7 @@
 // collective and group calls), versions 2.10 to 2.28: the values have been the same since 2.10,
 // when ncclAvg and ncclBfloat16 came.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_NCCL_API_H
-#define RONDO_COLLECTIVE_NCCL_API_H
+#pragma once
 
 #include <stddef.h>
 
@@ -60,7 +59,4 @@ typedef struct rondo__nccl_api {
 // Loads NCCL at the first call.
 //
 // Errors:    UNAVAILABLE (not found, or older than 2.10: how to get it).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__nccl_get_api(const rondo__nccl_api **out_api);
-
-#endif  // RONDO_COLLECTIVE_NCCL_API_H

@@ -1,7 +1,6 @@
 // collective/sockets.h — connections between ranks: whole messages, or a failure.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_SOCKETS_H
-#define RONDO_COLLECTIVE_SOCKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool rondo__socket_send(int fd, const void *bytes, size_t count);
 bool rondo__socket_receive(int fd, void *out_bytes, size_t count);
 // The same until `deadline_ns`.
 bool rondo__socket_receive_by(int fd, void *out_bytes, size_t count, uint64_t deadline_ns);
-
-#endif  // RONDO_COLLECTIVE_SOCKETS_H

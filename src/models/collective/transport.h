@@ -1,7 +1,6 @@
 // collective/transport.h — what moves the numbers of an all-reduce.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_TRANSPORT_H
-#define RONDO_COLLECTIVE_TRANSPORT_H
+#pragma once
 
 #include "collective/communicator.h"
 
@@ -30,5 +29,3 @@ extern const rondo__transport rondo__transport_nccl;
 //
 // Errors:    UNAVAILABLE (why not).
 RONDO_MUST_USE rondo_status rondo__mpi_find(rondo__launcher_id launcher);
-
-#endif  // RONDO_COLLECTIVE_TRANSPORT_H

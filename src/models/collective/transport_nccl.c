@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/backend.h"
 #include "backend/cuda/driver/cuda_device.h"
 #include "base/error.h"
 #include "base/log/logging.h"

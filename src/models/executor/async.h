@@ -1,7 +1,6 @@
 // executor/async.h — runs that are put on the stream and not waited for.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_ASYNC_H
-#define RONDO_EXECUTOR_ASYNC_H
+#pragma once
 
 #include "executor/run/fetch.h"
 
@@ -16,5 +15,3 @@ RONDO_MUST_USE rondo_status rondo__executor_put_fetch(rondo_executor *executor,
 // INVALID when `done` is an event of another device.
 RONDO_MUST_USE rondo_status rondo__executor_check_done(const rondo_executor *executor,
                                                        const rondo_event *done, const char *call);
-
-#endif  // RONDO_EXECUTOR_ASYNC_H

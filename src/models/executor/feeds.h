@@ -1,8 +1,7 @@
 // executor/feeds.h — named feeds and fetches: each kind of mistake in them has a message of its
 // own.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_FEEDS_H
-#define RONDO_EXECUTOR_FEEDS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -57,5 +56,3 @@ RONDO_MUST_USE rondo_status rondo__executor_order_call(rondo_executor *executor,
                                                        size_t feed_count,
                                                        const rondo_binding *fetches,
                                                        size_t fetch_count, const char *call);
-
-#endif  // RONDO_EXECUTOR_FEEDS_H

@@ -1,7 +1,6 @@
 // executor/foresee.h — plans of bodies ahead of the first run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_FORESEE_H
-#define RONDO_EXECUTOR_FORESEE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -24,5 +23,3 @@ RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo__unit *unit, const ro
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__control_foresee(rondo__unit *unit, const rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_FORESEE_H

@@ -1,7 +1,6 @@
 // executor/plan_visit.h — hands out the plan that a run with these feeds would have.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_PLAN_VISIT_H
-#define RONDO_EXECUTOR_PLAN_VISIT_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -18,5 +17,3 @@ RONDO_MUST_USE rondo_status rondo__executor_visit_plan(rondo_executor *executor,
                                                        const rondo_binding *feeds,
                                                        size_t feed_count, const char *call,
                                                        rondo__plan_visitor visit, void *user_data);
-
-#endif  // RONDO_EXECUTOR_PLAN_VISIT_H

@@ -6,8 +6,7 @@
 // inputs; it is kept for the next such run. Runs in training have a variant, too, if the options
 // say inference, and the other way round.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_VARIANTS_H
-#define RONDO_EXECUTOR_VARIANTS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -18,5 +17,3 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_choose_variant(rondo_executor *executor,
                                                            rondo_tensor *tensors);
-
-#endif  // RONDO_EXECUTOR_VARIANTS_H

@@ -9,8 +9,7 @@
 // What they share is a rondo__flow_state in device memory. Every kernel is a C function, too, with
 // the same arguments: the host backend runs that.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_FLOW_H
-#define RONDO_KERNEL_FLOW_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,7 +85,6 @@ typedef struct rondo__flow_kernels {
 
 // Errors:    UNAVAILABLE (no NVRTC), DRIVER, NO_MEMORY.
 // Ownership: the functions live as long as the device.
-// Threads:   safe.
 // Capture:   not legal while a stream of the device records.
 RONDO_MUST_USE rondo_status rondo__flow_get_kernels(rondo_device *device,
                                                     rondo__flow_kernels *out_kernels);
@@ -110,5 +108,3 @@ RONDO_MUST_USE rondo_status rondo__flow_move(const rondo__flow_kernels *kernels,
 enum { RONDO__FLOW_KERNEL_COUNT = 4 };
 extern const char *const rondo__flow_kernel_names[RONDO__FLOW_KERNEL_COUNT];
 rondo_host_function rondo__flow_get_host_function(size_t index);
-
-#endif  // RONDO_KERNEL_FLOW_H

@@ -5,8 +5,7 @@
 // CUDA it gets NVRTC, cuBLASLt or cuDNN code, or UNSUPPORTED, and the executor then runs the op on
 // the host between segments.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_KERNEL_H
-#define RONDO_KERNEL_KERNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ typedef struct rondo__kernel_traits {
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits);
-
-#endif  // RONDO_KERNEL_KERNEL_H

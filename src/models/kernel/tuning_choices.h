@@ -7,8 +7,7 @@
 //
 // Used by one thread at a time, as the executor that has it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_TUNING_CHOICES_H
-#define RONDO_KERNEL_TUNING_CHOICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void rondo__tuning_choices_note(rondo__tuning_choices *choices, const char *devi
 
 // The text of the file, sorted.
 void rondo__tuning_choices_print(const rondo__tuning_choices *choices, rondo__text *text);
-
-#endif  // RONDO_KERNEL_TUNING_CHOICES_H

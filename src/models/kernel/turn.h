@@ -1,7 +1,6 @@
 // kernel/turn.h — matrices in memory, turned: rows become columns.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_TURN_H
-#define RONDO_KERNEL_TURN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@
 // Units:      pitches in elements.
 void rondo__turn(const void *from, size_t from_pitch, void *to, size_t to_pitch, size_t rows,
                  size_t columns, size_t element_bytes);
-
-#endif  // RONDO_KERNEL_TURN_H

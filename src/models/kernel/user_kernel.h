@@ -1,15 +1,11 @@
 // kernel/user_kernel.h — kernels of ops that the program has registered.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_USER_KERNEL_H
-#define RONDO_KERNEL_USER_KERNEL_H
+#pragma once
 
 #include "kernel/kernel.h"
 
 // Prepares the program's own kernel for the request's kind of device.
 //
 // Errors:    UNSUPPORTED (it has none), NO_MEMORY, and what its prepare function returns.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__kernel_prepare_user(const rondo__kernel_request *request,
                                                        rondo__kernel **out_kernel);
-
-#endif  // RONDO_KERNEL_USER_KERNEL_H

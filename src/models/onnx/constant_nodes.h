@@ -1,7 +1,6 @@
 // onnx/constant_nodes.h — nodes that only give values: Constant, and the labels of a ZipMap.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_CONSTANT_NODES_H
-#define RONDO_ONNX_CONSTANT_NODES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ RONDO_MUST_USE rondo_status rondo__import_constant(rondo__importer *importer, ro
 // are left alone.
 RONDO_MUST_USE rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
                                                  int32_t value);
-
-#endif  // RONDO_ONNX_CONSTANT_NODES_H

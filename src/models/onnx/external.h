@@ -3,8 +3,7 @@
 // A model may come from anywhere, so it must not make us read any file it likes: what a location
 // leads to must lie in the model's own folder or below it; see rondo__file_map_beside.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_EXTERNAL_H
-#define RONDO_ONNX_EXTERNAL_H
+#pragma once
 
 #include "onnx/tensors.h"
 
@@ -32,5 +31,3 @@ RONDO_MUST_USE rondo_status rondo__external_find(rondo__tensor_reader *reader,
 
 // Closes the reader's external files.
 void rondo__external_deinit(rondo__tensor_reader *reader);
-
-#endif  // RONDO_ONNX_EXTERNAL_H

@@ -1,8 +1,7 @@
 // onnx/functions.h — functions that a model brings along. They are written out in place of each
 // call: their nodes go into the caller's program, under names of their own.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_FUNCTIONS_H
-#define RONDO_ONNX_FUNCTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ RONDO_MUST_USE rondo_status rondo__importer_find_function(const rondo__importer 
 RONDO_MUST_USE rondo_status rondo__function_enter(rondo__importer *importer, rondo__scope *scope,
                                                   const Onnx__NodeProto *call, int32_t index,
                                                   rondo__scope *out_inner);
-
-#endif  // RONDO_ONNX_FUNCTIONS_H

@@ -1,7 +1,6 @@
 // onnx/gradient_nodes.h — Gradient of ai.onnx.preview.training: written out where it stands.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_GRADIENT_NODES_H
-#define RONDO_ONNX_GRADIENT_NODES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ bool rondo__node_is_gradient(const Onnx__NodeProto *proto);
 // Threads:   one thread per importer.
 RONDO_MUST_USE rondo_status rondo__import_gradient(rondo__scope *scope,
                                                    const Onnx__NodeProto *proto);
-
-#endif  // RONDO_ONNX_GRADIENT_NODES_H

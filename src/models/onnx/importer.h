@@ -9,8 +9,7 @@
 //     scope.h           names, and bodies that capture what they name outside
 //     missing.h         the list of ops that are unsupported
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_IMPORTER_H
-#define RONDO_ONNX_IMPORTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ typedef struct rondo__importer {
     bool allow_newer_opset;   // ops of later versions are read by their newest known definition
     bool has_told_newer;      // that this was so
 } rondo__importer;
-
-#endif  // RONDO_ONNX_IMPORTER_H

@@ -1,7 +1,6 @@
 // onnx/missing.h — the list of what a model needs and Rondo does not have.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_MISSING_H
-#define RONDO_ONNX_MISSING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ RONDO_MUST_USE rondo_status rondo__missing_add(rondo__missing *missing, const ch
 RONDO_MUST_USE rondo_status rondo__missing_fail(const rondo__missing *missing);
 
 void rondo__missing_deinit(rondo__missing *missing);
-
-#endif  // RONDO_ONNX_MISSING_H

@@ -5,8 +5,7 @@
 //     rondo__node_begin, for each attribute rondo__node_add_attribute (and for a graph among them
 //     rondo__node_add_body), rondo__node_end; whatever happened, rondo__node_deinit(&builder.node).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_NODES_H
-#define RONDO_ONNX_NODES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ rondo_status rondo__node_fail_unsupported(const Onnx__NodeProto *proto, int32_t 
 RONDO_MUST_USE rondo_status rondo__node_finish(rondo__importer *importer, const rondo__scope *scope,
                                                const Onnx__NodeProto *proto, int32_t opset,
                                                rondo_status status);
-
-#endif  // RONDO_ONNX_NODES_H

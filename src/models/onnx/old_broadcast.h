@@ -2,8 +2,7 @@
 // the first that an attribute names. Numpy's rule, which all of the program follows, is the case
 // where both end at the same axis.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_OLD_BROADCAST_H
-#define RONDO_ONNX_OLD_BROADCAST_H
+#pragma once
 
 #include "onnx/nodes.h"
 
@@ -14,5 +13,3 @@
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per importer.
 RONDO_MUST_USE rondo_status rondo__node_move_second(rondo__node_builder *builder);
-
-#endif  // RONDO_ONNX_OLD_BROADCAST_H

@@ -5,8 +5,7 @@
 // variable: the key "rondo.variable: NAME" with the value "KIND A B SEED FAN_IN FAN_OUT UPDATE",
 // in numbers, where UPDATE, the name of the output, may be missing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_SAVED_VARIABLES_H
-#define RONDO_ONNX_SAVED_VARIABLES_H
+#pragma once
 
 #include "onnx.pb-c.h"
 #include "program/program.h"
@@ -23,5 +22,3 @@ void rondo__variable_write_numbers(const rondo_start *start, char *buffer);
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__variables_read(const Onnx__ModelProto *model,
                                                   rondo_program *program);
-
-#endif  // RONDO_ONNX_SAVED_VARIABLES_H

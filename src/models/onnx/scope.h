@@ -5,8 +5,7 @@
 // a constant found there is shared, anything else becomes a captured input of each body on the way.
 // A function's names live in a map of their own, and see nothing outside.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_SCOPE_H
-#define RONDO_ONNX_SCOPE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope
                                                        const Onnx__AttributeProto *attribute);
 // "" for NULL and "ai.onnx".
 const char *rondo__onnx_domain(const char *domain);
-
-#endif  // RONDO_ONNX_SCOPE_H

@@ -1,7 +1,6 @@
 // onnx/source.h — the bytes that tensors come from: the model's own file and those beside it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_SOURCE_H
-#define RONDO_ONNX_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +15,6 @@ typedef struct rondo__source rondo__source;
 //
 // Errors:    UNAVAILABLE (cannot be opened), NO_MEMORY.
 // Ownership: give up with rondo__source_release.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__source_map(const char *path, rondo__source **out_source);
 // The same for a file that `location` names beside the file `path`; see rondo__file_map_beside.
 //
@@ -32,12 +30,9 @@ size_t rondo__source_get_byte_count(const rondo__source *source);
 // to fit dtype and shape. The tensor keeps `source` mapped.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset,
                                                         rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
 
 // Puts the path in front of the latest failure's message.
 void rondo__source_prefix_path(const char *path);
-
-#endif  // RONDO_ONNX_SOURCE_H

@@ -1,8 +1,7 @@
 // onnx/sparse.h — SparseTensorProto to rondo_tensor: the elements that are said, and zeros around
 // them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_SPARSE_H
-#define RONDO_ONNX_SPARSE_H
+#pragma once
 
 #include "onnx.pb-c.h"
 #include "onnx/tensors.h"
@@ -21,5 +20,3 @@ RONDO_MUST_USE rondo_status rondo__sparse_read(rondo__tensor_reader *reader,
 const char *rondo__sparse_get_name(const Onnx__SparseTensorProto *proto);
 // Why rondo__sparse_read answers UNSUPPORTED.
 const char *rondo__sparse_explain(const Onnx__SparseTensorProto *proto);
-
-#endif  // RONDO_ONNX_SPARSE_H

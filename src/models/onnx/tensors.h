@@ -1,7 +1,6 @@
 // onnx/tensors.h — TensorProto to rondo_tensor.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_TENSORS_H
-#define RONDO_ONNX_TENSORS_H
+#pragma once
 
 #include "onnx.pb-c.h"
 #include "onnx/source.h"
@@ -47,5 +46,3 @@ RONDO_MUST_USE rondo_status rondo__onnx_get_dtype(int32_t data_type, const char 
 
 // The ONNX data_type of an element type; 0 (undefined) for those of no tensor.
 int32_t rondo__onnx_from_dtype(rondo_dtype dtype);
-
-#endif  // RONDO_ONNX_TENSORS_H

@@ -1,7 +1,6 @@
 // onnx/types.h — declared element types and shapes.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_TYPES_H
-#define RONDO_ONNX_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ RONDO_MUST_USE rondo_status rondo__import_type(rondo__importer *importer, rondo_
 // type it must have.
 RONDO_MUST_USE rondo_status rondo__import_optional(rondo__importer *importer, rondo__scope *scope,
                                                    int32_t value, const Onnx__TypeProto *type);
-
-#endif  // RONDO_ONNX_TYPES_H

@@ -11,8 +11,7 @@
 //        original  | node | node | initializer: dims, type, raw_data = 4 MiB of weights | ...
 //        reduced   | node | node | initializer: dims, type, raw_data = {offset, 4 MiB}  | ...
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_WIRE_H
-#define RONDO_ONNX_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +32,6 @@ typedef struct rondo__wire_reference {
 // Errors:    BAD_DATA (malformed, nested too deep, a field twice that can be there once, or far
 //            more fields than bytes could sensibly hold), NO_MEMORY.
 // Ownership: free *out_message with rondo__wire_free. It keeps no pointer into `bytes`.
-// Threads:   safe.
 // Cost:      one pass over all bytes but tensor contents, which are not touched; then protobuf-c's
 //            two.
 RONDO_MUST_USE rondo_status rondo__wire_unpack(const ProtobufCMessageDescriptor *descriptor,
@@ -53,7 +51,6 @@ typedef struct rondo__wire_part {
 // `start` is what messages count bytes from.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__wire_next(const uint8_t *start, const uint8_t **cursor,
                                              const uint8_t *end, rondo__wire_part *out_part);
 
@@ -62,5 +59,3 @@ void rondo__wire_free(ProtobufCMessage *message);
 
 // Reads the reference that stands in a raw_data field of an unpacked message.
 rondo__wire_reference rondo__wire_get_reference(const ProtobufCBinaryData *raw_data);
-
-#endif  // RONDO_ONNX_WIRE_H

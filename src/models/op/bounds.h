@@ -3,8 +3,7 @@
 // One number decides all output shapes of such an op: the count of elements, rows or boxes that it
 // found. The inputs' shapes bound this count.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_BOUNDS_H
-#define RONDO_OP_BOUNDS_H
+#pragma once
 
 #include "op/op.h"
 
@@ -25,8 +24,6 @@ bool rondo__bound_axis(const rondo__bounding *bounding, rondo__op_bound *out_bou
 
 // Bounds output `output`. False where the op is none of these, an input's shape is not known, or
 // the largest shape has more elements than can be counted.
-//
-// Threads:   safe.
 bool rondo__op_get_bound(const rondo__op *op, const rondo__tensor_info *inputs, size_t input_count,
                          size_t output, rondo__op_bound *out_bound);
 
@@ -35,5 +32,3 @@ bool rondo__op_get_bound(const rondo__op *op, const rondo__tensor_info *inputs, 
 static inline size_t rondo__op_get_count_output(const rondo__op_def *def) {
     return def->output_max;
 }
-
-#endif  // RONDO_OP_BOUNDS_H

@@ -1,7 +1,6 @@
 // op/broadcast.h — numpy broadcasting: result shapes, and walking several operands at once.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_BROADCAST_H
-#define RONDO_OP_BROADCAST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void rondo__broadcast_init(rondo__broadcast *broadcast, const rondo_shape *resul
                            const rondo_shape *const *operands, size_t operand_count);
 // Moves offset[] to the next row.
 void rondo__broadcast_advance(rondo__broadcast *broadcast);
-
-#endif  // RONDO_OP_BROADCAST_H

@@ -1,7 +1,6 @@
 // op/draws.h — ops that draw random numbers: which they are, and what their attributes say.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_DRAWS_H
-#define RONDO_OP_DRAWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +20,8 @@ void rondo__op_get_distribution(const rondo__op *op, double *out_first, double *
 // The ratio of Dropout from its input (NULL: the default).
 //
 // Errors:    BAD_DATA (not from 0 to 1).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_get_ratio(const rondo__op *op, const rondo_tensor *input,
                                                 double *out_ratio);
 
 // The reference of Dropout in training.
 RONDO_MUST_USE rondo_status rondo__op_compute_dropout(rondo__compute *compute);
-
-#endif  // RONDO_OP_DRAWS_H

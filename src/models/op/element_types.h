@@ -3,8 +3,7 @@
 //
 // Source: onnx.proto of ONNX 1.23, TensorProto.DataType.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ELEMENT_TYPES_H
-#define RONDO_OP_ELEMENT_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ const char *rondo__onnx_type_explain_nested(int64_t data_type);
 //            float8e4m3fn)".
 rondo_status rondo__op_fail_element_type(const rondo__op *op, const char *attribute,
                                          int64_t data_type);
-
-#endif  // RONDO_OP_ELEMENT_TYPES_H

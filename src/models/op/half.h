@@ -1,7 +1,6 @@
 // op/half.h — f16 and bf16 arrays to f32 and back.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_HALF_H
-#define RONDO_OP_HALF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void rondo__half_from_float_array(rondo_dtype dtype, const float *source, uint16
 static inline int rondo__is_half(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16;
 }
-
-#endif  // RONDO_OP_HALF_H

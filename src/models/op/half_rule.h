@@ -1,7 +1,6 @@
 // op/half_rule.h — what f16 does to an op, as its entry says; program/half decides with it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_HALF_RULE_H
-#define RONDO_OP_HALF_RULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ typedef struct rondo__half_rule {
 #define HALF_COMPARED "thresholds, categories and labels are compared in f32"
 #define HALF_BITS "the bits of f32 are read"
 #define HALF_TRAINED "a training step sums many elements and divides by small ones"
-
-#endif  // RONDO_OP_HALF_RULE_H

@@ -4,8 +4,7 @@
 // Most ops know usual numbers only, and would misread such elements. So rondo__op_infer refuses by
 // name every input type that the op's row does not list, before the op sees it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_KINDS_H
-#define RONDO_OP_KINDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,13 +13,9 @@
 // Refuses inputs of such types that the op's row does not have.
 //
 // Errors:    UNSUPPORTED (the input and its type).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__infer_check_kinds(const rondo__infer *infer);
 // Refuses outputs of strings, narrow and complex numbers that the op's row does not have: a number
 // in an attribute must not turn an op that knows nothing of them into one that makes them.
 //
 // Errors:    UNSUPPORTED.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__infer_check_made_kinds(const rondo__infer *infer);
-
-#endif  // RONDO_OP_KINDS_H

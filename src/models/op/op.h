@@ -5,8 +5,7 @@
 // (rondo__op_table_*) a row that says all there is to say of the op, name it in op_list.h, and add
 // a case to the tests. The rest of the library knows ops by identity, never by name.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_OP_H
-#define RONDO_OP_OP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,13 +107,11 @@ void rondo__attribute_deinit(rondo__attribute *attribute);        // NULL and ze
 // turns down. The importer calls it for each node.
 //
 // Errors:    UNSUPPORTED ("unsupported: op NAME version V (attribute A)"), BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_check(const rondo__op *op);
 
 // Refuses more or fewer inputs or outputs than the entry takes. The message does not name the op.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_check_counts(const rondo__op_def *def, size_t input_count,
                                                    size_t output_count);
 
@@ -384,19 +381,16 @@ void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), v
 // give unknown outputs (dtype NONE) without an error.
 //
 // Errors:    BAD_DATA (shapes do not fit: op and reason), UNSUPPORTED (dtype).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_infer(rondo__infer *infer);
 // The same where some shapes are known only in part, or not at all: gives what does not depend on
 // the rest. Inputs that fit under no shape that was tried say nothing; that is not an error.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_infer_partial(rondo__infer *infer);
 // Runs `infer` on the actual inputs, then `compute`; converts f16 and bf16 through f32 for ops that
 // lack NATIVE_HALF. After a failure, outputs that were to be allocated are as they were.
 //
 // Errors:    BAD_DATA (inputs do not fit, index out of range), UNSUPPORTED, NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_compute(rondo__compute *compute);
 
 // The one wording for what is missing: "unsupported: op NAME version V (attribute mode=cubic)".
@@ -411,5 +405,3 @@ rondo_status rondo__op_fail(const rondo__op *op, rondo_status status, const char
 // RONDO_OP_FAIL(op, BAD_DATA, "axis %lld is outside [%d, %d)", ...)
 #define RONDO_OP_FAIL(op, status_name, ...) \
     rondo__op_fail((op), RONDO_STATUS_##status_name, __FILE__, __LINE__, __func__, __VA_ARGS__)
-
-#endif  // RONDO_OP_OP_H

@@ -3,8 +3,7 @@
 // X(domain, name) makes RONDO__<domain>_<name>: RONDO__OP_Conv is Conv of ONNX, RONDO__FUSED_Conv
 // the one that passes make. All rows of one op, whatever their versions, have one identity.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_OP_LIST_H
-#define RONDO_OP_OP_LIST_H
+#pragma once
 
 #define RONDO_OP_DOMAIN_OP ""
 #define RONDO_OP_DOMAIN_FUSED "rondo"
@@ -87,5 +86,3 @@ typedef enum rondo__op_id {
 #undef RONDO_OP_LIST_ID
         RONDO__OP_ID_COUNT
 } rondo__op_id;
-
-#endif  // RONDO_OP_OP_LIST_H

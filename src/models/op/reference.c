@@ -98,6 +98,14 @@ rondo_status rondo__scratch_end(rondo__scratch *scratch) {
     return scratch->status;
 }
 
+rondo_status rondo__scratch_end_as(rondo__scratch *scratch, rondo__compute *compute, size_t output,
+                                   const double *values) {
+    if (scratch->status == RONDO_STATUS_OK) {
+        scratch->status = rondo__narrow(compute, output, values);
+    }
+    return rondo__scratch_end(scratch);
+}
+
 rondo_status rondo__infer_check_float(const rondo__infer *infer, size_t first, size_t count) {
     if (!rondo__dtype_is_float(infer->inputs[first].dtype)) {
         return rondo__op_fail_dtype(infer->op, first, infer->inputs[first].dtype);

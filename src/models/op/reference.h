@@ -4,8 +4,7 @@
 // result to the dtype of the output. That gives one body for all element types, exact integers up
 // to 2^53, and sums that are better than those of any kernel they are the oracle of.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_REFERENCE_H
-#define RONDO_OP_REFERENCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,35 +17,30 @@
 //
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__free.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__doubles_create(int64_t count, double **out_values);
 
 // The elements of `tensor` as doubles; NULL (and OK) for a NULL tensor.
 //
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__free.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__widen(const rondo_tensor *tensor, double **out_values);
 
 // Writes one output of a compute, with the dtype and shape that inference gave. An output that is
 // not used is skipped.
 //
 // Errors:    as rondo__compute_get_inferred.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__narrow(rondo__compute *compute, size_t output,
                                           const double *values);
 
 // The same, with a rule for narrow floats.
 //
 // Errors:    as rondo__narrow.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__narrow_by(rondo__compute *compute, size_t output,
                                              const double *values, const rondo__narrow_rule *rule);
 
 // The same for an output that interpolates: integers are rounded to nearest even, and clamped.
 //
 // Errors:    as rondo__narrow.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__narrow_rounded(rondo__compute *compute, size_t output,
                                                   double *values);
 
@@ -74,14 +68,15 @@ double *rondo__scratch_widen(rondo__scratch *scratch, const rondo_tensor *tensor
 //
 // Returns:   the status.
 // Errors:    what was set in `status`.
-// Threads:   safe.
 rondo_status rondo__scratch_end(rondo__scratch *scratch);
+// The same; where nothing has failed, `values` become the output first (rondo__narrow).
+rondo_status rondo__scratch_end_as(rondo__scratch *scratch, rondo__compute *compute, size_t output,
+                                   const double *values);
 
 // Checks that input `first` is f16, bf16, f32 or f64, and that those of the inputs
 // first + 1 .. first + count - 1 that are present have the same dtype.
 //
 // Errors:    UNSUPPORTED (not a float), BAD_DATA (they differ).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, size_t first,
                                                      size_t count);
 
@@ -105,5 +100,3 @@ static inline double rondo__maximum(double a, double b) {
     RONDO_OP_ROW(OP, op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs,   \
                  most_outputs, .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),      \
                  .infer = (infer_function), .compute = __VA_ARGS__)
-
-#endif  // RONDO_OP_REFERENCE_H

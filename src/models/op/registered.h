@@ -1,8 +1,7 @@
 // op/registered.h — ops that the program has registered: an entry like those of the tables, whose
 // functions hand on to the program's.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_REGISTERED_H
-#define RONDO_OP_REGISTERED_H
+#pragma once
 
 #include "op/op.h"
 #include "rondo/user_op.h"
@@ -43,7 +42,4 @@ void rondo__attribute_show(const rondo__attribute *attribute, rondo_attribute *o
 //
 // Errors:    INVALID.
 // Ownership: takes `op` when it succeeds.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_enter(rondo__user_op *op);
-
-#endif  // RONDO_OP_REGISTERED_H

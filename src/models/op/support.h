@@ -1,7 +1,6 @@
 // op/support.h — what families of ops share: axes, integer inputs, dtype lists, strided copies.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_SUPPORT_H
-#define RONDO_OP_SUPPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ int64_t rondo__shape_multiply(const rondo_shape *shape, int32_t first, int32_t l
 // Shapes:    rank up to RONDO_OP_STRIDED_RANK_MAX.
 void rondo__copy_strided(size_t element_bytes, int32_t rank, const int64_t *extent,
                          const int64_t *source_stride, const void *source, void *destination);
-
-#endif  // RONDO_OP_SUPPORT_H

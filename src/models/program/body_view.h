@@ -1,7 +1,6 @@
 // program/body_view.h — the bodies of control nodes, and the inputs that they capture.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_BODY_VIEW_H
-#define RONDO_PROGRAM_BODY_VIEW_H
+#pragma once
 
 #include "program/program.h"
 
@@ -18,5 +17,3 @@ bool rondo__body_find(const rondo__node *node, const char *name, rondo__body_vie
 
 // Entry `index` of a node's attribute that is a list of ints; 0 beyond its end.
 int64_t rondo__node_get_list_entry(const rondo__node *node, const char *name, size_t index);
-
-#endif  // RONDO_PROGRAM_BODY_VIEW_H

@@ -3,8 +3,7 @@
 // A pass appends nodes, redirects uses, marks nodes for removal, and ends with
 // rondo__program_verify, which puts the nodes back into an order in which makers precede users.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_EDIT_H
-#define RONDO_PROGRAM_EDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ RONDO_MUST_USE rondo_status rondo__uses_init(const rondo_program *program, rondo
 void rondo__uses_deinit(rondo__uses *uses);
 // The only user of `value`, or -1 when there are none, several, or it is a program output.
 int32_t rondo__uses_get_single(const rondo__uses *uses, int32_t value);
-
-#endif  // RONDO_PROGRAM_EDIT_H

@@ -1,7 +1,6 @@
 // program/names.h — a map from names to small numbers: open addressing, at most half full.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_NAMES_H
-#define RONDO_PROGRAM_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ int32_t rondo__namemap_find(const rondo__namemap *map, const char *name, int32_t
 // Forgets all names and keeps the room.
 void rondo__namemap_clear(rondo__namemap *map);
 void rondo__namemap_deinit(rondo__namemap *map);
-
-#endif  // RONDO_PROGRAM_NAMES_H

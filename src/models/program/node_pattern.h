@@ -1,7 +1,6 @@
 // program/node_pattern.h — patterns by which callers name nodes: * any characters, ? one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_NODE_PATTERN_H
-#define RONDO_PROGRAM_NODE_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ bool rondo__node_matches(const rondo__node *node, const char *pattern);
 
 // How many nodes match, those in bodies included.
 size_t rondo__program_count_matches(const rondo_program *program, const char *pattern);
-
-#endif  // RONDO_PROGRAM_NODE_PATTERN_H

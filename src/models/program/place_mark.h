@@ -4,8 +4,7 @@
 // options of an executor; what comes later in this list wins. Nodes in bodies have marks of their
 // own.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_PLACE_MARK_H
-#define RONDO_PROGRAM_PLACE_MARK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ void rondo__program_mark_places(rondo_program *program, const char *pattern,
 // into others, and shows them again.
 void rondo__program_hide_placed(rondo_program *program);
 void rondo__program_show_placed(rondo_program *program);
-
-#endif  // RONDO_PROGRAM_PLACE_MARK_H

@@ -12,8 +12,7 @@
 // Values are found by name through `names`, which is only read and written by the functions below;
 // a pass that needs another name adds another value.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_PROGRAM_H
-#define RONDO_PROGRAM_PROGRAM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -248,5 +247,3 @@ void rondo__node_blame(const rondo__node *node);
 
 // The text "<op> node \"name\"" for messages; borrowed from a thread-local buffer.
 const char *rondo__node_describe(const rondo__node *node);
-
-#endif  // RONDO_PROGRAM_PROGRAM_H

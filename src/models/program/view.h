@@ -4,8 +4,7 @@
 //
 // Such moves copy; a kernel that reads with strides can read x instead.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_VIEW_H
-#define RONDO_PROGRAM_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ void rondo__view_trace_repeats(const rondo_program *program, int32_t value, bool
 
 // Whether it is the whole base, in order.
 bool rondo__view_is_whole(const rondo_program *program, const rondo__view *view);
-
-#endif  // RONDO_PROGRAM_VIEW_H

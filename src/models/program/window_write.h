@@ -1,7 +1,6 @@
 // program/window_write.h — a window worked out from shapes, as the plain attributes of an op.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_WINDOW_WRITE_H
-#define RONDO_PROGRAM_WINDOW_WRITE_H
+#pragma once
 
 #include "op/image/window.h"
 #include "op/op.h"
@@ -11,5 +10,3 @@
 // Errors:    NO_MEMORY.
 // Threads:   one thread per op.
 RONDO_MUST_USE rondo_status rondo__window_write(rondo__op *op, const rondo__window *window);
-
-#endif  // RONDO_PROGRAM_WINDOW_WRITE_H

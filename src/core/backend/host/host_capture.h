@@ -1,7 +1,6 @@
 // backend/host/host_capture.h — recordings in progress.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_CAPTURE_H
-#define RONDO_BACKEND_HOST_HOST_CAPTURE_H
+#pragma once
 
 #include "backend/host/host_stream.h"
 #include "backend/host/host_template.h"
@@ -50,5 +49,3 @@ RONDO_MUST_USE rondo_status rondo__host_capture_join(rondo__host_capture *captur
 // Refuses what no body can hold: breaks the body's capture. OK when the stream records none.
 RONDO_MUST_USE rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *call,
                                                        const char *what);
-
-#endif  // RONDO_BACKEND_HOST_HOST_CAPTURE_H

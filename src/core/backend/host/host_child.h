@@ -1,7 +1,6 @@
 // backend/host/host_child.h — graphs inside graphs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_CHILD_H
-#define RONDO_BACKEND_HOST_HOST_CHILD_H
+#pragma once
 
 #include "backend/host/host_template.h"
 
@@ -16,5 +15,3 @@ rondo_status rondo__host_get_child(rondo__template *template_, size_t index,
 RONDO_MUST_USE rondo_status rondo__host_flatten(const rondo__host_template *recorded,
                                                 const rondo__host_template **out_flat);
 void rondo__host_unflatten(const rondo__host_template *recorded, const rondo__host_template *flat);
-
-#endif  // RONDO_BACKEND_HOST_HOST_CHILD_H

@@ -1,7 +1,6 @@
 // backend/host/host_conditional.h — conditional nodes that are being recorded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_CONDITIONAL_H
-#define RONDO_BACKEND_HOST_HOST_CONDITIONAL_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -15,5 +14,3 @@ rondo_status rondo__host_begin_body(rondo__conditional *conditional, uint32_t br
 rondo_status rondo__host_end_body(rondo__conditional *conditional, uint32_t branch,
                                   rondo_stream *body);
 void rondo__host_release_conditional(rondo__conditional *conditional);
-
-#endif  // RONDO_BACKEND_HOST_HOST_CONDITIONAL_H

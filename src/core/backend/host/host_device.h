@@ -1,8 +1,7 @@
 // backend/host/host_device.h — the host as a device.
 // docs/architecture.md says in which order its locks are held.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_DEVICE_H
-#define RONDO_BACKEND_HOST_HOST_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -33,5 +32,3 @@ rondo_status rondo__host_describe_device(int32_t ordinal, rondo_device_info *out
 rondo_status rondo__host_open_device(int32_t ordinal, rondo_device **out_device);
 void rondo__host_close_device(rondo_device *device);
 rondo_status rondo__host_synchronize_device(rondo_device *device);
-
-#endif  // RONDO_BACKEND_HOST_HOST_DEVICE_H

@@ -1,7 +1,6 @@
 // backend/host/host_event.h — events as objects.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_EVENT_H
-#define RONDO_BACKEND_HOST_HOST_EVENT_H
+#pragma once
 
 #include "backend/host/host_capture.h"
 
@@ -39,5 +38,3 @@ void rondo__host_destroy_event(rondo_event *event);
 // Takes the time for record number `serial`. Drops no reference.
 void rondo__host_stamp_event(rondo__host_event *event, uint64_t serial);
 void rondo__host_release_event(rondo__host_event *event);
-
-#endif  // RONDO_BACKEND_HOST_HOST_EVENT_H

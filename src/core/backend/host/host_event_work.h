@@ -1,7 +1,6 @@
 // backend/host/host_event_work.h — recording events, waiting for them, asking about them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_EVENT_WORK_H
-#define RONDO_BACKEND_HOST_HOST_EVENT_WORK_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -11,5 +10,3 @@ rondo_status rondo__host_wait_event(rondo_stream *stream, rondo_event *event);
 rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__host_synchronize_event(rondo_event *event);
 rondo_status rondo__host_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns);
-
-#endif  // RONDO_BACKEND_HOST_HOST_EVENT_WORK_H

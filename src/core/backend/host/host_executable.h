@@ -1,7 +1,6 @@
 // backend/host/host_executable.h — programs that replays run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
-#define RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
+#pragma once
 
 #include "backend/host/host_lane.h"
 #include "backend/host/host_program.h"
@@ -37,5 +36,3 @@ rondo_status rondo__host_replay(rondo__executable *executable, rondo_stream *str
 bool rondo__host_replay_here(rondo__executable *executable, rondo_stream *stream);
 uint64_t rondo__host_count_executed(rondo__executable *executable);
 void rondo__host_destroy_executable(rondo__executable *executable);
-
-#endif  // RONDO_BACKEND_HOST_HOST_EXECUTABLE_H

@@ -1,7 +1,6 @@
 // backend/host/host_external.h — events that graphs record and wait for at each replay.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_EXTERNAL_H
-#define RONDO_BACKEND_HOST_HOST_EXTERNAL_H
+#pragma once
 
 #include "backend/host/host_event.h"
 
@@ -21,5 +20,3 @@ void rondo__host_break_promises(rondo__host_external *const *externals, size_t c
 // in the order given.
 void rondo__host_ask_externals(rondo__host_external *const *externals, size_t count,
                                uint64_t *out_serials);
-
-#endif  // RONDO_BACKEND_HOST_HOST_EXTERNAL_H

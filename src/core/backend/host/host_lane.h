@@ -1,7 +1,6 @@
 // backend/host/host_lane.h — how far a stream's work has come.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_LANE_H
-#define RONDO_BACKEND_HOST_HOST_LANE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -44,5 +43,3 @@ static inline void rondo__host_lane_complete(rondo__host_lane *lane, uint64_t po
         rondo__host_lane_wake(lane);
     }
 }
-
-#endif  // RONDO_BACKEND_HOST_HOST_LANE_H

@@ -1,7 +1,6 @@
 // backend/host/host_patch.h — nodes that do something else from the next replay on.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_PATCH_H
-#define RONDO_BACKEND_HOST_HOST_PATCH_H
+#pragma once
 
 #include "backend/host/host_executable.h"
 #include "backend/node_image.h"
@@ -16,5 +15,3 @@ rondo_status rondo__host_enable_node(rondo__executable *executable, rondo__templ
 // Makes the changes in the program and frees them; NULL is fine. By the replay that brings them,
 // behind all earlier ones.
 void rondo__host_make_changes(rondo__host_program *program, rondo__host_changes *changes);
-
-#endif  // RONDO_BACKEND_HOST_HOST_PATCH_H

@@ -1,7 +1,6 @@
 // backend/host/host_program.h — the runnable form of a template.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_PROGRAM_H
-#define RONDO_BACKEND_HOST_HOST_PROGRAM_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -79,5 +78,3 @@ RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_templat
                                                        rondo__host_program **out_program);
 void rondo__host_program_release(rondo__host_program *program);
 void rondo__host_program_run(rondo__host_program *program);
-
-#endif  // RONDO_BACKEND_HOST_HOST_PROGRAM_H

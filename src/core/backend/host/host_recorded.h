@@ -1,7 +1,6 @@
 // backend/host/host_recorded.h — what can be asked of nodes while they are being recorded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_RECORDED_H
-#define RONDO_BACKEND_HOST_HOST_RECORDED_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -10,5 +9,3 @@ rondo_status rondo__host_describe_recorded(rondo_stream *stream, rondo__node_han
                                            rondo__node_info *out_info);
 rondo_status rondo__host_list_handles(rondo__template *template_, rondo__node_handle *handles,
                                       size_t count);
-
-#endif  // RONDO_BACKEND_HOST_HOST_RECORDED_H

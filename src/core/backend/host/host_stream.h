@@ -1,7 +1,6 @@
 // backend/host/host_stream.h — streams: a ring of commands and a worker thread.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_STREAM_H
-#define RONDO_BACKEND_HOST_HOST_STREAM_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,5 +53,3 @@ bool rondo__host_destroy_stream(rondo_stream *stream);
 rondo_status rondo__host_synchronize_stream(rondo_stream *stream);
 rondo_status rondo__host_drain_stream(rondo_stream *stream);
 rondo_status rondo__host_query_stream(rondo_stream *stream, bool *out_is_idle);
-
-#endif  // RONDO_BACKEND_HOST_HOST_STREAM_H

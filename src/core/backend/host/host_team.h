@@ -1,7 +1,6 @@
 // backend/host/host_team.h — helpers for parallel branches.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_TEAM_H
-#define RONDO_BACKEND_HOST_HOST_TEAM_H
+#pragma once
 
 #include "backend/host/host_program.h"
 
@@ -15,5 +14,3 @@ void rondo__host_team_start(rondo__host_team *team);  // starts the threads; too
 void rondo__host_team_rouse(rondo__host_team *team, const rondo__host_program *program);
 // Runs the job to its end on this thread and the helpers.
 void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job);
-
-#endif  // RONDO_BACKEND_HOST_HOST_TEAM_H

@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "rondo/inspect.h"
 
 enum { CHUNK_BYTES = 16 * 1024, ARGUMENT_ALIGNMENT = 16 };
 

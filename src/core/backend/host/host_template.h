@@ -1,7 +1,6 @@
 // backend/host/host_template.h — recorded nodes and edges.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_TEMPLATE_H
-#define RONDO_BACKEND_HOST_HOST_TEMPLATE_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -106,5 +105,3 @@ rondo_status rondo__host_read_attributes(rondo__template *template_, size_t inde
 void rondo__host_label_node(rondo__template *template_, size_t index, const char *label);
 rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body);
-
-#endif  // RONDO_BACKEND_HOST_HOST_TEMPLATE_H

@@ -11,8 +11,7 @@
 // Programs that were made while labels were held (rondo__hook_hold_labels) keep the names of their
 // nodes; other programs are reported as a whole.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_TIMING_H
-#define RONDO_BACKEND_HOST_HOST_TIMING_H
+#pragma once
 
 #include "backend/host/host_program.h"
 #include "backend/host/host_stream.h"
@@ -55,5 +54,3 @@ static inline bool rondo__host_is_timed(const rondo__host_program *program) {
     return rondo__hook_is_on(RONDO__HOOK_WORK) && program->notes != NULL &&
            rondo__host_timing_now != NULL;
 }
-
-#endif  // RONDO_BACKEND_HOST_HOST_TIMING_H

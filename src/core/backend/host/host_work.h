@@ -1,7 +1,6 @@
 // backend/host/host_work.h — work put on a stream.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_HOST_HOST_WORK_H
-#define RONDO_BACKEND_HOST_HOST_WORK_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -12,5 +11,3 @@ rondo_status rondo__host_fill(rondo_stream *stream, void *destination, uint32_t 
 rondo_status rondo__host_call(rondo_stream *stream, const char *name, rondo_host_function function,
                               const void *arguments, size_t argument_bytes);
 rondo_status rondo__host_launch(rondo_stream *stream, const rondo_launch *launch);
-
-#endif  // RONDO_BACKEND_HOST_HOST_WORK_H

@@ -9,7 +9,6 @@
 // Device memory is memory of the process. Work that is put on a stream is complete at once, because
 // nothing runs.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/null/null_backend.h"
 
 #include <stdio.h>
 

@@ -14,7 +14,6 @@
 #include "backend/cause.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "rondo/inspect.h"
 
 typedef struct null_node {
     rondo__node_info info;

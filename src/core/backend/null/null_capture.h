@@ -1,7 +1,6 @@
 // backend/null/null_capture.h — recording the structure of work: nodes and edges, and no more.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_NULL_NULL_CAPTURE_H
-#define RONDO_BACKEND_NULL_NULL_CAPTURE_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -72,5 +71,3 @@ rondo_status rondo__null_update(rondo__executable *executable, rondo__template *
                                 bool *out_was_updated);
 rondo_status rondo__null_run(rondo__executable *executable, rondo_stream *stream);
 void rondo__null_destroy_executable(rondo__executable *executable);
-
-#endif  // RONDO_BACKEND_NULL_NULL_CAPTURE_H

@@ -18,8 +18,7 @@
 //
 // A build with RONDO_NO_HOOKS has no listeners; bench/hook_cost compares.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LOG_HOOK_H
-#define RONDO_BASE_LOG_HOOK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -176,5 +175,3 @@ uint64_t rondo__hook_get_span(void);
 void rondo__hook_post_work(const rondo__hook_work *work);
 // An amount as it is from now on; names are static texts.
 void rondo__hook_post_counter(const char *name, uint64_t value);
-
-#endif  // RONDO_BASE_LOG_HOOK_H

@@ -3,8 +3,7 @@
 //   RONDO_LOG=info,executor=debug,pool=warn
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LOG_LOG_LEVELS_H
-#define RONDO_BASE_LOG_LOG_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool rondo__log_is_detailed_in(const char *file);
 // RONDO_LOG if it has an invalid part that was not reported yet; otherwise NULL. `why` names the
 // part.
 const char *rondo__log_take_unknown(char *why, size_t bytes);
-
-#endif  // RONDO_BASE_LOG_LOG_LEVELS_H

@@ -1,7 +1,6 @@
 // base/log/logging.h — sending messages to the log sink.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LOG_LOGGING_H
-#define RONDO_BASE_LOG_LOGGING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void rondo__log_asked(const char *file, int32_t line, const char *format, ...);
 #define RONDO_LOG_INFO_F(...) rondo__log(RONDO_LOG_INFO, __FILE__, __LINE__, __VA_ARGS__)
 #define RONDO_LOG_DEBUG_F(...) rondo__log(RONDO_LOG_DEBUG, __FILE__, __LINE__, __VA_ARGS__)
 #define RONDO_LOG_ASKED_F(...) rondo__log_asked(__FILE__, __LINE__, __VA_ARGS__)
-
-#endif  // RONDO_BASE_LOG_LOGGING_H

@@ -15,8 +15,7 @@
 //
 // Source: NVTX 3, nvToolsExt.h and nvtxDetail/nvtxTypes.h.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BASE_LOG_NVTX_H
-#define RONDO_BASE_LOG_NVTX_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -121,5 +120,3 @@ typedef struct rondo__nvtx_version {
 
 typedef const void *(*rondo__nvtx_get_table)(uint32_t table);
 typedef int (*rondo__nvtx_initialize)(rondo__nvtx_get_table get_table);
-
-#endif  // RONDO_BASE_LOG_NVTX_H

@@ -9,8 +9,7 @@
 // The record leaves out empty nodes, and the launches that set the condition of a conditional node:
 // the calls that build edges and conditional nodes make them again.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_FILE_GRAPH_RECORD_H
-#define RONDO_GRAPH_FILE_GRAPH_RECORD_H
+#pragma once
 
 #include "graph/file/graph_symbols.h"
 #include "graph/graph_object.h"
@@ -28,5 +27,3 @@ RONDO_MUST_USE rondo_status rondo__graph_record_write(rondo__template *recorded,
 // Errors:    BAD_DATA, those of the calls that record. The caller then aborts the capture.
 RONDO_MUST_USE rondo_status rondo__graph_record_build(rondo_stream *stream, rondo__record *record,
                                                       const rondo__graph_symbols *symbols);
-
-#endif  // RONDO_GRAPH_FILE_GRAPH_RECORD_H

@@ -1,7 +1,6 @@
 // graph/file/graph_symbols.h — the names that a graph file has in place of addresses.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_FILE_GRAPH_SYMBOLS_H
-#define RONDO_GRAPH_FILE_GRAPH_SYMBOLS_H
+#pragma once
 
 #include "backend/backend.h"
 #include "base/text.h"
@@ -55,5 +54,3 @@ void rondo__graph_symbols_write(const rondo__graph_symbols *symbols, rondo__text
 RONDO_MUST_USE rondo_status rondo__graph_symbols_match(rondo__graph_symbols *given,
                                                        rondo__record *record, const char *call,
                                                        rondo__graph_symbols *out_symbols);
-
-#endif  // RONDO_GRAPH_FILE_GRAPH_SYMBOLS_H

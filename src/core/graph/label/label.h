@@ -33,8 +33,7 @@
 // Labels are kept when there is something to say: at a push, or a recorded graph that has some. So
 // a capture without labels costs nothing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_LABEL_LABEL_H
-#define RONDO_GRAPH_LABEL_LABEL_H
+#pragma once
 
 #include "capture/capture.h"
 
@@ -77,5 +76,3 @@ void rondo__label_visit(const rondo__participant *participants,
                         void (*visit)(void *user_data, uint32_t level, uint32_t index,
                                       const char *label),
                         void *user_data);
-
-#endif  // RONDO_GRAPH_LABEL_LABEL_H

@@ -1,7 +1,6 @@
 // graph/label/label_set.h — a graph's labels: while it is recorded, and afterwards.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_LABEL_LABEL_SET_H
-#define RONDO_GRAPH_LABEL_LABEL_SET_H
+#pragma once
 
 #include <pthread.h>
 
@@ -67,5 +66,3 @@ typedef struct rondo__label_set {
 // NULL: there are no labels.
 rondo__label_set *rondo__label_find_set(const rondo__participant *participants);
 void rondo__label_free_points(rondo__label_set *set);
-
-#endif  // RONDO_GRAPH_LABEL_LABEL_SET_H

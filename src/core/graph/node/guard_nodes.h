@@ -1,7 +1,6 @@
 // graph/node/guard_nodes.h — what a checked graph uses.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_NODE_GUARD_NODES_H
-#define RONDO_GRAPH_NODE_GUARD_NODES_H
+#pragma once
 
 #include "graph/graph_object.h"
 
@@ -10,5 +9,3 @@
 // Errors:    NO_MEMORY, DRIVER.
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__graph_guard_nodes(rondo_graph *graph);
-
-#endif  // RONDO_GRAPH_NODE_GUARD_NODES_H

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "graph/images.h"
-#include "graph/node/patch.h"
 #include "graph/template.h"
 
 // ---- what a node needs ------------------------------------------------------------------------

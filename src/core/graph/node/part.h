@@ -1,7 +1,6 @@
 // graph/node/part.h — replays only some nodes of a graph, to see what they compute.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_NODE_PART_H
-#define RONDO_GRAPH_NODE_PART_H
+#pragma once
 
 #include "rondo/graph.h"
 #include "rondo/node.h"
@@ -26,5 +25,3 @@ RONDO_MUST_USE rondo_status rondo__graph_find_needed(rondo_graph *graph, const r
 RONDO_MUST_USE rondo_status rondo__graph_replay_part(rondo_graph *graph, rondo_stream *stream,
                                                      const bool *is_on, size_t count,
                                                      bool *out_is_whole);
-
-#endif  // RONDO_GRAPH_NODE_PART_H

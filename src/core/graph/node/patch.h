@@ -1,7 +1,6 @@
 // graph/node/patch.h — nodes of a graph's executable that are changed one by one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_NODE_PATCH_H
-#define RONDO_GRAPH_NODE_PATCH_H
+#pragma once
 
 #include "graph/images.h"
 
@@ -47,5 +46,3 @@ static inline void rondo__graph_watch_anew(rondo_graph *graph) {
         rondo__graph_watch_nodes_anew(graph);
     }
 }
-
-#endif  // RONDO_GRAPH_NODE_PATCH_H

@@ -1,7 +1,6 @@
 // graph/node/put.h — work of any kind put on a stream.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_GRAPH_NODE_PUT_H
-#define RONDO_GRAPH_NODE_PUT_H
+#pragma once
 
 #include "rondo/node.h"
 
@@ -23,5 +22,3 @@ RONDO_MUST_USE rondo_status rondo__put_check(const rondo_work *given, uint32_t k
 //
 // Errors:    that call's.
 RONDO_MUST_USE rondo_status rondo__put_work(rondo_stream *stream, const rondo_work *work);
-
-#endif  // RONDO_GRAPH_NODE_PUT_H

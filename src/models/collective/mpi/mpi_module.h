@@ -2,8 +2,7 @@
 // have other types and constants, so there is a shared object for each, of the same source; the
 // library loads the one that fits the launcher, and needs no MPI itself.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_COLLECTIVE_MPI_MPI_MODULE_H
-#define RONDO_COLLECTIVE_MPI_MPI_MODULE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ typedef struct rondo__mpi_module {
 
 #define RONDO__MPI_SYMBOL "rondo_mpi_module_get"
 typedef const rondo__mpi_module *(*rondo__mpi_getter)(void);
-
-#endif  // RONDO_COLLECTIVE_MPI_MPI_MODULE_H

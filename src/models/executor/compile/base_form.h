@@ -1,8 +1,7 @@
 // executor/compile/base_form.h — the program after the rewrites that need no shapes, made once for
 // all plans.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_BASE_FORM_H
-#define RONDO_EXECUTOR_COMPILE_BASE_FORM_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -16,5 +15,3 @@ RONDO_MUST_USE rondo_status rondo__unit_make_base(rondo__unit *unit);
 // All options that decide the base of the executor's own program, as text, by which a plan file has
 // it; NULL when memory is exhausted. The caller frees it.
 char *rondo__unit_write_base_key(const rondo__unit *unit);
-
-#endif  // RONDO_EXECUTOR_COMPILE_BASE_FORM_H

@@ -1,7 +1,6 @@
 // executor/compile/bodies.h — the units that run the bodies of control nodes.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_BODIES_H
-#define RONDO_EXECUTOR_COMPILE_BODIES_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "program/body_view.h"
@@ -23,5 +22,3 @@ typedef struct rondo__control {
 RONDO_MUST_USE rondo_status rondo__body_get_unit(rondo__unit *parent, const rondo__node *node,
                                                  rondo__step *step, const rondo__body_view *view,
                                                  rondo__unit **out_unit);
-
-#endif  // RONDO_EXECUTOR_COMPILE_BODIES_H

@@ -5,8 +5,7 @@
 // it, and its arena is a piece of the op's workspace. Both are known at launch, which binds the
 // part: it gives every value slot and item its address.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
-#define RONDO_EXECUTOR_COMPILE_BODY_PLAN_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "program/body_view.h"
@@ -62,5 +61,3 @@ void rondo__body_plan_bind(rondo__body_plan *part, void *arena, void *const *inp
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__body_plan_launch(const rondo__body_plan *part,
                                                     rondo_stream *stream);
-
-#endif  // RONDO_EXECUTOR_COMPILE_BODY_PLAN_H

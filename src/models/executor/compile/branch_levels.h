@@ -4,8 +4,7 @@
 // each has a level: one more than the highest level among the ops that made what it reads, and
 // higher than all of the segment before. Ops of one level do not need each other.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_BRANCH_LEVELS_H
-#define RONDO_EXECUTOR_COMPILE_BRANCH_LEVELS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -18,5 +17,3 @@ bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan 
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__branch_levels_find(const rondo__plan *plan, size_t *out_levels);
-
-#endif  // RONDO_EXECUTOR_COMPILE_BRANCH_LEVELS_H

@@ -11,8 +11,7 @@
 // An op is appended to the branch of an op that it needs, if that op is the last one there;
 // otherwise to a branch whose last op it follows anyway; otherwise to a new branch.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_BRANCHES_H
-#define RONDO_EXECUTOR_COMPILE_BRANCHES_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -42,5 +41,3 @@ RONDO_MUST_USE rondo_status rondo__branches_find(const rondo_executor *executor,
                                                  const rondo__plan *plan, const rondo__step *step,
                                                  rondo__branches *out_branches);
 void rondo__branches_deinit(rondo__branches *branches);
-
-#endif  // RONDO_EXECUTOR_COMPILE_BRANCHES_H

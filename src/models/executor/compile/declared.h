@@ -5,8 +5,7 @@
 // symbol that stands for two things on both sides of the model) a warning says so, once: nothing
 // depends on it, and the other runtimes run them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_DECLARED_H
-#define RONDO_EXECUTOR_COMPILE_DECLARED_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -24,5 +23,3 @@ const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor,
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__unit_check_output(rondo__unit *unit, size_t index,
                                                      rondo_dtype dtype, const rondo_shape *shape);
-
-#endif  // RONDO_EXECUTOR_COMPILE_DECLARED_H

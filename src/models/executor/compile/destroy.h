@@ -1,8 +1,7 @@
 // executor/compile/destroy.h — the end of executors, units and plans. Units and plans own each
 // other: plans of control nodes own the units of their bodies. And how a unit begins.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_DESTROY_H
-#define RONDO_EXECUTOR_COMPILE_DESTROY_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -23,5 +22,3 @@ RONDO_MUST_USE rondo_status rondo__unit_finish(rondo__unit *unit, rondo_status s
 
 // Gives up a reference. The last one frees the executor, on whichever thread.
 void rondo__executor_release(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_COMPILE_DESTROY_H

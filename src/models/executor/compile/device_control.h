@@ -14,8 +14,7 @@
 // A carried value has one address for all turns: the op's output, if that is used. An If whose
 // condition is known ahead has one part and no node.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_H
-#define RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_H
+#pragma once
 
 #include "executor/compile/body_plan.h"
 
@@ -42,5 +41,3 @@ const rondo__body_plan *rondo__device_control_get_part(const rondo__kernel *kern
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__device_control_check(rondo_executor *executor,
                                                         const rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_H

@@ -1,8 +1,7 @@
 // executor/compile/device_control_kernel.h — what a control op on the device is made of: prepared
 // by device_control_plan.c, launched by device_control.c.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_KERNEL_H
-#define RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_KERNEL_H
+#pragma once
 
 #include "executor/compile/body_plan.h"
 
@@ -74,5 +73,3 @@ int64_t rondo__device_control_get_turns(const rondo__kernel *kernel);
 // Ownership: free with rondo__kernel_destroy, whatever it has got by then.
 // Threads:   one thread per executor.
 rondo__control_kernel *rondo__control_kernel_create(rondo__unit *unit);
-
-#endif  // RONDO_EXECUTOR_COMPILE_DEVICE_CONTROL_KERNEL_H

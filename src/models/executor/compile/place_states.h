@@ -8,8 +8,7 @@
 // last reader of the old value is done before the first write. A Concat that appends to a state
 // that is one row writes only the new part.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_PLACE_STATES_H
-#define RONDO_EXECUTOR_COMPILE_PLACE_STATES_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -38,5 +37,3 @@ void rondo__states_append(const rondo__unit *unit, rondo__plan *plan, size_t *la
 
 // Whether an item writes the memory of a state.
 bool rondo__states_are_written(const rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_COMPILE_PLACE_STATES_H

@@ -1,7 +1,6 @@
 // executor/compile/plan_cache.h — the plans of an executor: found by what is fed, made, given up.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H
-#define RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -53,5 +52,3 @@ typedef struct rondo__key_input {
 // another process, as where an input lies counts, or it stands for shapes of every kind.
 bool rondo__plan_key_read(const void *key, size_t key_bytes, rondo__key_input *out_inputs,
                           size_t input_count);
-
-#endif  // RONDO_EXECUTOR_COMPILE_PLAN_CACHE_H

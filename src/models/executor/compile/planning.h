@@ -1,8 +1,7 @@
 // executor/compile/planning.h — a plan in the making, and those of its phases that have a file of
 // their own; compile_plan.c has the table of all.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_PLANNING_H
-#define RONDO_EXECUTOR_COMPILE_PLANNING_H
+#pragma once
 
 #include "executor/compile/device_control.h"
 #include "executor/state/plan.h"
@@ -32,5 +31,3 @@ RONDO_MUST_USE rondo_status rondo__planning_place_constants(rondo__planning *p);
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__planning_resolve_addresses(rondo__planning *p);
-
-#endif  // RONDO_EXECUTOR_COMPILE_PLANNING_H

@@ -4,8 +4,7 @@
 // counts down. Plans and units that were given up meanwhile wait in lists of the executor,
 // which frees them on its own thread, or when the last recorded run ends.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_RETIRE_H
-#define RONDO_EXECUTOR_COMPILE_RETIRE_H
+#pragma once
 
 #include "base/use_count.h"
 #include "capture/capture.h"
@@ -43,5 +42,3 @@ bool rondo__executor_is_pinned(rondo_executor *executor);
 void rondo__executor_drop_plans(rondo_executor *executor);
 // Frees plans and units that were given up and that no recorded run uses any more.
 void rondo__executor_sweep(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_COMPILE_RETIRE_H

@@ -4,8 +4,7 @@
 // that segments grow as long as dependences allow; only when none is ready is one bypassed op
 // taken.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_SCHEDULE_H
-#define RONDO_EXECUTOR_COMPILE_SCHEDULE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -24,5 +23,3 @@ void rondo__step_end_at(rondo__step *segment, const rondo__step *bypass);
 
 // What would remove the reason of a step: "extents that do not depend on data".
 const char *rondo__step_get_remedy(const rondo__plan *plan, const rondo__step *step);
-
-#endif  // RONDO_EXECUTOR_COMPILE_SCHEDULE_H

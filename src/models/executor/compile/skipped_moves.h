@@ -10,8 +10,7 @@
 //
 // If t has no other user and the kernel can read x as it is, it does. Host only.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_SKIPPED_MOVES_H
-#define RONDO_EXECUTOR_COMPILE_SKIPPED_MOVES_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -21,5 +20,3 @@
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__skipped_moves_join(const rondo__unit *unit, rondo__plan *plan,
                                                       size_t *first_uses, size_t *last_uses);
-
-#endif  // RONDO_EXECUTOR_COMPILE_SKIPPED_MOVES_H

@@ -16,8 +16,7 @@
 // The op stays with the processor if its rooms would take more than a part of the device's memory,
 // if memory was short before, or if the device has no kernel.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_SPLIT_COUNTED_H
-#define RONDO_EXECUTOR_COMPILE_SPLIT_COUNTED_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "program/edit.h"
@@ -27,5 +26,3 @@
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per executor; as below.
 RONDO_MUST_USE rondo_status rondo__counted_split(const rondo__unit *unit, rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_COMPILE_SPLIT_COUNTED_H

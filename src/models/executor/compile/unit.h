@@ -1,7 +1,6 @@
 // executor/compile/unit.h — making units: one program each, with its plans.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_UNIT_H
-#define RONDO_EXECUTOR_COMPILE_UNIT_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -27,5 +26,3 @@ RONDO_MUST_USE rondo_status rondo__unit_create_body(const rondo__unit *parent, r
 RONDO_MUST_USE rondo_status rondo__unit_create_variant(rondo_executor *executor,
                                                        rondo_program *program,
                                                        rondo__unit **out_unit);
-
-#endif  // RONDO_EXECUTOR_COMPILE_UNIT_H

@@ -1,7 +1,6 @@
 // executor/compile/value_slots.h — where each value of a plan lives.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H
-#define RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -12,5 +11,3 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__plan_assign_slots(rondo__unit *unit, rondo__plan *plan,
                                                      const rondo__node_class *class_of);
-
-#endif  // RONDO_EXECUTOR_COMPILE_VALUE_SLOTS_H

@@ -2,8 +2,7 @@
 // stayed in f32, and why. Ops that were folded are not counted; those that are fused later count
 // one by one.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DESCRIBE_DESCRIBE_HALF_H
-#define RONDO_EXECUTOR_DESCRIBE_DESCRIBE_HALF_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -11,5 +10,3 @@
 // of a JSON object; writes nothing in single precision.
 void rondo__describe_half(rondo__text *text, const rondo_executor *executor,
                           const rondo__plan *plan, bool is_json);
-
-#endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_HALF_H

@@ -1,7 +1,6 @@
 // executor/describe/describe_placement.h — where ops of a plan are, for descriptions of it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H
-#define RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H
+#pragma once
 
 #include "base/text.h"
 #include "executor/state/plan.h"
@@ -13,5 +12,3 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
 // Writes the ops that run elsewhere than by default, or that the caller has placed, and why;
 // nothing if there are none.
 void rondo__placement_describe(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_PLACEMENT_H

@@ -1,8 +1,7 @@
 // executor/describe/describe_steps.h — the steps of a plan, as all forms of a description go
 // through them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DESCRIBE_DESCRIBE_STEPS_H
-#define RONDO_EXECUTOR_DESCRIBE_DESCRIBE_STEPS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -27,5 +26,3 @@ rondo_status rondo__describe_find_body(rondo__unit *unit, const rondo__plan *pla
                                        rondo__step *step, size_t index, const char *name,
                                        rondo__unit **out_body, rondo__plan **out_plan,
                                        bool *out_is_dead);
-
-#endif  // RONDO_EXECUTOR_DESCRIBE_DESCRIBE_STEPS_H

@@ -6,8 +6,7 @@
 // no call waits. So a capture records it as a host node. Values cross between the two sides by
 // items of their own (transfers.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_HOST_OPS_H
-#define RONDO_EXECUTOR_DEVICES_HOST_OPS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -45,5 +44,3 @@ RONDO_MUST_USE rondo_status rondo__hosted_run(const rondo__item *item);
 
 // Gives up the host device and what the executor's plans share there.
 void rondo__hosted_free(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_DEVICES_HOST_OPS_H

@@ -6,8 +6,7 @@
 // that do not fit into the device's memory. All other ops run on the device if it has a kernel for
 // them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_OP_DEVICE_H
-#define RONDO_EXECUTOR_DEVICES_OP_DEVICE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -36,5 +35,3 @@ void rondo__op_device_pin_states(rondo_executor *executor);
 // The failure of a node that was asked to run on the GPU, and cannot: `why` says what hinders.
 rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_device *home,
                                      const char *why);
-
-#endif  // RONDO_EXECUTOR_DEVICES_OP_DEVICE_H

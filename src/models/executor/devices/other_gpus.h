@@ -19,8 +19,7 @@
 // then one launch waits for all of it, each patch and check would need to know whose a node is, and
 // drivers differ in what they take: so a graph for each segment, and events between.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_OTHER_GPUS_H
-#define RONDO_EXECUTOR_DEVICES_OTHER_GPUS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -68,5 +67,3 @@ RONDO_MUST_USE rondo_status rondo__peers_synchronize(const rondo__plan *plan);
 
 // The same for all that the executor has opened, whatever plans it has now.
 RONDO_MUST_USE rondo_status rondo__peers_synchronize_all(const rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_DEVICES_OTHER_GPUS_H

@@ -9,8 +9,7 @@
 // In a graph that is a branch. What a collective reads keeps its bytes to the end of a run
 // (value_slots.c), so that ops behind it need not wait before they write theirs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_RANKS_H
-#define RONDO_EXECUTOR_DEVICES_RANKS_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "program/view.h"
@@ -49,5 +48,3 @@ RONDO_MUST_USE rondo_status rondo__ranks_leave(const rondo__unit *unit, const ro
                                                size_t i);
 // Behind them.
 RONDO_MUST_USE rondo_status rondo__ranks_join(const rondo__unit *unit, const rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_DEVICES_RANKS_H

@@ -7,8 +7,7 @@
 // are read behind the ops. Other tensors are copied to or from the value. States are used in their
 // own memory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_STAND_INS_H
-#define RONDO_EXECUTOR_DEVICES_STAND_INS_H
+#pragma once
 
 #include "executor/state/run_state.h"
 #include "graph/watchdog.h"
@@ -61,5 +60,3 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_replay(const rondo__stand_ins *plac
 // Errors:    those of the launches; names the op.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
-
-#endif  // RONDO_EXECUTOR_DEVICES_STAND_INS_H

@@ -13,8 +13,7 @@
 // find the weights at their inputs' addresses, in the form that they asked for.
 // (rondo__kernel_request).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
-#define RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -74,5 +73,3 @@ size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan);  // of both
 
 // Gives up what an executor has for it; no plan is left.
 void rondo__spill_free(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_DEVICES_STREAMED_WEIGHTS_H

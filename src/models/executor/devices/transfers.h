@@ -12,8 +12,7 @@
 // because ops read them where they are. An input that both sides read is fed to both. A view is
 // made again on the other side, of the copy of its source.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_DEVICES_TRANSFERS_H
-#define RONDO_EXECUTOR_DEVICES_TRANSFERS_H
+#pragma once
 
 #include "device/copy_note.h"
 #include "executor/state/plan.h"
@@ -51,5 +50,3 @@ void rondo__crossing_note(rondo_executor *executor, rondo__crossing way, size_t 
 // What a step copies.
 const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
                                                          rondo__step *step);
-
-#endif  // RONDO_EXECUTOR_DEVICES_TRANSFERS_H

@@ -1,7 +1,6 @@
 // executor/run/branch_trial.h — whether a segment's graph gets branches: both graphs are timed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_BRANCH_TRIAL_H
-#define RONDO_EXECUTOR_RUN_BRANCH_TRIAL_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -13,5 +12,3 @@
 //
 // Threads:   one thread per executor.
 void rondo__branches_settle(rondo__unit *unit, rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_RUN_BRANCH_TRIAL_H

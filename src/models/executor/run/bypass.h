@@ -5,8 +5,7 @@
 // runs the reference or the body, and stores the results in their value slots. Inputs that own
 // their bytes are not written later, so that sequences may keep them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_BYPASS_H
-#define RONDO_EXECUTOR_RUN_BYPASS_H
+#pragma once
 
 #include "executor/compile/bodies.h"
 
@@ -17,5 +16,3 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__bypass_run(rondo__unit *unit, rondo__plan *plan,
                                               rondo__step *step, rondo__body_runner run_body);
-
-#endif  // RONDO_EXECUTOR_RUN_BYPASS_H

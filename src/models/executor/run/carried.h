@@ -15,8 +15,7 @@
 // most of 43 us on an H200. Where another tensor of the same kind is bound the graph is patched;
 // after other changes it is made anew.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_CARRIED_H
-#define RONDO_EXECUTOR_RUN_CARRIED_H
+#pragma once
 
 #include "executor/run/fetch.h"
 
@@ -54,5 +53,3 @@ bool rondo__carried_is_in_place(const rondo__carried *carried);
 bool rondo__carried_writes(const rondo__carried *carried, size_t i);
 // Where its ops leave output `i`: what is an input, or a view of one, lies in the feed.
 const void *rondo__carried_get_place(const rondo__carried *carried, size_t i);
-
-#endif  // RONDO_EXECUTOR_RUN_CARRIED_H

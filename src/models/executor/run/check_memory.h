@@ -5,8 +5,7 @@
 // three copies of them: `before` on the device, to start the second run from, and the results of
 // the eager run and of the replay, in host memory, to compare.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_CHECK_MEMORY_H
-#define RONDO_EXECUTOR_RUN_CHECK_MEMORY_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -52,5 +51,3 @@ RONDO_MUST_USE rondo_status rondo__check_memory_keep(rondo__check_memory *memory
 // Where the bytes at a device address lie in each copy; SIZE_MAX: in no region.
 size_t rondo__check_memory_find(const rondo__check_memory *memory, const void *address,
                                 size_t bytes);
-
-#endif  // RONDO_EXECUTOR_RUN_CHECK_MEMORY_H

@@ -1,8 +1,7 @@
 // executor/run/check_results.h — compares the results of an op between segments with the shapes
 // that the plan foresaw.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_CHECK_RESULTS_H
-#define RONDO_EXECUTOR_RUN_CHECK_RESULTS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -13,5 +12,3 @@
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__results_check(const rondo__plan *plan, const rondo__node *node,
                                                  size_t i, rondo_tensor *result);
-
-#endif  // RONDO_EXECUTOR_RUN_CHECK_RESULTS_H

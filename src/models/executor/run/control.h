@@ -2,8 +2,7 @@
 // their own, with plans and graphs, so that what is inside a loop is captured and replayed like
 // anything else.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_CONTROL_H
-#define RONDO_EXECUTOR_RUN_CONTROL_H
+#pragma once
 
 #include "executor/compile/bodies.h"
 
@@ -15,5 +14,3 @@
 RONDO_MUST_USE rondo_status rondo__control_run(const rondo__control *control,
                                                const rondo_tensor *const *inputs,
                                                rondo_tensor *results);
-
-#endif  // RONDO_EXECUTOR_RUN_CONTROL_H

@@ -11,8 +11,7 @@
 // that decide shapes are copied to the host. The run waits for the work before the body, not for
 // the body itself; so the memory that the body's previous run read is free again.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
-#define RONDO_EXECUTOR_RUN_DEFERRED_BODY_H
+#pragma once
 
 #include "executor/compile/bodies.h"
 
@@ -31,5 +30,3 @@ bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step);
 RONDO_MUST_USE rondo_status rondo__deferred_run_near(rondo__unit *unit, rondo__plan *plan,
                                                      rondo__step *step,
                                                      rondo__body_runner run_body);
-
-#endif  // RONDO_EXECUTOR_RUN_DEFERRED_BODY_H

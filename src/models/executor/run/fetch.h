@@ -12,8 +12,7 @@
 // that results in host memory are written all or not at all. Results of a body that is near
 // (deferred_body.h) are handed over where they lie, as views.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_FETCH_H
-#define RONDO_EXECUTOR_RUN_FETCH_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -70,5 +69,3 @@ bool rondo__fetch_leaves_pinned(const rondo__fetch *fetch);
 void rondo__fetch_finish(const rondo__fetch *fetch);
 // Gives up what was allocated, when the run has failed.
 void rondo__fetch_drop(const rondo__fetch *fetch);
-
-#endif  // RONDO_EXECUTOR_RUN_FETCH_H

@@ -7,8 +7,7 @@
 // run. The executor learns when the same ports are given as device tensors for the second time
 // after the capture. If a plan cannot be learned, its tensors are copied as before.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H
-#define RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H
+#pragma once
 
 #include "executor/devices/stand_ins.h"
 #include "executor/run/fetch.h"
@@ -30,5 +29,3 @@ RONDO_MUST_USE rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *
 
 // Where a value of the run at hand lies.
 void *rondo__in_place_find(const rondo__plan *plan, int32_t value);
-
-#endif  // RONDO_EXECUTOR_RUN_IN_PLACE_REPLAY_H

@@ -11,8 +11,7 @@
 // is filled again when its former run has read it: so a third run waits until the first has read
 // its inputs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_INPUT_LANES_H
-#define RONDO_EXECUTOR_RUN_INPUT_LANES_H
+#pragma once
 
 #include "executor/state/run_state.h"
 
@@ -32,5 +31,3 @@ RONDO_MUST_USE rondo_status rondo__input_lanes_feed(rondo__unit *unit, const ron
 static inline bool rondo__executor_is_putting(const rondo_executor *executor) {
     return executor->caller.async != NULL && executor->caller.async->is_putting;
 }
-
-#endif  // RONDO_EXECUTOR_RUN_INPUT_LANES_H

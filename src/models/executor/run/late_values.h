@@ -6,8 +6,7 @@
 // run. An output that goes to host memory is copied through pinned memory that grows with the
 // largest fetch.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_LATE_VALUES_H
-#define RONDO_EXECUTOR_RUN_LATE_VALUES_H
+#pragma once
 
 #include "executor/state/run_state.h"
 
@@ -28,5 +27,3 @@ RONDO_MUST_USE rondo_status rondo__late_values_bring(rondo__unit *unit, rondo__p
 // Errors:    NO_MEMORY, DRIVER, LOST.
 RONDO_MUST_USE rondo_status rondo__late_values_reserve(rondo__unit *unit, rondo__plan *plan,
                                                        size_t bytes);
-
-#endif  // RONDO_EXECUTOR_RUN_LATE_VALUES_H

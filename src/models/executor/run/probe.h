@@ -15,8 +15,7 @@
 // and not again, so the search ends. It costs one or two captures for a culprit whose own launch
 // fails, and for others about the binary logarithm of the number of ops.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_PROBE_H
-#define RONDO_EXECUTOR_RUN_PROBE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -62,5 +61,3 @@ RONDO_MUST_USE rondo_status rondo__probe_refuse_frozen(const rondo__plan *plan, 
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__probe_segment(rondo__unit *unit, rondo__plan *plan,
                                                  rondo__step_recorder record, size_t *in_out_index);
-
-#endif  // RONDO_EXECUTOR_RUN_PROBE_H

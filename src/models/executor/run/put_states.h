@@ -1,7 +1,6 @@
 // executor/run/put_states.h — states in a run: what it is fed of them, and what they become.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_PUT_STATES_H
-#define RONDO_EXECUTOR_RUN_PUT_STATES_H
+#pragma once
 
 #include "executor/run/fetch.h"
 #include "executor/state/states.h"
@@ -25,5 +24,3 @@ void rondo__states_lose(const rondo__unit *unit);
 
 // The run is over.
 void rondo__states_end(const rondo__unit *unit, bool has_failed);
-
-#endif  // RONDO_EXECUTOR_RUN_PUT_STATES_H

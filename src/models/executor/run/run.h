@@ -1,8 +1,7 @@
 // executor/run/run.h — running a plan's steps: eager the first time, captured the second, replayed
 // from then on.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_RUN_H
-#define RONDO_EXECUTOR_RUN_RUN_H
+#pragma once
 
 #include "executor/compile/bodies.h"
 
@@ -23,5 +22,3 @@ RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan
 // Errors:    LOST; other failures come back with the second run.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_RUN_RUN_H

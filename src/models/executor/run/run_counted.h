@@ -1,8 +1,7 @@
 // executor/run/run_counted.h — the step behind a segment that waits for how much an op has found
 // (compile/split_counted.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_RUN_COUNTED_H
-#define RONDO_EXECUTOR_RUN_RUN_COUNTED_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -11,5 +10,3 @@
 // Errors:    those of rondo_stream_synchronize and of rondo__device_control_check; INTERNAL.
 RONDO_MUST_USE rondo_status rondo__counted_run(rondo__unit *unit, rondo__plan *plan,
                                                const rondo__step *step);
-
-#endif  // RONDO_EXECUTOR_RUN_RUN_COUNTED_H

@@ -1,7 +1,6 @@
 // executor/run/self_check.h — segments that are run twice, op by op and as a graph, and compared.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_SELF_CHECK_H
-#define RONDO_EXECUTOR_RUN_SELF_CHECK_H
+#pragma once
 
 #include "executor/state/run_state.h"
 #include "rondo/self_check.h"
@@ -44,5 +43,3 @@ RONDO_MUST_USE rondo_status rondo__self_check_begin_report(rondo_executor *execu
 void rondo__self_check_end_report(rondo_executor *executor);
 // Of the latest checked run; NULL: there was none.
 const rondo_self_check_report *rondo__self_check_get_report(const rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_RUN_SELF_CHECK_H

@@ -1,7 +1,6 @@
 // executor/run/sequence_map.h — SequenceMap: a body for each item of a sequence, on the host.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_SEQUENCE_MAP_H
-#define RONDO_EXECUTOR_RUN_SEQUENCE_MAP_H
+#pragma once
 
 #include "executor/compile/bodies.h"
 
@@ -12,5 +11,3 @@
 RONDO_MUST_USE rondo_status rondo__control_run_sequence_map(const rondo__control *control,
                                                             const rondo_tensor *const *inputs,
                                                             rondo_tensor *results);
-
-#endif  // RONDO_EXECUTOR_RUN_SEQUENCE_MAP_H

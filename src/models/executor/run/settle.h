@@ -1,8 +1,7 @@
 // executor/run/settle.h — waits for earlier runs before a call that waits or reads the last run's
 // results.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_SETTLE_H
-#define RONDO_EXECUTOR_RUN_SETTLE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -17,5 +16,3 @@ RONDO_MUST_USE rondo_status rondo__unit_refuse_recording(const rondo__unit *unit
 // Errors:    those, and what the runs met.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_settle(rondo_executor *executor, const char *call);
-
-#endif  // RONDO_EXECUTOR_RUN_SETTLE_H

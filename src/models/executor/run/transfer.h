@@ -1,7 +1,6 @@
 // executor/run/transfer.h — one run of an executor: inputs, steps, outputs, and their times.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_TRANSFER_H
-#define RONDO_EXECUTOR_RUN_TRANSFER_H
+#pragma once
 
 #include "executor/run/fetch.h"
 
@@ -28,5 +27,3 @@ RONDO_MUST_USE rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch,
 RONDO_MUST_USE rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch,
                                                   const rondo_tensor *feeds, rondo_event *done,
                                                   rondo_run_times *out_times);
-
-#endif  // RONDO_EXECUTOR_RUN_TRANSFER_H

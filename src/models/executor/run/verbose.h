@@ -9,8 +9,7 @@
 // RONDO_GRAPHS_MAX_LOG_ENTRIES bounds the lines of one executor, its bodies included. Both are read
 // when an executor is made.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_RUN_VERBOSE_H
-#define RONDO_EXECUTOR_RUN_VERBOSE_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -32,5 +31,3 @@ void rondo__verbose_log_step(const rondo__unit *unit, const rondo__plan *plan,
 
 // A run that went well, with `graph_count` replays.
 void rondo__verbose_tell_run(rondo__unit *unit, const rondo__plan *plan, size_t graph_count);
-
-#endif  // RONDO_EXECUTOR_RUN_VERBOSE_H

@@ -1,8 +1,7 @@
 // executor/state/arena_plan.h — where values with known lifetimes lie in one arena. Pure offsets,
 // no memory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_ARENA_PLAN_H
-#define RONDO_EXECUTOR_STATE_ARENA_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,12 +30,9 @@ typedef struct rondo__block {
 // has_levels  whether blocks keep apart whose levels overlap, although their steps do not
 //
 // Errors:    NO_MEMORY; INVALID when the sizes overflow.
-// Threads:   safe.
 // Cost:      O(n * n) in the worst case for n blocks, where all live at the same time; some 0.3 s
 //            for 20 000 such. O(n log n) for blocks that live for all steps.
 // Source:    Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
 //            arXiv:2001.03288 (greedy by size).
 RONDO_MUST_USE rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count,
                                               bool has_levels, size_t *out_arena_bytes);
-
-#endif  // RONDO_EXECUTOR_STATE_ARENA_PLAN_H

@@ -4,8 +4,7 @@
 // The process keeps the results of tries, by op, attributes and device, so that other plans and
 // executors do not try again: the last RONDO__VERDICT_MAX of them, in static memory.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
-#define RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,8 +18,6 @@ rondo__capture_rule rondo__verdict_get_rule(const rondo__op *op, const rondo__ke
 // Whether the op may be put into a segment. False: it is launched between two graphs.
 //
 // is_strict  an op that says yes is believed, whatever a try has shown: its failure is an error.
-//
-// Threads:   safe.
 bool rondo__verdict_allows(rondo_device *device, const rondo__op *op, const rondo__kernel *kernel,
                            bool is_strict);
 
@@ -33,5 +30,3 @@ void rondo__verdict_remember(rondo_device *device, const rondo__op *op, const ch
 
 // For tests: nothing was found out yet.  Threads: safe.
 void rondo__verdict_forget_all(void);
-
-#endif  // RONDO_EXECUTOR_STATE_CAPTURE_VERDICT_H

@@ -2,8 +2,7 @@
 // depends on data writes the result into rooms, and the count beside them
 // (compile/split_counted.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_COUNTED_H
-#define RONDO_EXECUTOR_STATE_COUNTED_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "program/edit.h"
@@ -24,5 +23,3 @@ static inline const rondo__node *rondo__counted_get_maker(const rondo__plan *pla
                ? &plan->program->nodes[plan->program->values[node->inputs[0]].producer]
                : node;
 }
-
-#endif  // RONDO_EXECUTOR_STATE_COUNTED_H

@@ -4,8 +4,7 @@
 // is found by the node's name, so that it goes on drawing when another plan is made for other
 // shapes. Bodies use those of the executor around them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_GENERATORS_H
-#define RONDO_EXECUTOR_STATE_GENERATORS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -23,5 +22,3 @@ RONDO_MUST_USE rondo_status rondo__executor_find_generator(rondo_executor *execu
                                                            const char *name, uint64_t seed,
                                                            rondo_generator **out_generator);
 void rondo__executor_release_generators(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_STATE_GENERATORS_H

@@ -1,8 +1,7 @@
 // executor/state/limits.h — the limits of memory and of loop turns, and the word by which another
 // thread cancels a run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_LIMITS_H
-#define RONDO_EXECUTOR_STATE_LIMITS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -81,5 +80,3 @@ int64_t rondo__executor_get_loop_limit(const rondo_executor *executor);
 
 // Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
 RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_STATE_LIMITS_H

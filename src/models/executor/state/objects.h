@@ -1,7 +1,6 @@
 // executor/state/objects.h — strings, sequences and optionals between a caller and an executor.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_OBJECTS_H
-#define RONDO_EXECUTOR_STATE_OBJECTS_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "tensor/elements.h"
@@ -17,5 +16,3 @@ RONDO_MUST_USE static inline rondo_status rondo__unit_pass_object(const rondo__u
                                                                   rondo_tensor *out_to) {
     return unit->depth > 0 ? rondo__tensor_keep(from, out_to) : rondo__tensor_copy(from, out_to);
 }
-
-#endif  // RONDO_EXECUTOR_STATE_OBJECTS_H

@@ -1,7 +1,6 @@
 // executor/state/op_span.h — an op in profiles, and copies for it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_OP_SPAN_H
-#define RONDO_EXECUTOR_STATE_OP_SPAN_H
+#pragma once
 
 #include "base/log/hook.h"
 #include "device/copy_note.h"
@@ -40,5 +39,3 @@ static inline rondo__copy_note rondo__plan_note_copy(const rondo__plan *plan, in
                               .dtype = plan->slots[value].dtype,
                               .shape = &plan->slots[value].shape};
 }
-
-#endif  // RONDO_EXECUTOR_STATE_OP_SPAN_H

@@ -15,8 +15,7 @@
 // when its shape depends on data or its elements are strings or tensors, in a tensor that is made
 // anew each run: in host memory or, where a GPU has made it, a view of the place where it lies.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_PLAN_H
-#define RONDO_EXECUTOR_STATE_PLAN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -628,5 +627,3 @@ static inline rondo__plan *rondo__unit_next_plan(const rondo__unit *unit, const 
 static inline bool rondo__unit_has_two_sides(const rondo__unit *unit) {
     return unit->part == RONDO__PART_NONE && !rondo_device_is_host(unit->executor->device);
 }
-
-#endif  // RONDO_EXECUTOR_STATE_PLAN_H

@@ -7,8 +7,7 @@
 // shapes one by one, on copies of a GPU's data. The rule looks at counts and shapes only, never at
 // a clock, so that the same calls give the same bits.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_PLAN_WORTH_H
-#define RONDO_EXECUTOR_STATE_PLAN_WORTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool rondo__plan_worth_admits(rondo__plan_worth *worth, const void *key, size_t 
 // Steps that the reference takes for a node: one for each element, and of products one for each
 // factor.
 uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node);
-
-#endif  // RONDO_EXECUTOR_STATE_PLAN_WORTH_H

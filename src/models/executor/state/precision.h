@@ -1,7 +1,6 @@
 // executor/state/precision.h — half precision: what the caller asks for, and the pass over a plan.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_PRECISION_H
-#define RONDO_EXECUTOR_STATE_PRECISION_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -20,5 +19,3 @@ RONDO_MUST_USE rondo_status rondo__precision_mark(rondo_program *program,
 // Errors:    NO_MEMORY, BAD_DATA, INTERNAL.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__precision_apply(rondo__unit *unit, rondo__plan *plan);
-
-#endif  // RONDO_EXECUTOR_STATE_PRECISION_H

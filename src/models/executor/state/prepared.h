@@ -6,8 +6,7 @@
 // options is refused, unless the caller of rondo_program_load_plan allows that its sections are
 // made anew.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_PREPARED_H
-#define RONDO_EXECUTOR_STATE_PREPARED_H
+#pragma once
 
 #include "backend/backend.h"
 #include "executor/state/plan.h"
@@ -21,7 +20,6 @@ bool rondo__prepared_fits(const rondo__saved *saved, rondo_device *device, char 
 // Refuses an executor of a program from a plan file that does not fit the device.
 //
 // Errors:    UNSUPPORTED (says what does not fit, and the cure).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__prepared_check(const rondo_program *program,
                                                   rondo_device *device);
 
@@ -78,5 +76,3 @@ RONDO_MUST_USE rondo_status rondo__prepared_write_kernel(const rondo__kernel_cod
 RONDO_MUST_USE rondo_status rondo__prepared_write_form(const rondo__ready_form *form,
                                                        rondo__data_blocks *blocks,
                                                        rondo__text *out);
-
-#endif  // RONDO_EXECUTOR_STATE_PREPARED_H

@@ -6,8 +6,7 @@
 // The lock is held while a base is made, so that executors created at a time fold once. Nothing
 // takes it in a run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_PROGRAM_SHARE_H
-#define RONDO_EXECUTOR_STATE_PROGRAM_SHARE_H
+#pragma once
 
 #include "kernel/weights/weight_store.h"
 #include "program/half/half_pass.h"
@@ -17,7 +16,6 @@
 //
 // Errors:    NO_MEMORY.
 // Ownership: give back with rondo__shared_release_store, before the program.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__shared_acquire_store(rondo_program *program,
                                                         rondo_device *device,
                                                         rondo_memory_kind kind,
@@ -45,12 +43,9 @@ typedef rondo_status (*rondo__base_maker)(void *user_data, rondo_program **out_p
 //
 // Errors:    NO_MEMORY, and what `make` returns.
 // Ownership: give back with rondo__shared_release_base, with the same budget, before the program.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__shared_acquire_base(rondo_program *program, const void *key,
                                                        size_t key_bytes, rondo__budget *budget,
                                                        rondo__base_maker make, void *user_data,
                                                        rondo__base **out_base);
 void rondo__shared_release_base(rondo_program *program, rondo__base *base,
                                 rondo__budget *budget);  // NULL is fine
-
-#endif  // RONDO_EXECUTOR_STATE_PROGRAM_SHARE_H

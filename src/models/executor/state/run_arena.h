@@ -5,8 +5,7 @@
 // share it to one thread at a time, so nothing is locked; what runs at once in spite of that is
 // refused. Runs that are not waited for leave an event, which the next executor's stream waits for.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_RUN_ARENA_H
-#define RONDO_EXECUTOR_STATE_RUN_ARENA_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -41,5 +40,3 @@ bool rondo__run_arena_holds(const rondo_executor *executor);
 
 // The executor is going.
 void rondo__run_arena_forget(const rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_STATE_RUN_ARENA_H

@@ -6,8 +6,7 @@
 // plans. A plan takes no piece that is four times too large, so that small plans do not keep a
 // large plan's memory alive. A piece is freed with its last plan.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_RUN_MEMORY_H
-#define RONDO_EXECUTOR_STATE_RUN_MEMORY_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -27,5 +26,3 @@ RONDO_MUST_USE rondo_status rondo__run_memory_acquire_late(rondo__unit *unit, si
                                                            rondo__run_memory **out_memory);
 void rondo__run_memory_release(rondo__unit *unit,
                                rondo__run_memory *memory);  // NULL is fine
-
-#endif  // RONDO_EXECUTOR_STATE_RUN_MEMORY_H

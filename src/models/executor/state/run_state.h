@@ -1,8 +1,7 @@
 // executor/state/run_state.h — state that runs leave behind for the next run; it is freed with the
 // plan or the executor, when no run is under way.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_RUN_STATE_H
-#define RONDO_EXECUTOR_STATE_RUN_STATE_H
+#pragma once
 
 #include "executor/state/plan.h"
 #include "rondo/learn.h"
@@ -80,5 +79,3 @@ void rondo__async_free(rondo_executor *executor);
 
 // Waits for whatever the executor has put on its stream; failures are told elsewhere.
 void rondo__unit_drain(rondo__unit *unit);
-
-#endif  // RONDO_EXECUTOR_STATE_RUN_STATE_H

@@ -1,7 +1,6 @@
 // executor/state/spans.h — device times of a run, by events around its transfers.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_SPANS_H
-#define RONDO_EXECUTOR_STATE_SPANS_H
+#pragma once
 
 #include "executor/state/plan.h"
 
@@ -13,5 +12,3 @@ RONDO_MUST_USE rondo_status rondo__unit_mark(rondo__unit *unit, size_t index);
 
 // Sets what the events tell of the last run, which is done; on the host compute_ns stays.
 void rondo__unit_read_spans(rondo__unit *unit, rondo_run_times *times);
-
-#endif  // RONDO_EXECUTOR_STATE_SPANS_H

@@ -1,7 +1,6 @@
 // executor/state/start_states.h — variables before their first run: what rondo_start says.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_START_STATES_H
-#define RONDO_EXECUTOR_STATE_START_STATES_H
+#pragma once
 
 #include "executor/state/states.h"
 
@@ -20,5 +19,3 @@ bool rondo__state_has_start(const rondo_executor *executor, const rondo__state *
 //
 // Errors:    STATE (it has none), as rondo__state_fit and rondo_generator_create.
 RONDO_MUST_USE rondo_status rondo__state_start(rondo__unit *unit, rondo__state *state);
-
-#endif  // RONDO_EXECUTOR_STATE_START_STATES_H

@@ -10,8 +10,7 @@
 // The memory may be larger than the value: a shape that grows takes twice as much when it has to
 // move, and one that shrinks stays.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_STATES_H
-#define RONDO_EXECUTOR_STATE_STATES_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -82,5 +81,3 @@ uint64_t rondo__states_get_bytes(const rondo_executor *executor);
 
 void rondo__state_free(rondo_executor *executor, rondo__state *state);
 void rondo__states_free(rondo_executor *executor);
-
-#endif  // RONDO_EXECUTOR_STATE_STATES_H

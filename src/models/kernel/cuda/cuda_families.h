@@ -3,8 +3,7 @@
 // Each function adds the steps of one op to the kernel, or refuses (UNSUPPORTED sticks). The
 // request is kernel->request; outputs are never empty when it is called.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CUDA_FAMILIES_H
-#define RONDO_KERNEL_CUDA_CUDA_FAMILIES_H
+#pragma once
 
 #include "base/text.h"
 #include "kernel/cuda/cuda_steps.h"
@@ -115,5 +114,3 @@ RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
 void rondo__cuda_add_strided_norm(rondo__cuda_kernel *kernel);
 // What the family of pools does where a window is a whole image, channels first: a mean or maximum.
 void rondo__cuda_add_global_pool(rondo__cuda_kernel *kernel, bool is_average);
-
-#endif  // RONDO_KERNEL_CUDA_CUDA_FAMILIES_H

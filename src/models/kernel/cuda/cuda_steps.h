@@ -17,8 +17,7 @@
 // rules. The first failure sticks to the kernel: later calls do nothing and take NULL steps, and
 // the dispatcher looks at `status` once at the end.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CUDA_STEPS_H
-#define RONDO_KERNEL_CUDA_CUDA_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -247,5 +246,3 @@ int64_t rondo__cuda_read_axes(rondo__cuda_kernel *kernel, const char *attribute,
 int32_t rondo__cuda_wrap_axis(int64_t axis, int32_t rank);
 int64_t rondo__cuda_product(const rondo_shape *shape, int32_t from, int32_t to);
 bool rondo__cuda_is_float(rondo_dtype dtype);  // f16, bf16, f32
-
-#endif  // RONDO_KERNEL_CUDA_CUDA_STEPS_H

@@ -4,8 +4,7 @@
 // is not one it is made for (dtype, rank, an attribute); the next entry of the table in
 // host_prepare.c is then tried, and the reference in the end.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_HOST_FAMILIES_H
-#define RONDO_KERNEL_HOST_HOST_FAMILIES_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -99,5 +98,3 @@ RONDO_MUST_USE rondo_status rondo__host_prepare_reference(const rondo__kernel_re
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
                                                      rondo__kernel **out_kernel);
-
-#endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

@@ -13,8 +13,7 @@
 // because a lock keeps the runs of one kernel apart: a graph that recorded the kernel may be
 // replayed on any stream.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
-#define RONDO_KERNEL_HOST_HOST_KERNEL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -56,10 +55,7 @@ enum {
 //
 // Returns:   the kernel, or NULL when memory is exhausted (record written).
 // Ownership: free with rondo__kernel_destroy.
-// Threads:   safe.
 rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *request,
                                               size_t kind_bytes, const char *implementation,
                                               rondo__host_run run,
                                               void (*deinit)(rondo__host_kernel *kernel));
-
-#endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

@@ -1,7 +1,6 @@
 // kernel/host/host_threads.h — divides the work of one op among threads.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_HOST_THREADS_H
-#define RONDO_KERNEL_HOST_HOST_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,5 +89,3 @@ static inline int64_t rondo__host_row_part(int64_t count, int64_t height, int64_
     const int64_t at = height * rondo__host_part((count + height - 1) / height, part, parts);
     return at < count ? at : count;
 }
-
-#endif  // RONDO_KERNEL_HOST_HOST_THREADS_H

@@ -1,8 +1,7 @@
 // kernel/weights/bring_list.h — weights that are brought to a GPU in each run instead of staying
 // there: the forms that kernels want of them, in pinned memory, and for which inputs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_WEIGHTS_BRING_LIST_H
-#define RONDO_KERNEL_WEIGHTS_BRING_LIST_H
+#pragma once
 
 #include "kernel/weights/weight_store.h"
 
@@ -26,5 +25,3 @@ typedef struct rondo__bring_list {
 RONDO_MUST_USE rondo_status rondo__bring_list_add(rondo__bring_list *list, size_t node,
                                                   size_t input, const rondo__weight_want *want);
 void rondo__bring_list_deinit(rondo__bring_list *list);
-
-#endif  // RONDO_KERNEL_WEIGHTS_BRING_LIST_H

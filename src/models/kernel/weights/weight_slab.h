@@ -5,8 +5,7 @@
 // against 4 ms on pages of 2 MiB. The system gives large pages to large pieces only. Pieces grow
 // with what there is, so that a small network takes little.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_WEIGHTS_WEIGHT_SLAB_H
-#define RONDO_KERNEL_WEIGHTS_WEIGHT_SLAB_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ typedef struct rondo__slab_list {
 void *rondo__slab_take(rondo__slab_list *list, size_t bytes, rondo__slab **out_slab);
 // The last bytes of a piece free it.
 void rondo__slab_give_back(rondo__slab_list *list, rondo__slab *slab);
-
-#endif  // RONDO_KERNEL_WEIGHTS_WEIGHT_SLAB_H

@@ -13,8 +13,7 @@
 // The store's lock is held while a form is made, so that a caller that asks for the same form waits
 // for it instead of making it again. Runs do not ask.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H
-#define RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +31,6 @@ typedef struct rondo__weight rondo__weight;
 //
 // Errors:    NO_MEMORY.
 // Ownership: destroy it when all lists are empty; `device` is borrowed.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__weight_store_create(rondo_device *device, rondo_memory_kind kind,
                                                        rondo__weight_store **out_store);
 void rondo__weight_store_destroy(rondo__weight_store *store);  // NULL is fine
@@ -119,5 +117,3 @@ void rondo__weight_list_settle(rondo__weight_list *list);
 
 // Of the list's bytes those that other lists hold as well.
 uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list);
-
-#endif  // RONDO_KERNEL_WEIGHTS_WEIGHT_STORE_H

@@ -7,8 +7,7 @@
 // So no form is ever whole on the host, no fresh pages are taken for it, and the driver copies
 // nothing once more before it sends it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_WEIGHTS_WEIGHT_UPLOAD_H
-#define RONDO_KERNEL_WEIGHTS_WEIGHT_UPLOAD_H
+#pragma once
 
 #include "kernel/weights/weight_store.h"
 
@@ -33,5 +32,3 @@ void rondo__weight_upload_end(rondo__weight_upload *upload, rondo_device *device
 
 // Makes all rows of the form in host memory, by the crew of the thread (base/crew.h).
 void rondo__weight_fill_rows(const rondo__weight_want *want, void *bytes);
-
-#endif  // RONDO_KERNEL_WEIGHTS_WEIGHT_UPLOAD_H

@@ -13,8 +13,7 @@
 //
 // The first failure stays in `status`, and calls after it do nothing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_ONNX_EXPAND_EXPAND_H
-#define RONDO_ONNX_EXPAND_EXPAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ int32_t rondo__expand_channels_last(rondo__expander *e, int32_t x, int32_t resul
 #define RONDO_EXPANSION_DECLARE(family) extern const rondo__expansion rondo__expansions_##family[];
 RONDO_EXPANSION_MAP(RONDO_EXPANSION_DECLARE)
 #undef RONDO_EXPANSION_DECLARE
-
-#endif  // RONDO_ONNX_EXPAND_EXPAND_H

@@ -1,8 +1,7 @@
 // op/arrange/slice.h — which elements a Slice reads; for its inference, its reference and all its
 // kernels.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ARRANGE_SLICE_H
-#define RONDO_OP_ARRANGE_SLICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,7 +22,6 @@ typedef struct rondo__slice {
 //            instead.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__slice_init(const rondo__op *op, const rondo_shape *x,
                                               const rondo_tensor *const lists[RONDO__SLICE_LISTS],
                                               rondo__slice *out_slice);
@@ -31,9 +29,6 @@ RONDO_MUST_USE rondo_status rondo__slice_init(const rondo__op *op, const rondo_s
 // The same from inputs as a kernel request has them.
 //
 // Errors:    BAD_DATA; UNSUPPORTED without a record when a bound is not known.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__slice_init_known(const rondo__op *op,
                                                     const rondo__tensor_info *inputs,
                                                     size_t input_count, rondo__slice *out_slice);
-
-#endif  // RONDO_OP_ARRANGE_SLICE_H

@@ -1,7 +1,6 @@
 // op/arrange/sort_key.h — unsigned keys for elements of any dtype, ordered like the elements.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ARRANGE_SORT_KEY_H
-#define RONDO_OP_ARRANGE_SORT_KEY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@
 // comes after all numbers, as in numpy. Keys of one dtype compare with each other.
 void rondo__sort_keys(const rondo_tensor *tensor, int64_t first, int64_t step, int64_t count,
                       uint64_t *keys);
-
-#endif  // RONDO_OP_ARRANGE_SORT_KEY_H

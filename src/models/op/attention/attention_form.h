@@ -12,8 +12,7 @@
 // The form is read from shapes; lengths are data, and are read when it runs. A fresh form has no
 // input: that is ABSENT.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ATTENTION_ATTENTION_FORM_H
-#define RONDO_OP_ATTENTION_ATTENTION_FORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -138,7 +137,6 @@ bool rondo__attention_keeps_past(const rondo__attention_form *form, int which);
 // The plain reference. `projected` holds the rows that are PROJECTED, or is NULL.
 //
 // Errors:    BAD_DATA (a length or a position that is none), NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_compute(rondo__compute *compute,
                                                      const rondo__attention_form *form,
                                                      const double *projected);
@@ -147,7 +145,6 @@ RONDO_MUST_USE rondo_status rondo__attention_compute(rondo__compute *compute,
 // MultiHeadAttention of com.microsoft. `output_count` is how many outputs there are.
 //
 // Errors:    BAD_DATA, UNSUPPORTED, by name.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_read(const rondo__op *op,
                                                   const rondo__tensor_info *inputs,
                                                   size_t input_count, size_t output_count,
@@ -188,7 +185,6 @@ static inline rondo__attention_extent rondo__attention_get_extent(const rondo__a
 // `total` as above, of batch `batch`.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_check_length(const rondo__op *op,
                                                           const rondo__attention_form *form,
                                                           int64_t batch, int64_t length,
@@ -216,5 +212,3 @@ static inline void rondo__attention_get_sight(const rondo__attention_form *form,
     *out_begin = begin < end ? begin : end;
     *out_end = end;
 }
-
-#endif  // RONDO_OP_ATTENTION_ATTENTION_FORM_H

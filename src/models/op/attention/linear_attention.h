@@ -1,8 +1,7 @@
 // op/attention/linear_attention.h — LinearAttention in numbers: a state [width, v_width] for each
 // head of key and value, which each row changes and each row of query reads.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ATTENTION_LINEAR_ATTENTION_H
-#define RONDO_OP_ATTENTION_LINEAR_ATTENTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,11 +19,8 @@ typedef struct rondo__linear_attention {
 // `decay` and `beta` NULL: absent.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__linear_attention_read(const rondo__op *op, const rondo_shape *q,
                                                          const rondo_shape *v,
                                                          const rondo_shape *decay,
                                                          const rondo_shape *beta,
                                                          rondo__linear_attention *out_form);
-
-#endif  // RONDO_OP_ATTENTION_LINEAR_ATTENTION_H

@@ -13,8 +13,7 @@
 //               present_v likewise, v as it is
 //   attributes  heads, scale, shape
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_FUSED_APPEND_ATTENTION_H
-#define RONDO_OP_FUSED_APPEND_ATTENTION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,11 +30,8 @@ typedef struct rondo__append_attention {
 // Reads attributes and shapes.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__append_attention_init(const rondo__op *op,
                                                          const rondo_shape *row,
                                                          const rondo_shape *past_k,
                                                          const rondo_shape *past_v,
                                                          rondo__append_attention *out_attention);
-
-#endif  // RONDO_OP_FUSED_APPEND_ATTENTION_H

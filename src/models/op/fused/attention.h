@@ -13,8 +13,7 @@
 // nothing, as where the mask is -inf for all keys, gives NaN; with attribute zero_rows its weights
 // are zeros.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_FUSED_ATTENTION_H
-#define RONDO_OP_FUSED_ATTENTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,10 +43,7 @@ typedef struct rondo__attention {
 // Reads attributes and shapes. `mask` NULL: none.
 //
 // Errors:    BAD_DATA (shapes, strides and limits).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q,
                                                   const rondo_shape *k, const rondo_shape *v,
                                                   const rondo_shape *mask,
                                                   rondo__attention *out_attention);
-
-#endif  // RONDO_OP_FUSED_ATTENTION_H

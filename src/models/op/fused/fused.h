@@ -112,8 +112,7 @@
 // (alpha), Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta), Saturate (finite
 // numbers are kept within the range of f16)
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_FUSED_FUSED_H
-#define RONDO_OP_FUSED_FUSED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,5 +190,3 @@ int rondo__scalar_op_parse(const char *text);
 int rondo__scalar_op_of(rondo__op_id op);
 int rondo__scalar_op_get_operand_count(rondo__scalar_op op);
 float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float a, float b);
-
-#endif  // RONDO_OP_FUSED_FUSED_H

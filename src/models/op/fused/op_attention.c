@@ -250,10 +250,7 @@ static rondo_status compute_attention(rondo__compute *compute) {
          row++) {
         run_row(&a, &x, row / a.m / a.heads, row / a.m % a.heads, row % a.m);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, x.y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x.y);
 }
 
 const rondo__op_def rondo__op_table_attention[] = {

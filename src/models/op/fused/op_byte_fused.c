@@ -219,9 +219,8 @@ static rondo_status compute_sum(rondo__compute *compute) {
             }
             rondo__broadcast_advance(&walk);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 #define SCALED(op_name, ...)                                                  \

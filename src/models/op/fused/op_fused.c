@@ -201,9 +201,8 @@ static rondo_status compute_conv(rondo__compute *compute) {
             add_second(op, &compute->inputs[4]->shape, &convolution.output, x2, w2, y);
         }
         apply_epilogue(&ending, count, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- rondo.MatMul -----------------------------------------------------------------------------
@@ -434,10 +433,7 @@ static rondo_status compute_pool(rondo__compute *compute, bool is_max) {
         rondo__pool_run_average(&pool, planes, includes_pad, y);
     }
     y = restore_layout(&scratch, pool.batch, pool.channels, pool.output_span, y);
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status compute_max_pool(rondo__compute *compute) {
@@ -486,9 +482,8 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
                 means[c] /= (double)span;
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- rondo.GroupNormalization -----------------------------------------------------------------
@@ -555,10 +550,7 @@ static rondo_status compute_group_norm(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK && channels_last) {
         values = restore_layout(&scratch, norm.batch, norm.channels, norm.span, values);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, values);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, values);
 }
 
 // ---- rondo.Elementwise ------------------------------------------------------------------------

@@ -50,10 +50,7 @@ static rondo_status compute_rotate(rondo__compute *compute) {
         const double other = is_first ? -x[i + length / 2] : x[i - length / 2];
         y[i] = x[i] * cosines[i] + other * sines[i];
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 const rondo__op_def rondo__op_table_rotate[] = {

@@ -11,8 +11,7 @@
 //
 // An output may lie where the operand lies that it keeps.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_FUSED_UPDATE_H
-#define RONDO_OP_FUSED_UPDATE_H
+#pragma once
 
 #include "op/fused/fused.h"
 #include "op/op.h"
@@ -52,5 +51,3 @@ static inline size_t rondo__update_input(const rondo__update_form *form, int32_t
                                          int32_t index) {
     return rondo__update_head(form) + (size_t)tensor * (size_t)form->width + (size_t)index;
 }
-
-#endif  // RONDO_OP_FUSED_UPDATE_H

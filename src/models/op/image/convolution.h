@@ -1,8 +1,7 @@
 // op/image/convolution.h — the arithmetic of Conv and its relatives on doubles, in [N, C,
 // spatial...].
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_CONVOLUTION_H
-#define RONDO_OP_IMAGE_CONVOLUTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +26,6 @@ typedef struct rondo__convolution {
 // x          [N, C, spatial...]; with channels_last [N, spatial..., C].
 // w          [M, C / group, kernel...].
 // Errors:    BAD_DATA, UNSUPPORTED (rank).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__convolution_init(const rondo__op *op, const rondo_shape *x,
                                                     const rondo_shape *w, bool channels_last,
                                                     rondo__convolution *out_convolution);
@@ -40,7 +38,6 @@ void rondo__convolution_run(const rondo__convolution *convolution, const double 
 // window.output is y.
 //
 // Errors:    BAD_DATA, UNSUPPORTED (rank).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__convolution_init_transposed(const rondo__op *op,
                                                                const rondo_shape *x,
                                                                const rondo_shape *w,
@@ -57,12 +54,9 @@ void rondo__convolution_fill_bias(const rondo__convolution *convolution, const d
 // Checks an optional bias input of `filters` elements.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__convolution_check_bias(const rondo__op *op,
                                                           const rondo_shape *bias, int64_t filters);
 
 // Copies [batch, rows, columns] to [batch, columns, rows]: from one channel layout to the other.
 void rondo__transpose_planes(const double *source, int64_t batch, int64_t rows, int64_t columns,
                              double *target);
-
-#endif  // RONDO_OP_IMAGE_CONVOLUTION_H

@@ -55,9 +55,8 @@ static rondo_status compute_conv(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         start_output(&convolution, b, y);
         rondo__convolution_run(&convolution, x, w, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status compute_conv_transpose(rondo__compute *compute) {
@@ -73,9 +72,8 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         start_output(&convolution, b, y);
         rondo__convolution_run_transposed(&convolution, x, w, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- the way back to the weights ---------------------------------------------------------------
@@ -179,10 +177,7 @@ static rondo_status compute_conv_weights(rondo__compute *compute) {
                         x + channel * (x_all / batch / channels), dy_all / batch, x_all / batch,
                         batch, i % taps);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, dw);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, dw);
 }
 
 // rondo.InsertZeros: images with zeros between their pixels, each of which is the first of a block
@@ -219,10 +214,7 @@ static rondo_status compute_insert_zeros(rondo__compute *compute) {
         y[((outer * height + row) * strides[0] * wide + column) * strides[1] * inner + i % inner] =
             x[i];
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- ConvInteger and QLinearConv --------------------------------------------------------------
@@ -530,9 +522,8 @@ static rondo_status compute_deform_conv(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         start_output(&deformation.convolution, b, y);
         run_deformed(&deformation, x, w, offset, mask, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static const char *const conv_attributes[] = {"auto_pad", "dilations", "group", "kernel_shape",

@@ -46,9 +46,8 @@ static rondo_status compute_max_pool(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         const bool column_major = rondo__op_get_int(compute->op, "storage_order", 0) != 0;
         rondo__pool_run_max(&pool, wide, lowest, y, indices, column_major);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // rondo.PoolGradient(dy, x) with the attributes of a MaxPool, and channels_last: for each pixel the
@@ -106,9 +105,8 @@ static rondo_status compute_pool_gradient(rondo__compute *compute) {
         if (is_last) {
             rondo__transpose_planes(lists[4], pool.batch, pool.channels, pool.input_span, last);
         }
-        scratch.status = rondo__narrow(compute, 0, last);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, last);
 }
 
 static rondo_status compute_average_pool(rondo__compute *compute) {
@@ -120,9 +118,8 @@ static rondo_status compute_average_pool(rondo__compute *compute) {
     if (scratch.status == RONDO_STATUS_OK) {
         const bool includes_pad = rondo__op_get_int(compute->op, "count_include_pad", 0) != 0;
         rondo__pool_run_average(&pool, x, includes_pad, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status read_norm(const rondo__op *op, int64_t *out_p) {
@@ -150,9 +147,8 @@ static rondo_status compute_lp_pool(rondo__compute *compute) {
     double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&pool.output));
     if (scratch.status == RONDO_STATUS_OK) {
         rondo__pool_run_norm(&pool, x, (double)p, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- global pools -----------------------------------------------------------------------------
@@ -221,9 +217,8 @@ static rondo_status compute_global(rondo__compute *compute, plane_function reduc
         for (int64_t i = 0; i < planes; i++) {
             y[i] = reduce(x + i * span, span, p);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status compute_global_average(rondo__compute *compute) {

@@ -356,10 +356,7 @@ static rondo_status compute_affine_grid(rondo__compute *compute) {
             } while (rondo__index_advance(rank, shape->extent + 1, index));
         }
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- RoiAlign ---------------------------------------------------------------------------------
@@ -659,10 +656,7 @@ static rondo_status compute_crop(rondo__compute *compute) {
                                      width, at, across, is_nearest)
                          : outside;
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- MaxRoiPool -------------------------------------------------------------------------------

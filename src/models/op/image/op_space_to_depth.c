@@ -122,9 +122,8 @@ static rondo_status compute_space_to_depth(rondo__compute *compute) {
             fill_block(&s, row, column, x + at / extent[2] / extent[1] * s.image_stride,
                        y + at * extent[3]);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 const rondo__op_def rondo__op_table_space_to_depth[] = {

@@ -1,7 +1,6 @@
 // op/image/pad.h — what negative pads leave of an axis.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_PAD_H
-#define RONDO_OP_IMAGE_PAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ static inline rondo__kept_range rondo__pad_get_kept(int64_t extent, int64_t padd
     first = first < extent ? first : extent;
     return (rondo__kept_range){.first = first, .extent = last > first ? last - first : 0};
 }
-
-#endif  // RONDO_OP_IMAGE_PAD_H

@@ -1,7 +1,6 @@
 // op/image/pooling.h — the arithmetic of sliding pools on doubles, in [planes, spatial...].
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_POOLING_H
-#define RONDO_OP_IMAGE_POOLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +21,6 @@ typedef struct rondo__pool {
 //
 // x          [N, C, spatial...]; with channels_last [N, spatial..., C].
 // Errors:    BAD_DATA, UNSUPPORTED (rank).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__pool_init(const rondo__op *op, const rondo_shape *x,
                                              bool channels_last, rondo__pool *out_pool);
 
@@ -40,5 +38,3 @@ void rondo__pool_run_average(const rondo__pool *pool, const double *x, bool incl
 
 // The p-norm of each window.
 void rondo__pool_run_norm(const rondo__pool *pool, const double *x, double p, double *y);
-
-#endif  // RONDO_OP_IMAGE_POOLING_H

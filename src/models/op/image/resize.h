@@ -1,8 +1,7 @@
 // op/image/resize.h — what kernels of Resize and Upsample ask of the op: which input elements an
 // output position sees on each axis, and how much each of them counts.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_RESIZE_H
-#define RONDO_OP_IMAGE_RESIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,14 +45,12 @@ enum { RONDO__RESIZE_INPUT_COUNT = 4 };
 // Fills the plan; `values` has the tensors of inputs 1 .. 3 in their places, NULL when absent.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__resize_make_plan(const rondo__op *op, const rondo_shape *x,
                                                     const rondo_tensor *const *values,
                                                     rondo__resize_plan *out_plan);
 // Whether the axis keeps its elements where they are.
 bool rondo__resize_keeps_axis(const rondo__resize_plan *plan, int32_t axis);
 // Errors:    BAD_DATA (a scale that asks for absurdly many).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__resize_count_taps(const rondo__op *op,
                                                      const rondo__resize_plan *plan, int32_t axis,
                                                      rondo__resize_taps *out_taps);
@@ -62,5 +59,3 @@ RONDO_MUST_USE rondo_status rondo__resize_count_taps(const rondo__op *op,
 // outside of the crop and has the extrapolation value.
 bool rondo__resize_find_taps(const rondo__resize_plan *plan, int32_t axis, int64_t x,
                              const rondo__resize_taps *taps, int64_t *indices, double *weights);
-
-#endif  // RONDO_OP_IMAGE_RESIZE_H

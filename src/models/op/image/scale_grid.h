@@ -1,8 +1,7 @@
 // op/image/scale_grid.h — which scale and zero point belong to an element of QuantizeLinear or
 // DequantizeLinear.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_SCALE_GRID_H
-#define RONDO_OP_IMAGE_SCALE_GRID_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,9 +25,6 @@ typedef struct rondo__scale_grid {
 // Reads attributes and shapes.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__scale_grid_init(const rondo__op *op, const rondo_shape *x,
                                                    const rondo_shape *scale,
                                                    rondo__scale_grid *out_grid);
-
-#endif  // RONDO_OP_IMAGE_SCALE_GRID_H

@@ -15,8 +15,7 @@
 //   to                      ONNX's number of y's type, f32 or f16
 //   saturate                1: finite numbers stay finite
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_SPACE_TO_DEPTH_H
-#define RONDO_OP_IMAGE_SPACE_TO_DEPTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,8 +39,5 @@ typedef struct rondo__space_to_depth {
 // Reads the attributes and x's shape.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__space_to_depth_init(const rondo__op *op, const rondo_shape *x,
                                                        rondo__space_to_depth *out_form);
-
-#endif  // RONDO_OP_IMAGE_SPACE_TO_DEPTH_H

@@ -5,8 +5,7 @@
 // the extents of its input, into explicit numbers, all checked. Inference, references and kernels
 // use the same numbers.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_IMAGE_WINDOW_H
-#define RONDO_OP_IMAGE_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +31,6 @@ typedef struct rondo__window {
 // kernel     `rank` spatial extents of the weight; NULL: attribute kernel_shape is required.
 // Errors:    BAD_DATA (attribute named in the message), UNSUPPORTED (more spatial axes than
 //            RONDO__SPATIAL_MAX).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__window_init(const rondo__op *op, int32_t rank,
                                                const int64_t *input, const int64_t *kernel,
                                                rondo__window *out_window);
@@ -41,7 +39,6 @@ RONDO_MUST_USE rondo_status rondo__window_init(const rondo__op *op, int32_t rank
 // `output` is what the convolution would have had as its input.
 //
 // Errors:    as rondo__window_init.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank,
                                                           const int64_t *input,
                                                           const int64_t *kernel,
@@ -50,7 +47,6 @@ RONDO_MUST_USE rondo_status rondo__window_init_transposed(const rondo__op *op, i
 // Reads an attribute of one positive int per axis (default 1), each at most 2^31 - 1.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__window_read_positive(const rondo__op *op, const char *name,
                                                         int32_t rank, int64_t *out_values);
 
@@ -65,5 +61,3 @@ void rondo__window_clip_positions(const rondo__window *window, int32_t axis, int
 
 // Counts `index` (of `rank` entries) up by one, last axis fastest; false after the last one.
 bool rondo__index_advance(int32_t rank, const int64_t *extents, int64_t *index);
-
-#endif  // RONDO_OP_IMAGE_WINDOW_H

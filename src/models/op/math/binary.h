@@ -1,7 +1,6 @@
 // op/math/binary.h — how element-wise kernels of two operands are written and run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_BINARY_H
-#define RONDO_OP_MATH_BINARY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ typedef void (*rondo__binary_kernel)(const void *a, int64_t a_stride, const void
 void rondo__binary_run(rondo__binary_kernel kernel, const rondo_shape *result, const void *a,
                        const rondo_shape *a_shape, const void *b, const rondo_shape *b_shape,
                        rondo_dtype operand_dtype, rondo_dtype result_dtype, void *y);
-
-#endif  // RONDO_OP_MATH_BINARY_H

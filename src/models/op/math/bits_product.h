@@ -8,8 +8,7 @@
 //           [n, blocks]
 //   g_idx   i32 [k]: the block that gives scale and zero point of a number; absent: where it stands
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_BITS_PRODUCT_H
-#define RONDO_OP_MATH_BITS_PRODUCT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +37,6 @@ typedef struct rondo__bits_product {
 // Reads attributes and the shape of A.
 //
 // Errors:    UNSUPPORTED, BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__bits_product_init(const rondo__op *op, const rondo_shape *a,
                                                      rondo__bits_product *out_product);
 
@@ -47,5 +45,3 @@ static inline uint32_t rondo__bits_get(const uint8_t *bytes, int32_t bits, int64
     const int64_t first = index * bits;
     return (uint32_t)bytes[first >> 3] >> (first & 7) & ((1u << bits) - 1u);
 }
-
-#endif  // RONDO_OP_MATH_BITS_PRODUCT_H

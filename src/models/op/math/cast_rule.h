@@ -1,14 +1,10 @@
 // op/math/cast_rule.h — what the attributes of Cast and CastLike say of narrow floats.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_CAST_RULE_H
-#define RONDO_OP_MATH_CAST_RULE_H
+#pragma once
 
 #include "op/op.h"
 #include "tensor/narrow.h"
 
 // Errors:    UNSUPPORTED (another round_mode).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cast_read_rule(const rondo__op *op,
                                                   rondo__narrow_rule *out_rule);
-
-#endif  // RONDO_OP_MATH_CAST_RULE_H

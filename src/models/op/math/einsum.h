@@ -1,7 +1,6 @@
 // op/math/einsum.h — the functions of Einsum, and what its equation comes down to.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_EINSUM_H
-#define RONDO_OP_MATH_EINSUM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,17 +22,12 @@ typedef struct rondo__einsum_plan {
 } rondo__einsum_plan;
 
 // Errors:    BAD_DATA (attribute equation), UNSUPPORTED (rank, input count).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__einsum_make_plan(const rondo__op *op, size_t operand_count,
                                                     const rondo_shape *const *shapes,
                                                     rondo__einsum_plan *out_plan);
 
 // Errors:    BAD_DATA (attribute equation), UNSUPPORTED (rank, input count).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__einsum_infer(rondo__infer *infer);
 
 // Errors:    as rondo__einsum_infer, and NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__einsum_compute(rondo__compute *compute);
-
-#endif  // RONDO_OP_MATH_EINSUM_H

@@ -1,7 +1,6 @@
 // op/math/group_norm.h — normalisation of groups of channels, which three ops do.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_GROUP_NORM_H
-#define RONDO_OP_MATH_GROUP_NORM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ typedef struct rondo__group_norm {
 // In place. No extent is 0.
 void rondo__normalize_groups(const rondo__group_norm *norm, const double *scale,
                              const double *shift, double *values);
-
-#endif  // RONDO_OP_MATH_GROUP_NORM_H

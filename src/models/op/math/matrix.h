@@ -1,8 +1,7 @@
 // op/math/matrix.h — the arithmetic of MatMul and its relatives: broadcast batches of matrix
 // products.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_MATRIX_H
-#define RONDO_OP_MATH_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +23,6 @@ typedef struct rondo__product {
 // Checks the operands of a product.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a,
                                                 const rondo_shape *b, bool trans_a, bool trans_b,
                                                 rondo__product *out_product);
@@ -41,5 +39,3 @@ void rondo__product_run_integer(const rondo__product *product, const uint64_t *a
 enum { RONDO__BYTE_PRODUCT_K_MAX = INT32_MAX / (255 * 255) };
 void rondo__product_run_byte(const rondo__product *product, const int16_t *a, const int16_t *b,
                              int32_t *c);
-
-#endif  // RONDO_OP_MATH_MATRIX_H

@@ -165,10 +165,7 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
             y[r * p.n + c] = sum;
         }
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- GatherBlockQuantized ---------------------------------------------------------------------
@@ -310,10 +307,7 @@ static rondo_status compute_gather(rondo__compute *compute) {
                           zeros != NULL ? zeros->data : NULL,
                           (i / inner / count * length + index) * inner + i % inner);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static const char *const product_attributes[] = {

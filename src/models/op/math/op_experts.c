@@ -401,10 +401,7 @@ static rondo_status compute_experts(rondo__compute *compute) {
             }
         }
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static const char *const plain_attributes[] = {"activation_alpha",

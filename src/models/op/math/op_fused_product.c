@@ -79,9 +79,8 @@ static rondo_status compute_fused(rondo__compute *compute) {
         for (int64_t i = 0; i < count; i++) {
             y[i] *= alpha;
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static const char *const fused_attributes[] = {"alpha",       "transA",      "transB",

@@ -173,9 +173,8 @@ static rondo_status compute_loss_gradient(rondo__compute *compute) {
                 rondo__tensor_get_int(compute->inputs[1], line) == i / span % classes;
             x[i] = share[line] == 0.0 ? 0.0 : (exp(x[i]) - (is_label ? 1.0 : 0.0)) * share[line];
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 static const char *const loss_attributes[] = {"ignore_index", "reduction", NULL};

@@ -89,9 +89,8 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&product.output));
     if (scratch.status == RONDO_STATUS_OK) {
         rondo__product_run(&product, a, b, y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- Gemm -------------------------------------------------------------------------------------
@@ -164,9 +163,8 @@ static rondo_status compute_gemm(rondo__compute *compute) {
                 }
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- Det --------------------------------------------------------------------------------------
@@ -227,9 +225,8 @@ static rondo_status compute_det(rondo__compute *compute) {
         for (int64_t i = 0; i < count; i++) {
             y[i] = get_determinant(rows + i * n * n, n);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- quantised products -----------------------------------------------------------------------
@@ -382,9 +379,8 @@ static rondo_status compute_matmul_integer(rondo__compute *compute) {
                        NULL, 0, i == 0);
         }
         rondo__product_run(&product, operands[0], operands[1], y);
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status infer_qlinear_matmul(rondo__infer *infer) {
@@ -434,9 +430,8 @@ static rondo_status compute_qlinear_matmul(rondo__compute *compute) {
             const double b_scale = is_b_after ? wide[4][b_count == 1 ? 0 : column] : 1.0;
             y[i] = rondo__requantize(y[i], a_scale, b_scale, *wide[6], *wide[7], inputs[7]->dtype);
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- Inverse ----------------------------------------------------------------------------------
@@ -491,10 +486,7 @@ static rondo_status compute_inverse(rondo__compute *compute) {
     for (int64_t at = 0; at < count && scratch.status == RONDO_STATUS_OK; at += n * n) {
         invert(x + at, y + at, n);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, y);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static const char *const no_attributes[] = {NULL};

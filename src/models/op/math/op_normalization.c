@@ -334,10 +334,7 @@ static rondo_status compute_groups(rondo__compute *compute, int64_t groups, bool
     if (scratch.status == RONDO_STATUS_OK && norm.channels > 0 && norm.span > 0) {
         rondo__normalize_groups(&norm, scale, bias, x);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, x);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 static rondo_status compute_instance(rondo__compute *compute) {
@@ -517,9 +514,8 @@ static rondo_status compute_rms(rondo__compute *compute) {
                 x[i] *= inverse * scale[get_place(i, shape, steps)];
             }
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 // ---- LRN --------------------------------------------------------------------------------------
@@ -565,9 +561,8 @@ static rondo_status compute_lrn(rondo__compute *compute) {
                     x[plane * span + i] / pow(bias + alpha / (double)size * squares, beta);
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- LpNormalization --------------------------------------------------------------------------
@@ -610,9 +605,8 @@ static rondo_status compute_lp(rondo__compute *compute) {
                 values[i * inner] = norm == 0.0 ? 0.0 : values[i * inner] / norm;
             }
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 // ---- MeanVarianceNormalization ----------------------------------------------------------------
@@ -666,9 +660,8 @@ static rondo_status compute_mvn(rondo__compute *compute) {
             const int64_t group = get_place(i, shape, steps);
             x[i] = (x[i] - mean[group]) / (sqrt(variance[group]) + 1e-9);
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 static const char *const batch_attributes[] = {"epsilon", "momentum", "spatial", "training_mode",

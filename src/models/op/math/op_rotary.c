@@ -162,10 +162,7 @@ static rondo_status compute_rotary(rondo__compute *compute) {
                  sines + row * (f.turned / 2));
         }
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, x);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 static rondo_status check_microsoft(const rondo__op *op) {

@@ -279,9 +279,8 @@ static rondo_status compute_dft(rondo__compute *compute) {
                 }
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- STFT -------------------------------------------------------------------------------------
@@ -385,9 +384,8 @@ static rondo_status compute_stft(rondo__compute *compute) {
                 *target++ = transform.im[k];
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 // ---- windows ----------------------------------------------------------------------------------
@@ -430,9 +428,8 @@ static rondo_status compute_window(rondo__compute *compute, double a0, double a1
             // The body casts from f32, in which the peak is 1 and not a little less.
             y[n] = is_whole ? (double)(float)y[n] : y[n];
         }
-        scratch.status = rondo__narrow(compute, 0, y);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
 static rondo_status compute_hann(rondo__compute *compute) {

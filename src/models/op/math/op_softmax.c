@@ -111,9 +111,8 @@ static rondo_status compute_lines(rondo__compute *compute, line_function run) {
             run(x + i / lines.inner * lines.length * lines.inner + i % lines.inner, lines.length,
                 lines.inner);
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 static rondo_status compute_softmax(rondo__compute *compute) {

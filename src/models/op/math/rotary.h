@@ -1,7 +1,6 @@
 // op/math/rotary.h — RotaryEmbedding in numbers: pairs of each head turn by angles of its position.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_ROTARY_H
-#define RONDO_OP_MATH_ROTARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +16,6 @@ typedef struct rondo__rotary {
 } rondo__rotary;
 
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__rotary_read(const rondo__op *op, const rondo_shape *x,
                                                const rondo_shape *cosines, rondo__rotary *out_form);
 
@@ -25,5 +23,3 @@ RONDO_MUST_USE rondo_status rondo__rotary_read(const rondo__op *op, const rondo_
 static inline int64_t rondo__rotary_add(int64_t place, int64_t rows) {
     return place < 0 || place > INT64_MAX - rows ? -1 : place + rows;
 }
-
-#endif  // RONDO_OP_MATH_ROTARY_H

@@ -1,11 +1,8 @@
 // op/math/scan.h — looking through rows.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_MATH_SCAN_H
-#define RONDO_OP_MATH_SCAN_H
+#pragma once
 
 #include <stdint.h>
 
 // The position of the first greatest of `count` (at least 1) elements; NaN is greatest.
 int64_t rondo__find_greatest(const float *x, int64_t count);
-
-#endif  // RONDO_OP_MATH_SCAN_H

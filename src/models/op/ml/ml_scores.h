@@ -4,8 +4,7 @@
 // does, which is what converters test their models with: a transform other than PROBIT leaves a row
 // of a single score alone.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ML_ML_SCORES_H
-#define RONDO_OP_ML_ML_SCORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ RONDO_MUST_USE rondo_status rondo__ml_infer_table(const rondo__infer *infer, int
                                                   int64_t *out_columns);
 // Reads row `row` of a table as doubles; whole numbers as the nearest f32.
 void rondo__ml_read_row(const rondo_tensor *table, int64_t row, int64_t columns, double *out_row);
-
-#endif  // RONDO_OP_ML_ML_SCORES_H

@@ -2,8 +2,7 @@
 //
 // Versions of the domain are its own: 1 to 5.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ML_ML_TABLE_H
-#define RONDO_OP_ML_ML_TABLE_H
+#pragma once
 
 #include "op/op.h"
 
@@ -14,5 +13,3 @@ enum { RONDO__ML_VERSION_MAX = 5 };
     RONDO_OP_ROW(ML, op_name, first, last, least_inputs, most_inputs, 1, outputs,                \
                  .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list),                  \
                  .infer = (infer_function), .compute = (compute_function), .check = __VA_ARGS__)
-
-#endif  // RONDO_OP_ML_ML_TABLE_H

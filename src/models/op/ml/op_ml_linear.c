@@ -322,10 +322,7 @@ static rondo_status compute_regressor(rondo__compute *compute) {
         run_model(&model, row, columns, to);
         rondo__ml_transform_row(rondo__ml_get_transform(compute->op), to, model.target_count);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, scores);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, scores);
 }
 
 // Two labels for one score: the second is for scores above 0.
@@ -388,10 +385,7 @@ static rondo_status compute_classifier(rondo__compute *compute) {
         // A single label stands for both outcomes.
         rondo__ml_write_label(&labels, labels.count == 1 ? 0 : label, chosen, r);
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 1, scores);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 1, scores);
 }
 
 // ---- the table --------------------------------------------------------------------------------

@@ -200,10 +200,7 @@ static rondo_status compute_regressor(rondo__compute *compute) {
         sum += m.vector_count == 0 ? apply_kernel(&m, row, m.coefficients) : 0.0;
         results[r] = !is_one_class ? sum : sum > 0.0 ? 1.0 : -1.0;
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 0, results);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, results);
 }
 
 // ---- SVMClassifier ----------------------------------------------------------------------------
@@ -398,10 +395,7 @@ static rondo_status compute_classifier(rondo__compute *compute) {
             rondo__ml_write_label(&m.labels, chosen, labels, r);
         }
     }
-    if (scratch.status == RONDO_STATUS_OK) {
-        scratch.status = rondo__narrow(compute, 1, results);
-    }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 1, results);
 }
 
 // ---- the table --------------------------------------------------------------------------------

@@ -11,8 +11,7 @@
 // Trees are known to have no cycle, and features to lie within the row, before a row is walked.
 // Sums are made in double, so that their order does not matter much.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_ML_TREE_ENSEMBLE_H
-#define RONDO_OP_ML_TREE_ENSEMBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +30,6 @@ typedef struct rondo__tree_shape {
 // Checks the lists' lengths and what can be said of each entry by itself.
 //
 // Errors:    BAD_DATA, UNSUPPORTED (attribute values).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tree_ensemble_measure(const rondo__op *op,
                                                          rondo__tree_shape *out_shape);
 
@@ -39,15 +37,12 @@ RONDO_MUST_USE rondo_status rondo__tree_ensemble_measure(const rondo__op *op,
 //
 // Errors:    BAD_DATA (a node that is not there, a cycle), UNSUPPORTED, NO_MEMORY.
 // Ownership: free with rondo__tree_ensemble_destroy. Keeps nothing of `op`.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tree_ensemble_create(const rondo__op *op,
                                                         rondo__tree_ensemble **out_ensemble);
 void rondo__tree_ensemble_destroy(rondo__tree_ensemble *ensemble);  // NULL is fine
 
 // Walks all trees with one row of features and joins what they say for each target, base values
 // included. has_score[t] tells whether any leaf spoke of target t.
-//
-// Threads:   safe.
 void rondo__tree_ensemble_run(const rondo__tree_ensemble *ensemble, const double *row,
                               double *scores, bool *has_score);
 
@@ -55,10 +50,7 @@ void rondo__tree_ensemble_run(const rondo__tree_ensemble *ensemble, const double
 // are those of the table `x`; `labels` is NULL for regressors.
 //
 // Errors:    NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *ensemble,
                                                        const rondo__op *op, const rondo_tensor *x,
                                                        void *labels, rondo_dtype score_dtype,
                                                        void *scores);
-
-#endif  // RONDO_OP_ML_TREE_ENSEMBLE_H

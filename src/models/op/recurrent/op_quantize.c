@@ -226,9 +226,8 @@ static rondo_status compute_dequantize(rondo__compute *compute) {
             // In f32, also for outputs of 16 bits, as every kernel does.
             x[i] = is_double ? product : (double)(float)product;
         }
-        scratch.status = rondo__narrow(compute, 0, x);
     }
-    return rondo__scratch_end(&scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, x);
 }
 
 // ---- DynamicQuantizeLinear --------------------------------------------------------------------

@@ -10,8 +10,7 @@
 //
 // Source:    ONNX Runtime's contrib operators, DynamicQuantizeLSTM, version 1.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_RECURRENT_QUANTIZE_LSTM_H
-#define RONDO_OP_RECURRENT_QUANTIZE_LSTM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +46,6 @@ typedef struct rondo__quantize_lstm {
 // Reads attributes and shapes; absent inputs have dtype NONE.
 //
 // Errors:    BAD_DATA, UNSUPPORTED.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__quantize_lstm_plan(const rondo__op *op,
                                                       const rondo__tensor_info *inputs,
                                                       size_t input_count,
@@ -56,7 +54,6 @@ RONDO_MUST_USE rondo_status rondo__quantize_lstm_plan(const rondo__op *op,
 // Whether sequences are as long as there are steps, or shorter. `lengths` may be NULL.
 //
 // Errors:    BAD_DATA.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__quantize_lstm_check_lengths(const rondo__op *op,
                                                                const rondo__quantize_lstm *plan,
                                                                const int32_t *lengths);
@@ -79,5 +76,3 @@ RONDO_MUST_USE rondo_status rondo__quantize_lstm_run(const rondo__op *op,
                                                      const int16_t *w, const int16_t *r,
                                                      const void *const *inputs,
                                                      void *const *outputs, void *work);
-
-#endif  // RONDO_OP_RECURRENT_QUANTIZE_LSTM_H

@@ -1,7 +1,6 @@
 // op/recurrent/recurrent.h — what kernels of RNN, GRU and LSTM ask of the op.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_RECURRENT_RECURRENT_H
-#define RONDO_OP_RECURRENT_RECURRENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,11 +38,8 @@ typedef struct rondo__recurrent_function {
 // as far as the op has them.
 //
 // Errors:    BAD_DATA, UNSUPPORTED (a function of another name).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__recurrent_read_functions(
     const rondo__op *op, int64_t directions, rondo__recurrent_function (*out_functions)[3]);
 
 // Whether each direction has the functions that the op has when the model names none.
 bool rondo__recurrent_has_usual_functions(const rondo__op *op);
-
-#endif  // RONDO_OP_RECURRENT_RECURRENT_H

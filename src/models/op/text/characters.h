@@ -1,7 +1,6 @@
 // op/text/characters.h — the characters of strings: UTF-8, and upper and lower case.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_TEXT_CHARACTERS_H
-#define RONDO_OP_TEXT_CHARACTERS_H
+#pragma once
 
 #include <locale.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ RONDO_MUST_USE rondo_status rondo__letters_init(const rondo__op *op, rondo__lett
 void rondo__letters_deinit(rondo__letters *letters);
 uint32_t rondo__letters_lower(const rondo__letters *letters, uint32_t character);
 uint32_t rondo__letters_upper(const rondo__letters *letters, uint32_t character);
-
-#endif  // RONDO_OP_TEXT_CHARACTERS_H

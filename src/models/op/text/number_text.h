@@ -1,7 +1,6 @@
 // op/text/number_text.h — numbers as text and back, for Cast.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_TEXT_NUMBER_TEXT_H
-#define RONDO_OP_TEXT_NUMBER_TEXT_H
+#pragma once
 
 #include "op/op.h"
 #include "tensor/narrow.h"
@@ -15,8 +14,5 @@
 // no say in either. `rule` is for narrow floats.
 //
 // Errors:    BAD_DATA (an element that is no number: which one), NO_MEMORY.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_cast_strings(rondo__compute *compute,
                                                    const rondo__narrow_rule *rule);
-
-#endif  // RONDO_OP_TEXT_NUMBER_TEXT_H

@@ -3,8 +3,7 @@
 // A match takes time in proportion to the text, and an expression's memory is limited, whatever a
 // file asks for. The engine is C++; nothing it throws leaves regex_re2.cpp.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_TEXT_REGEX_H
-#define RONDO_OP_TEXT_REGEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ RONDO_MUST_USE rondo_status rondo__regex_matches(const rondo__regex *regex,
                                                  const rondo_string *string, bool *out_matches);
 
 RONDO_EXTERN_C_END
-
-#endif  // RONDO_OP_TEXT_REGEX_H

@@ -4,8 +4,7 @@
 // again. Where a device has one op for what a few of them do together, these passes find it by its
 // pattern (match_tree.h), in a specialised program and before half precision is decided.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_BACKWARD_BACKWARD_H
-#define RONDO_PROGRAM_BACKWARD_BACKWARD_H
+#pragma once
 
 #include "program/program.h"
 
@@ -27,5 +26,3 @@ rondo_status rondo__pass_attention_gradient(rondo_program *program);
 // Behind the decisions of half precision: a rondo.LossGradient whose result is only cast to f16
 // makes f16.
 rondo_status rondo__pass_narrow_loss(rondo_program *program);
-
-#endif  // RONDO_PROGRAM_BACKWARD_BACKWARD_H

@@ -5,8 +5,7 @@
 // A letter is a value: any the first time, the same one afterwards; "d=..." names the value of a
 // tree; "_" is any value. An op of ai.onnx has at least the inputs that are written.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_BACKWARD_MATCH_TREE_H
-#define RONDO_PROGRAM_BACKWARD_MATCH_TREE_H
+#pragma once
 
 #include "program/program.h"
 
@@ -21,5 +20,3 @@ bool rondo__match_tree(const rondo_program *program, int32_t value, const char *
 
 // The whole numbers of a constant, at most RONDO_RANK_MAX; -1: it is none.
 int32_t rondo__match_ints(const rondo_program *program, int32_t value, int64_t *out_values);
-
-#endif  // RONDO_PROGRAM_BACKWARD_MATCH_TREE_H

@@ -5,8 +5,7 @@
 // A builder is a program that no other object shares yet. Each call checks first and adds last; a
 // call that fails takes back, by a mark, what it had added.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_BUILDER_BUILDER_PARTS_H
-#define RONDO_PROGRAM_BUILDER_BUILDER_PARTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ RONDO_MUST_USE rondo_status rondo__builder_copy_tensor(const rondo_tensor *tenso
 // Errors:    INVALID, NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__builder_declare(rondo_builder *builder, int32_t value,
                                                    const rondo_port *port, const char *call);
-
-#endif  // RONDO_PROGRAM_BUILDER_BUILDER_PARTS_H

@@ -13,8 +13,7 @@
 // Shapes need not be known: a rule that wants numbers appends the nodes that compute them (Shape,
 // Gather, ...), which a plan folds. Rules want ranks and types, which are inferred here.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_GRADIENT_GRADIENT_H
-#define RONDO_PROGRAM_GRADIENT_GRADIENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ typedef struct rondo__gradient_request {
 RONDO_MUST_USE rondo_status rondo__program_add_gradients(rondo_program *program,
                                                          const rondo__gradient_request *request,
                                                          int32_t *out_values);
-
-#endif  // RONDO_PROGRAM_GRADIENT_GRADIENT_H

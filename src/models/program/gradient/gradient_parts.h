@@ -4,8 +4,7 @@
 // A rule never looks at a status: after a failure all calls do nothing and give RONDO__VALUE_NONE,
 // which they take, too.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_GRADIENT_GRADIENT_PARTS_H
-#define RONDO_PROGRAM_GRADIENT_GRADIENT_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -196,5 +195,3 @@ extern const rondo__gradient_row rondo__gradient_rows_loss[];
 extern const rondo__gradient_row rondo__gradient_rows_recurrent[];
 extern const rondo__gradient_row rondo__gradient_rows_attention[];
 extern const rondo__gradient_row rondo__gradient_rows_control[];
-
-#endif  // RONDO_PROGRAM_GRADIENT_GRADIENT_PARTS_H

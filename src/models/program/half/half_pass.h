@@ -5,8 +5,7 @@
 // rewrites the program by those decisions, and constants (half_constants.c) are rounded once for
 // all plans of an executor. What f16 does to an op stands in the op's row (op/half_rule.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_HALF_HALF_PASS_H
-#define RONDO_PROGRAM_HALF_HALF_PASS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ void rondo__half_report_deinit(rondo__half_report *report);
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
                                              rondo__half_report *out_report);
-
-#endif  // RONDO_PROGRAM_HALF_HALF_PASS_H

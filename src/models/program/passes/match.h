@@ -1,7 +1,6 @@
 // program/passes/match.h — predicates on values and nodes for fusing passes.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_PASSES_MATCH_H
-#define RONDO_PROGRAM_PASSES_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool rondo__match_channel_constant(const rondo_program *program, int32_t value,
 
 // True when a BatchNormalization has fixed statistics.
 bool rondo__match_inference_norm(const rondo__node *norm);
-
-#endif  // RONDO_PROGRAM_PASSES_MATCH_H

@@ -4,8 +4,7 @@
 // the program verified. The pass to f16, which needs more than the program, is declared in
 // program/half/half_pass.h.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_PASSES_PASSES_H
-#define RONDO_PROGRAM_PASSES_PASSES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -143,5 +142,3 @@ rondo_status rondo__pass_shortcut(rondo_program *program);
 rondo_status rondo__pass_detections(rondo_program *program);
 // Whether either branch of an If could stand in its place: once the condition is known.
 bool rondo__branches_may_move(const rondo__node *node);
-
-#endif  // RONDO_PROGRAM_PASSES_PASSES_H

@@ -1,7 +1,6 @@
 // program/passes/rewrite.h — the walk that the passes share which match patterns node by node.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_PASSES_REWRITE_H
-#define RONDO_PROGRAM_PASSES_REWRITE_H
+#pragma once
 
 #include "program/edit.h"
 
@@ -30,5 +29,3 @@ rondo_status rondo__program_finish_rewrite(rondo_program *program, const bool *r
 // Makes the node another op with other inputs, under its name; its outputs stay. Takes `op` and
 // `inputs`.
 void rondo__node_become(rondo__node *node, rondo__op *op, int32_t *inputs, size_t input_count);
-
-#endif  // RONDO_PROGRAM_PASSES_REWRITE_H

@@ -2,8 +2,7 @@
 // written once: programs that share constants still do when they are read, and what a pass computes
 // again is the constant that it was.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SAVED_DATA_BLOCKS_H
-#define RONDO_PROGRAM_SAVED_DATA_BLOCKS_H
+#pragma once
 
 #include "saved/section_file.h"
 
@@ -39,5 +38,3 @@ typedef struct rondo__data_blocks {
 RONDO_MUST_USE rondo_status rondo__data_blocks_add(rondo__data_blocks *blocks, const void *bytes,
                                                    size_t byte_count, uint64_t *out_offset);
 void rondo__data_blocks_deinit(rondo__data_blocks *blocks);
-
-#endif  // RONDO_PROGRAM_SAVED_DATA_BLOCKS_H

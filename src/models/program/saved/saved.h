@@ -11,8 +11,7 @@
 //   data      the bytes of all tensors and forms; always the last
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SAVED_SAVED_H
-#define RONDO_PROGRAM_SAVED_SAVED_H
+#pragma once
 
 #include "program/saved/saved_program.h"
 
@@ -61,7 +60,6 @@ typedef struct rondo__saved {
 // Errors:    as rondo__section_file_open; BAD_DATA (a section is missing or damaged), UNSUPPORTED
 //            (a section of another version).
 // Ownership: end with rondo__saved_destroy.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__saved_open(const char *path, rondo__saved **out_saved);
 void rondo__saved_destroy(rondo__saved *saved);  // NULL is fine
 
@@ -83,5 +81,3 @@ bool rondo__saved_find(const rondo__saved *saved, const char *name, uint32_t ver
                        rondo__record *out_record);
 
 void rondo__saved_about_write(const rondo__saved_about *about, rondo__text *out);
-
-#endif  // RONDO_PROGRAM_SAVED_SAVED_H

@@ -6,8 +6,7 @@
 // attributes, makers and order. It does not infer types again, so the record of a program behind
 // its passes is as trusted as the library's own code.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SAVED_SAVED_PROGRAM_H
-#define RONDO_PROGRAM_SAVED_SAVED_PROGRAM_H
+#pragma once
 
 #include "program/program.h"
 #include "program/saved/data_blocks.h"
@@ -39,5 +38,3 @@ RONDO_MUST_USE rondo_status rondo__program_read(rondo__record *record,
 // Whether an op of the program's own is in it, or in its bodies: what such an op does is not in the
 // file.
 bool rondo__program_has_user_ops(const rondo_program *program);
-
-#endif  // RONDO_PROGRAM_SAVED_SAVED_PROGRAM_H

@@ -5,8 +5,7 @@
 // one; rows get the number of turns as another extent. A body that fits no turn with these shapes
 // always ends in an error, so it says nothing.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
-#define RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H
+#pragma once
 
 #include "program/program.h"
 
@@ -28,5 +27,3 @@ RONDO_MUST_USE rondo_status rondo__control_infer(rondo__body_inference *inferenc
                                                  const rondo__node *node,
                                                  const rondo__tensor_info *inputs,
                                                  rondo__tensor_info *outputs);
-
-#endif  // RONDO_PROGRAM_SHAPES_CONTROL_SHAPES_H

@@ -1,8 +1,7 @@
 // program/shapes/specialise.h — a program for fixed input shapes: every extent that can be known
 // is, and everything that can be computed ahead is a constant.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_SHAPES_SPECIALISE_H
-#define RONDO_PROGRAM_SHAPES_SPECIALISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ enum { RONDO__VALUE_KEY_COUNT_MAX = 64 };
 // What inference and kernels see of value `value`; dtype NONE for RONDO__VALUE_NONE.
 void rondo__program_get_info(const rondo_program *program, int32_t value,
                              rondo__tensor_info *out_info);
-
-#endif  // RONDO_PROGRAM_SHAPES_SPECIALISE_H

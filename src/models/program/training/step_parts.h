@@ -2,8 +2,7 @@
 // folder: minimize.c (the order of things), parameters.c (variables), step_control.c (numbers that
 // steer: steps, rate, loss scale), optimizers.c (what becomes of a weight) and rows.c (of rows).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROGRAM_TRAINING_STEP_PARTS_H
-#define RONDO_PROGRAM_TRAINING_STEP_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ void rondo__step_apply(rondo__step *step, const rondo__trained *trained);
 
 // The same for tables of which rows change alone.
 void rondo__step_apply_rows(rondo__step *step, const rondo__trained *trained);
-
-#endif  // RONDO_PROGRAM_TRAINING_STEP_PARTS_H

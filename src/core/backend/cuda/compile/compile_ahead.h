@@ -10,8 +10,7 @@
 // not compile is dropped silently: the call that asks for its kernel compiles it again and reports
 // the error.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
-#define RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +40,6 @@ RONDO_MUST_USE rondo_status rondo__compile_ahead_create(rondo__compile_ahead **o
 void rondo__compile_ahead_destroy(rondo__compile_ahead *ahead);
 
 // Has the text compiled, unless that was wanted before; without memory or threads it is not.
-//
-// Threads:   safe.
 void rondo__compile_ahead_want(rondo__compile_ahead *ahead, const rondo__compile_want *want);
 
 // Takes the image of `key`, and waits for it where a thread compiles it; one that no thread has
@@ -50,12 +47,9 @@ void rondo__compile_ahead_want(rondo__compile_ahead *ahead, const rondo__compile
 //
 // Returns:   false when there is none.
 // Ownership: free *out_image with rondo__cuda_image_deinit.
-// Threads:   safe.
 bool rondo__compile_ahead_take(rondo__compile_ahead *ahead, rondo__hash128 key,
                                rondo__cuda_image *out_image);
 
 // Threads from now on, of the whole process; 0: none, and nothing is compiled ahead. The default,
 // -1, is one for each processor, and none while a test compiles in place of NVRTC.
 void rondo__compile_ahead_set_threads(int32_t count);
-
-#endif  // RONDO_BACKEND_CUDA_COMPILE_COMPILE_AHEAD_H

@@ -1,7 +1,6 @@
 // backend/cuda/compile/cuda_module.h — device code that was loaded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H
-#define RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -17,5 +16,3 @@ rondo_status rondo__cuda_visit_kernels(rondo_device *device, rondo__kernel_code_
                                        void *user_data);
 rondo_status rondo__cuda_offer_kernel(rondo_device *device, const rondo__kernel_code *code);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);
-
-#endif  // RONDO_BACKEND_CUDA_COMPILE_CUDA_MODULE_H

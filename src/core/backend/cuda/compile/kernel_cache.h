@@ -5,8 +5,7 @@
 // checksum and are written whole, so that a damaged or half-written one counts as absent. Where the
 // folder cannot be written the cache does nothing, quietly.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_COMPILE_KERNEL_CACHE_H
-#define RONDO_BACKEND_CUDA_COMPILE_KERNEL_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +17,6 @@
 // RONDO_CACHE_DIR turns the cache off.
 //
 // Returns:   false when there is none, or the path does not fit.
-// Threads:   safe.
 bool rondo__kernel_cache_get_folder(char *out_path, size_t path_bytes);
 
 // Looks an entry up.
@@ -32,5 +30,3 @@ bool rondo__kernel_cache_load(rondo__hash128 key, rondo__cuda_image *out_image);
 //
 // Threads:   safe, also across processes.
 void rondo__kernel_cache_store(rondo__hash128 key, const rondo__cuda_image *image);
-
-#endif  // RONDO_BACKEND_CUDA_COMPILE_KERNEL_CACHE_H

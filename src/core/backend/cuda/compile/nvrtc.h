@@ -3,8 +3,7 @@
 // NVRTC is NVIDIA's compiler as a library. It needs no GPU, so a test compiles every text of the
 // library for several architectures on any machine that has it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_COMPILE_NVRTC_H
-#define RONDO_BACKEND_CUDA_COMPILE_NVRTC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +25,6 @@ typedef struct rondo__cuda_image {
 // Errors:    UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (the compiler's log is in the log
 //            sink and its first error in the message), NO_MEMORY, DRIVER (NVRTC failed otherwise).
 // Ownership: free with rondo__cuda_image_deinit.
-// Threads:   safe.
 // Cost:      tens of milliseconds and more.
 RONDO_MUST_USE rondo_status rondo__cuda_compile(const char *source, const char *const *options,
                                                 size_t option_count, int32_t arch,
@@ -48,7 +46,4 @@ bool rondo__cuda_is_substituted(void);
 // NVRTC's version, 1000 * major + 10 * minor.
 //
 // Errors:    UNAVAILABLE (no NVRTC), DRIVER.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_get_compiler_version(int32_t *out_version);
-
-#endif  // RONDO_BACKEND_CUDA_COMPILE_NVRTC_H

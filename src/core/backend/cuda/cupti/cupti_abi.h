@@ -7,8 +7,7 @@
 //
 // Source: CUPTI 12.0 and 13.0, cupti_activity.h, cupti_callbacks.h, cupti_result.h.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_CUPTI_CUPTI_ABI_H
-#define RONDO_BACKEND_CUDA_CUPTI_CUPTI_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -177,5 +176,3 @@ typedef uint64_t (*rondo__cupti_clock)(void);
     X(653, cuLaunchKernelEx_ptsz)          \
     X(514, cuGraphLaunch)                  \
     X(515, cuGraphLaunch_ptsz)
-
-#endif  // RONDO_BACKEND_CUDA_CUPTI_CUPTI_ABI_H

@@ -4,8 +4,7 @@
 // Passed by pointer as the driver's table is, so that a test fills one of its own
 // (tests/support/fake/fake_cupti.h).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_CUPTI_CUPTI_API_H
-#define RONDO_BACKEND_CUDA_CUPTI_CUPTI_API_H
+#pragma once
 
 #include "backend/cuda/cupti/cupti_abi.h"
 #include "rondo/status.h"
@@ -23,7 +22,6 @@ typedef void *(*rondo__cupti_resolve_function)(void *user_data, const char *symb
 // Fills the table; `path` is for messages.
 //
 // Errors:    UNAVAILABLE (a function is missing, or too old: says which).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cupti_api_load(rondo__cupti_resolve_function resolve,
                                                   void *user_data, const char *path,
                                                   rondo__cupti_api *out_api);
@@ -32,10 +30,7 @@ RONDO_MUST_USE rondo_status rondo__cupti_api_load(rondo__cupti_resolve_function 
 //
 // Errors:    UNAVAILABLE (not found, too old; with the cure).
 // Ownership: lives as long as the process.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cupti_get_api(const rondo__cupti_api **out_api);
 
 // Test hook: from now on rondo__cupti_get_api yields `api`; NULL goes back to the real one.
 void rondo__cupti_set_api(const rondo__cupti_api *api);
-
-#endif  // RONDO_BACKEND_CUDA_CUPTI_CUPTI_API_H

@@ -5,8 +5,7 @@
 // them with the real cuda.h wherever one is installed; nothing may be added here without a line
 // there.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_ABI_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -320,5 +319,3 @@ typedef struct rondo__cu_update_result {
     rondo__cu_graph_node error_node;
     rondo__cu_graph_node error_from_node;
 } rondo__cu_update_result;
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_ABI_H

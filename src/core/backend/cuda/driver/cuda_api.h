@@ -3,8 +3,7 @@
 // The table is passed by pointer and never looked up again, so a test fills one of its own
 // (tests/support/fake/fake_cuda.h) and the whole backend runs on it without a GPU.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_API_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +48,6 @@ typedef void *(*rondo__cuda_resolve_function)(void *user_data, const char *symbo
 // Fills the table from a driver library, through cuGetProcAddress where it has that.
 //
 // Errors:    UNAVAILABLE (driver too old, or a required function is missing: named).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_api_load(rondo__cuda_resolve_function resolve,
                                                  void *user_data, rondo__cuda_api *out_api);
 
@@ -57,14 +55,12 @@ RONDO_MUST_USE rondo_status rondo__cuda_api_load(rondo__cuda_resolve_function re
 //
 // Errors:    UNAVAILABLE (no driver, no GPU, driver too old; says which).
 // Ownership: lives as long as the process.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_get_api(const rondo__cuda_api **out_api);
 
 // Fails with UNSUPPORTED, naming the missing function and the driver that has it, unless the
 // capability is there.
 //
 // Errors:    UNSUPPORTED.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_api_require(const rondo__cuda_api *api,
                                                     rondo__cuda_capabilities capability);
 
@@ -72,5 +68,3 @@ RONDO_MUST_USE rondo_status rondo__cuda_api_require(const rondo__cuda_api *api,
 // while no device of this backend is open.
 void rondo__cuda_set_api(const rondo__cuda_api *api);
 bool rondo__cuda_is_replaced(void);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_API_H

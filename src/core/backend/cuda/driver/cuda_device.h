@@ -6,8 +6,7 @@
 // rondo__cuda_enter and rondo__cuda_leave; where the context is current already, as it is on a hot
 // path, that is one thread-local read.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_DEVICE_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -144,5 +143,3 @@ static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed
         (void)device->api->cuCtxPopCurrent(&popped);
     }
 }
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_DEVICE_H

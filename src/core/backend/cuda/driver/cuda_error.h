@@ -1,7 +1,6 @@
 // backend/cuda/driver/cuda_error.h — driver failures as error records.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_ERROR_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_ERROR_H
+#pragma once
 
 #include "backend/backend.h"
 #include "backend/cuda/driver/cuda_api.h"
@@ -13,7 +12,6 @@ typedef struct rondo__cuda_device rondo__cuda_device;
 // poisoned. `device` may be NULL.
 //
 // Returns:   NO_DEVICE_MEMORY, STATE, LOST, UNSUPPORTED or DRIVER, as the code says.
-// Threads:   safe.
 RONDO_PRINTF(7, 8)
 rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
                               rondo__cu_result code, const char *call, const char *file,
@@ -33,5 +31,3 @@ bool rondo__cuda_is_sticky(rondo__cu_result code);
 // A failed driver call during clean-up: logged, never returned. Silent when the driver has shut
 // down already, as it has at the end of the process, and when the device is lost, which is noted.
 void rondo__cuda_log_failure(rondo__cuda_device *device, rondo__cu_result code, const char *call);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_ERROR_H

@@ -1,7 +1,6 @@
 // backend/cuda/driver/cuda_event.h — events.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_EVENT_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_EVENT_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -22,5 +21,3 @@ rondo_status rondo__cuda_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__cuda_synchronize_event(rondo_event *event);
 rondo_status rondo__cuda_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns);
 rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_EVENT_H

@@ -1,7 +1,6 @@
 // backend/cuda/driver/cuda_launch.h — kernels and host functions put on a stream.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_LAUNCH_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_LAUNCH_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -27,5 +26,3 @@ rondo_host_function rondo__cuda_get_call_function(const rondo__cuda_host_call *c
 const void *rondo__cuda_get_call_arguments(const rondo__cuda_host_call *call, size_t *out_bytes);
 // Frees what never ran; only once the device will run nothing any more.
 void rondo__cuda_free_pending_calls(rondo__cuda_device *device);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_LAUNCH_H

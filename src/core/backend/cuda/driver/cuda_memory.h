@@ -1,7 +1,6 @@
 // backend/cuda/driver/cuda_memory.h — memory, copies and fills.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_MEMORY_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_MEMORY_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -14,5 +13,3 @@ rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const voi
                               size_t bytes, rondo_copy_kind kind);
 rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t value,
                               uint32_t element_bytes, size_t count);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_MEMORY_H

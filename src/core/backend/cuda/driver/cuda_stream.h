@@ -1,7 +1,6 @@
 // backend/cuda/driver/cuda_stream.h — streams.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_STREAM_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_STREAM_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -31,5 +30,3 @@ rondo_status rondo__cuda_wrap_stream(rondo_device *device, void *native, rondo_s
 bool rondo__cuda_destroy_stream(rondo_stream *stream);
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream);
 rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_STREAM_H

@@ -4,8 +4,7 @@
 // boxes of a matrix, or of images as a convolution's window walks over them, into shared memory,
 // where pieces of 16 bytes are permuted by the row as wgmma wants them; what lies outside is zero.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_CUDA_TENSOR_MAP_H
-#define RONDO_BACKEND_CUDA_DRIVER_CUDA_TENSOR_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,9 +39,6 @@ bool rondo__cuda_can_map_tensors(rondo_device *device);
 // The map of the tensor at `address`, which is a multiple of 16 bytes.
 //
 // Errors:    UNSUPPORTED (the driver has no maps), DRIVER.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_map_tensor(rondo_device *device,
                                                    const rondo__tensor_form *form, void *address,
                                                    uint64_t out_words[RONDO__TENSOR_MAP_WORDS]);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_CUDA_TENSOR_MAP_H

@@ -4,8 +4,7 @@
 // distribution's packages, or inside Python wheels (site-packages/nvidia/*/lib), and cuDNN is a
 // family of libraries that load each other by name. One helper knows all those places.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_DRIVER_DISCOVER_H
-#define RONDO_BACKEND_CUDA_DRIVER_DISCOVER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -31,8 +30,6 @@ RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,
 
 // Loads it on a thread of its own, so that the call above finds it loaded. A process that ends
 // waits for the thread.
-//
-// Threads:   safe.
 void rondo__cuda_want_library(const char *short_name);
 
 // Macros for a list X(result, name, parameters) of functions: the member of a table, and the name.
@@ -53,14 +50,10 @@ typedef struct rondo__cuda_functions {
 // Fills the table at the first call; it is constant from then on.
 //
 // Errors:    UNAVAILABLE (not found, or a symbol is missing).
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cuda_load_functions(rondo__cuda_functions *wanted);
 
 // Finds the folder of cuda_fp16.h that belongs to a library found above, so that kernel texts may
 // include CUDA's device headers.
 //
 // Returns:   false when there is none, or the path does not fit.
-// Threads:   safe.
 bool rondo__cuda_find_headers(const char *library_path, char *out_folder, size_t folder_bytes);
-
-#endif  // RONDO_BACKEND_CUDA_DRIVER_DISCOVER_H

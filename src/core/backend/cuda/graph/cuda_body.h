@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_body.h — bodies of conditional nodes.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_BODY_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_BODY_H
+#pragma once
 
 #include "backend/cuda/graph/cuda_recording.h"
 
@@ -18,5 +17,3 @@ RONDO_MUST_USE rondo_status rondo__cuda_check_joined(rondo_stream *stream);
 // driver has freed a part of its graph, which must not be destroyed. `has_graph`: the end was good.
 bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,
                            bool has_graph);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_BODY_H

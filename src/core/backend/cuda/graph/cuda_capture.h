@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_capture.h — the begin and the end of a capture.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_CAPTURE_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_CAPTURE_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -11,5 +10,3 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out
 
 // The device is closed.
 void rondo__cuda_free_captures(rondo__cuda_device *device);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_CAPTURE_H

@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_conditional.h — conditional nodes.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_CONDITIONAL_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_CONDITIONAL_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -18,5 +17,3 @@ void rondo__cuda_release_conditional(rondo__conditional *conditional);
 // Loads the kernel that sets conditions, which a capture in global mode would not survive. A
 // failure is reported when a call needs the kernel.
 void rondo__cuda_prepare_conditions(rondo__cuda_device *device);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_CONDITIONAL_H

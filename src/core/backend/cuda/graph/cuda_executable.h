@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_executable.h — templates that can be replayed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_EXECUTABLE_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_EXECUTABLE_H
+#pragma once
 
 #include "backend/cuda/graph/cuda_use.h"
 
@@ -32,5 +31,3 @@ rondo_status rondo__cuda_upload(rondo__executable *executable, rondo_stream *str
 rondo_status rondo__cuda_replay(rondo__executable *executable, rondo_stream *stream);
 void rondo__cuda_destroy_executable(rondo__executable *executable);
 void *rondo__cuda_get_native_executable(rondo__executable *executable);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_EXECUTABLE_H

@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_frontier.h — where a capture stands. A node's handle is its CUgraphNode.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_FRONTIER_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_FRONTIER_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -20,5 +19,3 @@ rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__nod
                                           size_t count);
 rondo_status rondo__cuda_set_frontier(rondo_stream *stream, const rondo__node_handle *nodes,
                                       size_t count);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_FRONTIER_H

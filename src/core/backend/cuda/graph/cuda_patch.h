@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_patch.h — nodes that do something else from the next replay on.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_PATCH_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_PATCH_H
+#pragma once
 
 #include "backend/cuda/graph/cuda_executable.h"
 #include "backend/node_image.h"
@@ -18,5 +17,3 @@ rondo_status rondo__cuda_enable_node(rondo__executable *executable, rondo__templ
 void rondo__cuda_end_calls(rondo__cuda_executable *executable);
 // The executable is destroyed: gives up the calls that its host nodes were patched to.
 void rondo__cuda_drop_calls(rondo__cuda_executable *executable);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_PATCH_H

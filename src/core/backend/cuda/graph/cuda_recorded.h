@@ -1,12 +1,9 @@
 // backend/cuda/graph/cuda_recorded.h — what can be asked of nodes while they are being recorded.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDED_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDED_H
+#pragma once
 
 #include "backend/backend.h"
 
 rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count);
 rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_handle node,
                                            rondo__node_info *out_info);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDED_H

@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_recording.h — what is noted of captures that run.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDING_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDING_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_stream.h"
 #include "backend/cuda/graph/cuda_template.h"
@@ -69,5 +68,3 @@ RONDO_MUST_USE rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream
 // Gives the note to the outermost capture around `serial`; false when Rondo began none, then it
 // stays the caller's.
 bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__cuda_note *note);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_RECORDING_H

@@ -8,7 +8,6 @@
 #include "backend/cuda/driver/cuda_launch.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "rondo/inspect.h"
 
 // ---- templates --------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_template.h — recorded nodes and edges, and what is noted of them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_TEMPLATE_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_TEMPLATE_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_device.h"
 
@@ -63,5 +62,3 @@ rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_ha
                                       size_t count);
 // Frees notes, which belong to a capture and then to its template.
 void rondo__cuda_free_notes(rondo__cuda_note *notes);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_TEMPLATE_H

@@ -1,7 +1,6 @@
 // backend/cuda/graph/cuda_use.h — what recorded work uses.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BACKEND_CUDA_GRAPH_CUDA_USE_H
-#define RONDO_BACKEND_CUDA_GRAPH_CUDA_USE_H
+#pragma once
 
 #include "backend/cuda/graph/cuda_template.h"
 #include "backend/node_image.h"
@@ -43,5 +42,3 @@ rondo_status rondo__cuda_read_native_attributes(rondo__cuda_device *device,
 // Templates whose kernels have the same clusters, in the order of their nodes, have equal hashes.
 rondo_status rondo__cuda_sum_up_attributes(rondo__cuda_template *recorded, bool wants_priorities,
                                            rondo__cuda_attribute_sum *out_sum);
-
-#endif  // RONDO_BACKEND_CUDA_GRAPH_CUDA_USE_H

@@ -1,8 +1,7 @@
 // kernel/cuda/arrange/cuda_copy.h — one strided move, the common form of all ops that only
 // rearrange.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_ARRANGE_CUDA_COPY_H
-#define RONDO_KERNEL_CUDA_ARRANGE_CUDA_COPY_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -27,5 +26,3 @@ void rondo__strided_copy_push(rondo__strided_copy *copy, int64_t extent, int64_t
 void rondo__strided_copy_simplify(rondo__strided_copy *copy);
 // Simplifies and adds the cheapest step that does it.
 void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_copy *copy);
-
-#endif  // RONDO_KERNEL_CUDA_ARRANGE_CUDA_COPY_H

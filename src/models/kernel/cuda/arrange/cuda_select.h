@@ -2,8 +2,7 @@
 //
 // Kernels of ops whose result's shape depends on data: op/bounds.h says where they write what.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_ARRANGE_CUDA_SELECT_H
-#define RONDO_KERNEL_CUDA_ARRANGE_CUDA_SELECT_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -44,5 +43,3 @@ void rondo__cuda_add_rows(rondo__cuda_kernel *kernel, const rondo__defines *defi
 
 // Workspace of so many elements.
 rondo__address rondo__cuda_reserve(rondo__cuda_kernel *kernel, int64_t count, size_t bytes);
-
-#endif  // RONDO_KERNEL_CUDA_ARRANGE_CUDA_SELECT_H

@@ -1,7 +1,6 @@
 // kernel/cuda/arrange/cuda_sort.h — the steps that sort lines of keys; see sort.cu.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_ARRANGE_CUDA_SORT_H
-#define RONDO_KERNEL_CUDA_ARRANGE_CUDA_SORT_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -15,5 +14,3 @@ typedef struct rondo__cuda_sorted {
 // and refused, when a line is too long.
 bool rondo__cuda_add_sort(rondo__cuda_kernel *kernel, rondo__address keys, int64_t lines,
                           int64_t length, int64_t limit, rondo__cuda_sorted *out_sorted);
-
-#endif  // RONDO_KERNEL_CUDA_ARRANGE_CUDA_SORT_H

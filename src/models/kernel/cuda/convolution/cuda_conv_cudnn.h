@@ -1,7 +1,6 @@
 // kernel/cuda/convolution/cuda_conv_cudnn.h — convolutions by cuDNN.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_CUDNN_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_CUDNN_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_convolution.h"
 
@@ -24,5 +23,3 @@ void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cudnn_m
 // The version, 0 when the library is absent; part of names of its plans. Both load it.
 size_t rondo__cuda_get_cudnn_version(const rondo__cuda_kernel *kernel);
 bool rondo__cuda_has_cudnn(const rondo__cuda_kernel *kernel);
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_CUDNN_H

@@ -1,8 +1,7 @@
 // kernel/cuda/convolution/cuda_conv_tensor.h — convolutions on tensor cores by our own kernels,
 // conv_tensor.cu and, on Hopper, conv_tma.cu.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TENSOR_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TENSOR_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_convolution.h"
 
@@ -18,5 +17,3 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
 void rondo__cuda_describe_tensor_plan(const rondo__cuda_kernel *kernel,
                                       const rondo__cuda_convolution *convolution, size_t plan,
                                       char *text, size_t text_bytes);
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TENSOR_H

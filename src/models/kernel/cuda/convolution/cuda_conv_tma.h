@@ -1,8 +1,7 @@
 // kernel/cuda/convolution/cuda_conv_tma.h — convolutions on Hopper's tensor cores, whose operands
 // the tensor memory accelerator copies: conv_tma.cu.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_convolution.h"
 
@@ -31,5 +30,3 @@ int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
 rondo__cuda_ending rondo__cuda_get_ending(const rondo__cuda_convolution *convolution);
 void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
                          const rondo__cuda_tma_tile *tile);
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONV_TMA_H

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
 #include "cu_sources.h"
 #include "kernel/cuda/arrange/cuda_copy.h"
 #include "kernel/cuda/convolution/cuda_conv_cudnn.h"

@@ -1,7 +1,6 @@
 // kernel/cuda/convolution/cuda_convolution.h — one convolution in numbers.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONVOLUTION_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONVOLUTION_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_window.h"
 #include "kernel/cuda/elementwise/cuda_epilogue.h"
@@ -33,5 +32,3 @@ typedef struct rondo__cuda_convolution {
     rondo__address second_x;
     int64_t second_at;
 } rondo__cuda_convolution;
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_CONVOLUTION_H

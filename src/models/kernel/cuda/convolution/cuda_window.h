@@ -1,7 +1,6 @@
 // kernel/cuda/convolution/cuda_window.h — the sliding window of convolutions and pools, in numbers.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_WINDOW_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_WINDOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_s
 bool rondo__cuda_spread_window(rondo__cuda_kernel *kernel, const rondo_shape *x,
                                const rondo_shape *y, bool channels_last,
                                const int64_t *kernel_shape, rondo__window *out_window);
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDA_WINDOW_H

@@ -8,8 +8,7 @@
 //
 // Source: cuDNN documentation, "cuDNN Graph API" and "cudnn_graph Library".
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_CUDNN_API_H
-#define RONDO_KERNEL_CUDA_CONVOLUTION_CUDNN_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -143,7 +142,4 @@ typedef struct rondo__dnn_api {
 //
 // Errors:    UNAVAILABLE (not found, a symbol is missing, or older than version 9).
 // Ownership: lives as long as the process.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cudnn_get_api(const rondo__dnn_api **out_api);
-
-#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_CUDNN_API_H

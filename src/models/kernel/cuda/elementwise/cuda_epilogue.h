@@ -1,7 +1,6 @@
 // kernel/cuda/elementwise/cuda_epilogue.h — what a fused convolution or product does to its sums.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_EPILOGUE_H
-#define RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_EPILOGUE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ typedef struct rondo__cuda_ending {
 void rondo__define_ending(rondo__defines *defines, const rondo__cuda_ending *ending);
 void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending);
 void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue);
-
-#endif  // RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_EPILOGUE_H

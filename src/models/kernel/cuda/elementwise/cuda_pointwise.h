@@ -6,8 +6,7 @@
 // innermost merged extent allows it. An operand that is constant along the innermost extent (a
 // scalar, or a bias in channels-first layout) is read once per vector.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_POINTWISE_H
-#define RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_POINTWISE_H
+#pragma once
 
 #include "base/text.h"
 #include "kernel/cuda/cuda_steps.h"
@@ -59,5 +58,3 @@ void rondo__pointwise_take_input(rondo__pointwise *pointwise, const rondo__cuda_
 // Output `index` of the request.
 void rondo__pointwise_take_output(rondo__pointwise *pointwise, const rondo__cuda_kernel *kernel,
                                   size_t index);
-
-#endif  // RONDO_KERNEL_CUDA_ELEMENTWISE_CUDA_POINTWISE_H

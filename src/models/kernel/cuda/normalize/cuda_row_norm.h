@@ -2,8 +2,7 @@
 // operand: as a step of its own, or folded into the product
 // (kernel/cuda/cu/include/rondo_ending.cuh says how).
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_NORMALIZE_CUDA_ROW_NORM_H
-#define RONDO_KERNEL_CUDA_NORMALIZE_CUDA_ROW_NORM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void rondo__cuda_add_row_norm(rondo__cuda_kernel *kernel, const rondo__cuda_row_
 // Writes the moments of `rows` rows of `columns` elements, as op/fused/fused.h has them.
 void rondo__cuda_add_row_moments(rondo__cuda_kernel *kernel, rondo_dtype dtype, int64_t rows,
                                  int64_t columns, rondo__address x, rondo__address moments);
-
-#endif  // RONDO_KERNEL_CUDA_NORMALIZE_CUDA_ROW_NORM_H

@@ -4,8 +4,7 @@
 //
 // Source: cuBLAS documentation, "Using the cuBLASLt API".
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUBLASLT_API_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUBLASLT_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -93,7 +92,4 @@ typedef struct rondo__lt_api {
 //
 // Errors:    UNAVAILABLE (not found, or a symbol is missing).
 // Ownership: lives as long as the process.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__cublaslt_get_api(const rondo__lt_api **out_api);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUBLASLT_API_H

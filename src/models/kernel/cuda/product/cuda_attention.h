@@ -1,8 +1,7 @@
 // kernel/cuda/product/cuda_attention.h — attention wherever its operands lie, for each head
 // softmax(scale * q k^T + mask) v: what rondo.Attention and the ops of op/attention come down to.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_ATTENTION_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUDA_ATTENTION_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 #include "op/attention/attention_form.h"
@@ -39,5 +38,3 @@ void rondo__cuda_add_attention(rondo__cuda_kernel *kernel, const rondo__cuda_att
 void rondo__cuda_define_sight(rondo__defines *defines, const rondo__cuda_sight *sight);
 void rondo__cuda_push_sight(rondo__step *step, const rondo__cuda_kernel *kernel,
                             const rondo__cuda_sight *sight);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUDA_ATTENTION_H

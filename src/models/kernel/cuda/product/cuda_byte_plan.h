@@ -1,8 +1,7 @@
 // kernel/cuda/product/cuda_byte_plan.h — how byte_tensor.cu may cut a product: the tiles there are,
 // which of them and which splits are worth timing, and what each may take.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PLAN_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PLAN_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -46,5 +45,3 @@ void rondo__byte_plan_define(rondo__defines *defines, const rondo__byte_plan *pl
 // Sets grid and shared memory of the launch: (split, column tiles, row tiles).
 void rondo__byte_plan_shape(rondo__step *step, const rondo__byte_plan *plan,
                             const rondo__byte_work *work);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PLAN_H

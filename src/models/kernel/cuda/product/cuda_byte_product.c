@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cu_sources.h"
-#include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/product/cuda_matmul.h"
 
 enum {

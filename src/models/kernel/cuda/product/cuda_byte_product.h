@@ -7,8 +7,7 @@
 //   cuda_byte_tensor.c    on tensor cores: byte_tensor.cu, in the plans of cuda_byte_plan.h
 //   cuda_byte_ways.c      the ops, and the choice among the ways
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PRODUCT_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PRODUCT_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_window.h"
 #include "kernel/cuda/cuda_steps.h"
@@ -115,5 +114,3 @@ typedef struct rondo__dynamic_quantize {
 } rondo__dynamic_quantize;
 void rondo__cuda_add_dynamic_quantize(rondo__cuda_kernel *kernel,
                                       const rondo__dynamic_quantize *dynamic);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUDA_BYTE_PRODUCT_H

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "cu_sources.h"
 #include "kernel/cuda/convolution/cuda_conv_tensor.h"
 #include "kernel/cuda/cuda_families.h"

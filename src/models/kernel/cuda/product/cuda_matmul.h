@@ -1,7 +1,6 @@
 // kernel/cuda/product/cuda_matmul.h — one matrix product in numbers.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_H
+#pragma once
 
 #include "kernel/cuda/convolution/cuda_convolution.h"
 #include "kernel/cuda/elementwise/cuda_epilogue.h"
@@ -58,5 +57,3 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
 void rondo__cuda_describe_product(const rondo__cuda_kernel *kernel,
                                   const rondo__cuda_matmul *matmul, size_t way, char *text,
                                   size_t text_bytes);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_H

@@ -1,7 +1,6 @@
 // kernel/cuda/product/cuda_matmul_cublaslt.h — matrix products by cuBLASLt.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_CUBLASLT_H
-#define RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_CUBLASLT_H
+#pragma once
 
 #include "kernel/cuda/product/cuda_matmul.h"
 
@@ -16,5 +15,3 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *matmul);
 // The version, 0 when the library is absent; part of names of its plans. Both load it.
 size_t rondo__cuda_get_cublaslt_version(const rondo__cuda_kernel *kernel);
 bool rondo__cuda_has_cublaslt(const rondo__cuda_kernel *kernel);
-
-#endif  // RONDO_KERNEL_CUDA_PRODUCT_CUDA_MATMUL_CUBLASLT_H

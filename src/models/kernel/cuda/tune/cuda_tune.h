@@ -9,8 +9,7 @@
 // of a library's way holds the library's version; one of our own stays chosen when a library
 // changes, so that it need not be loaded to be found.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_H
-#define RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -37,5 +36,3 @@ typedef struct rondo__tuning {
 // file's choice, one that was kept, otherwise that of a contest, and without one the first that can
 // be built.
 void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
-
-#endif  // RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_H

@@ -5,8 +5,7 @@
 // the row the cache is filled with other data where a network's constants do not stay in it from
 // run to run: then they come from memory, as they will.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_BUFFERS_H
-#define RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_BUFFERS_H
+#pragma once
 
 #include "kernel/cuda/cuda_steps.h"
 
@@ -56,5 +55,3 @@ RONDO_MUST_USE rondo_status
 rondo__tune_buffers_launch_neighbour(const rondo__tune_buffers *buffers);
 // Fills the cache with other data, where constants are to come from memory.
 RONDO_MUST_USE rondo_status rondo__tune_buffers_chill(rondo__tune_buffers *buffers);
-
-#endif  // RONDO_KERNEL_CUDA_TUNE_CUDA_TUNE_BUFFERS_H

@@ -5,8 +5,7 @@
 // tap stands at zeros that are kept for it; or x is copied once with its padding around it, and all
 // windows are inside of that.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_CONVOLUTION_CONV_WINDOWS_H
-#define RONDO_KERNEL_HOST_CONVOLUTION_CONV_WINDOWS_H
+#pragma once
 
 #include "kernel/host/simd/simd.h"
 #include "op/image/convolution.h"
@@ -66,5 +65,3 @@ typedef struct rondo__conv_line {
 void rondo__conv_windows_find_line(const rondo__conv_windows *windows, const float *x,
                                    int64_t position, int64_t most, rondo__conv_line *out_line,
                                    rondo__tap *out_taps);
-
-#endif  // RONDO_KERNEL_HOST_CONVOLUTION_CONV_WINDOWS_H

@@ -3,8 +3,7 @@
 // filters. Where each channel has one filter (`is_depthwise`) there are no panels: [taps,
 // channels].
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_CONVOLUTION_FILTER_PANELS_H
-#define RONDO_KERNEL_HOST_CONVOLUTION_FILTER_PANELS_H
+#pragma once
 
 #include "kernel/host/simd/simd.h"
 #include "kernel/weights/weight_store.h"
@@ -24,5 +23,3 @@ void rondo__filter_panels_fill(const rondo__simd *simd, const rondo__convolution
 RONDO_MUST_USE rondo_status rondo__filter_panels_keep(
     rondo__weight_list *list, const rondo__simd *simd, const rondo__convolution *shape,
     bool is_depthwise, const rondo_tensor *constant, const float **out_panels);
-
-#endif  // RONDO_KERNEL_HOST_CONVOLUTION_FILTER_PANELS_H

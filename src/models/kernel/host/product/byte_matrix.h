@@ -1,8 +1,7 @@
 // kernel/host/product/byte_matrix.h — matrices of 8-bit numbers in the form of byte_simd.h, and
 // products of them.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_PRODUCT_BYTE_MATRIX_H
-#define RONDO_KERNEL_HOST_PRODUCT_BYTE_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ void rondo__byte_product_run(const rondo__byte_product *product);
 static inline int32_t rondo__byte_get(const uint8_t *values, bool is_signed, int64_t index) {
     return is_signed ? (int8_t)values[index] : values[index];
 }
-
-#endif  // RONDO_KERNEL_HOST_PRODUCT_BYTE_MATRIX_H

@@ -1,8 +1,7 @@
 // kernel/host/product/packed_matrix.h — the right operand of a matrix product, cut into panels as
 // wide as a tile (simd.h), each stored row after row and padded with zeros.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_PRODUCT_PACKED_MATRIX_H
-#define RONDO_KERNEL_HOST_PRODUCT_PACKED_MATRIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -88,5 +87,3 @@ void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, 
 
 // Bytes of panels that stay in the cache of one processor while rows go by.
 int64_t rondo__panels_get_cache_bytes(void);
-
-#endif  // RONDO_KERNEL_HOST_PRODUCT_PACKED_MATRIX_H

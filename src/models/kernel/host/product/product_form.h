@@ -2,8 +2,7 @@
 //
 //   y = act(scale * (op(a) x op(b)) + bias + z)
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_PRODUCT_PRODUCT_FORM_H
-#define RONDO_KERNEL_HOST_PRODUCT_PRODUCT_FORM_H
+#pragma once
 
 #include "kernel/kernel.h"
 #include "op/fused/fused.h"
@@ -20,11 +19,8 @@ typedef struct rondo__product_form {
 } rondo__product_form;
 
 // Errors:    UNSUPPORTED without a record (not all f32, beta of Gemm, a broadcast C), BAD_DATA.
-// Threads:   safe.
 rondo_status rondo__product_form_init(rondo__product_form *form,
                                       const rondo__kernel_request *request);
 
 // Makes a batch of a against one b one taller a, where it can.
 void rondo__product_join_batches(rondo__product *product);
-
-#endif  // RONDO_KERNEL_HOST_PRODUCT_PRODUCT_FORM_H

@@ -7,8 +7,7 @@
 //
 //   workspace   | of the f32 kernel | widened inputs | f32 results |
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_ROWS_HOST_HALF_H
-#define RONDO_KERNEL_HOST_ROWS_HOST_HALF_H
+#pragma once
 
 #include "kernel/kernel.h"
 
@@ -18,11 +17,8 @@
 // Errors:    UNSUPPORTED, without a record (nothing is f16), NO_MEMORY.
 // Ownership: *out_half, which may be there after a failure too, is freed with
 //            rondo__kernel_destroy; *out_wide is borrowed from it.
-// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__host_half_begin(const rondo__kernel_request *request,
                                                    rondo__kernel **out_half,
                                                    rondo__kernel_request *out_wide);
 // Takes the kernel in f32.
 void rondo__host_half_end(rondo__kernel *half, rondo__kernel *inner);
-
-#endif  // RONDO_KERNEL_HOST_ROWS_HOST_HALF_H

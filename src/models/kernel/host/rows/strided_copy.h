@@ -4,8 +4,7 @@
 // one set of strides and written at another. The plan drops axes of extent 1, joins axes that run
 // together on both sides, and picks an inner loop.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_ROWS_STRIDED_COPY_H
-#define RONDO_KERNEL_HOST_ROWS_STRIDED_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
 
 // Copies, with the workers' help where that is worth while.
 void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to);
-
-#endif  // RONDO_KERNEL_HOST_ROWS_STRIDED_COPY_H

@@ -21,8 +21,7 @@
 //                zeros behind the depth
 //   row of a     depth / group times 4 bytes
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_SIMD_BYTE_SIMD_H
-#define RONDO_KERNEL_HOST_SIMD_BYTE_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -111,5 +110,3 @@ const rondo__byte_simd *rondo__byte_simd_get(void);
 // All tables that this processor can run, the best last.  Returns: how many.
 // out_tables has room for RONDO__BYTE_LEVEL_MAX.
 int rondo__byte_simd_list(const rondo__byte_simd **out_tables);
-
-#endif  // RONDO_KERNEL_HOST_SIMD_BYTE_SIMD_H

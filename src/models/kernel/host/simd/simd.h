@@ -8,8 +8,7 @@
 // Accuracy: exp, tanh, sigmoid, erf and what is made of them stay within about 2e-7 of the true
 // value (relative for exp and tanh, absolute for the others). NaN and infinities behave as in C.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_H
-#define RONDO_KERNEL_HOST_SIMD_SIMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -224,5 +223,3 @@ void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation,
 #define RONDO_SIMD_JOIN_(name, level) name##_##level
 #define RONDO_SIMD_JOIN(name, level) RONDO_SIMD_JOIN_(name, level)
 #define RONDO_SIMD_NAME(name) RONDO_SIMD_JOIN(name, RONDO_SIMD_LEVEL)
-
-#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_H

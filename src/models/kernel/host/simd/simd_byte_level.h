@@ -1,8 +1,7 @@
 // kernel/host/simd/simd_byte_level.h — shared parts of the files of byte_simd.h, which are compiled
 // once for each instruction set.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_BYTE_LEVEL_H
-#define RONDO_KERNEL_HOST_SIMD_SIMD_BYTE_LEVEL_H
+#pragma once
 
 #include "kernel/host/simd/byte_simd.h"
 #include "kernel/host/simd/simd_level.h"
@@ -45,5 +44,3 @@ int32_t RONDO_SIMD_NAME(rondo__byte_prepare_row)(const uint8_t *x, bool is_signe
                                                  void *row);
 void RONDO_SIMD_NAME(rondo__byte_pack_block)(const uint8_t *rows, bool is_signed, int8_t *block,
                                              int32_t *sums);
-
-#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_BYTE_LEVEL_H

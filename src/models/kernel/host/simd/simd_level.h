@@ -1,8 +1,7 @@
 // kernel/host/simd/simd_level.h — shared parts of the files that are compiled once for each
 // instruction set.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H
-#define RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H
+#pragma once
 
 #include "kernel/host/simd/simd.h"
 
@@ -74,5 +73,3 @@ void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_widen_bits)(const rondo__bits_tile *tile, float *y);
 void RONDO_SIMD_NAME(rondo__simd_convolve_depthwise)(const rondo__depthwise *depthwise);
-
-#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_LEVEL_H

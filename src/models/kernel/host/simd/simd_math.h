@@ -1,8 +1,7 @@
 // kernel/host/simd/simd_math.h — functions of one value in a form that compilers vectorise: no
 // branches, no calls, no tables. Polynomials were fitted on Chebyshev nodes of the stated interval.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_SIMD_SIMD_MATH_H
-#define RONDO_KERNEL_HOST_SIMD_SIMD_MATH_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ RONDO_INLINE float math_maximum(float a, float b) {
 RONDO_INLINE float math_minimum(float a, float b) {
     return math_select((a < b) | (a != a), a, b);
 }
-
-#endif  // RONDO_KERNEL_HOST_SIMD_SIMD_MATH_H
