@@ -3,8 +3,7 @@
 //
 // Exit statuses: 1 is a missed goal, 2 a measurement that could not be taken.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BENCH_BENCH_H
-#define RONDO_BENCH_BENCH_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ static inline double get_resident_bytes(void) {
     fclose(file);
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
-
-#endif  // RONDO_BENCH_BENCH_H

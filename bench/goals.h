@@ -1,7 +1,6 @@
 // goals.h — tables of figures with goals, as Markdown.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_BENCH_GOALS_H
-#define RONDO_BENCH_GOALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ static inline void report(const char *what, double value, const char *unit, goal
     printf("| %-62s | %10.2f %-5s | %-9s | %-6s |\n", what, value, unit, text, verdict);
     fflush(stdout);
 }
-
-#endif  // RONDO_BENCH_GOALS_H

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/cuda/driver/cuda_device.h"
 #include "base/clock.h"
 #include "bench.h"

@@ -9,7 +9,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "bench.h"
 #include "goals.h"
 #include "rondo/models.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "bench.h"
 #include "rondo/rondo.h"

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "bench.h"
 #include "rondo/rondo.h"

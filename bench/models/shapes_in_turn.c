@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
 #include "bench.h"
 #include "rondo/models.h"
 

@@ -7,8 +7,7 @@
 //   gpt2       124M parameters, 4 x 256 tokens
 //   embed      a table of rows x 150, one row looked up and normalised
 // SPDX-License-Identifier: Apache-2.0
-#ifndef BENCH_TRAIN_NETS_H
-#define BENCH_TRAIN_NETS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -335,5 +334,3 @@ static inline void build_embed(net *n, int64_t rows, const char *place) {
     check(rondo_builder_add_square_error_cost(n->b, "unit", "y", "cost"));
     check(rondo_builder_add_mean(n->b, "cost", "loss"));
 }
-
-#endif  // BENCH_TRAIN_NETS_H

@@ -4,8 +4,7 @@
 // three modes: eager; captured (recorded, shown not to have run, replayed once); replayed
 // (recorded, then replayed several times). The same work must give the same bytes in each.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
-#define RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +39,19 @@ typedef struct suite_case {
     suite_mode mode;
 } suite_case;
 
-// SUITE_CASE(name) { ... } is a case; SUITE_CASE_IN_MODES(name) { ... } one that runs in each mode.
+// Skips the case on the device that runs nothing. A case that looks at results in threads of its
+// own says so at its beginning: no other thread than its first skips it.
+void suite_need_execution(const suite_context *context);
+
+void suite_free_rest(suite_context *context);
+
+static inline suite_context *suite_get_context(void **state) {
+    return ((suite_case *)*state)->context;
+}
+
+// SUITE_CASE(name) { ... } is a case, with `context` and `state`; SUITE_CASE_IN_MODES(name) { ... }
+// one that runs in each mode; SUITE_CASE_EXECUTED(name) { ... } one that begins with
+// suite_need_execution.
 typedef struct suite_entry {
     const char *name;
     void (*function)(void **state);
@@ -54,15 +65,25 @@ typedef struct suite_entry {
 extern suite_entry *suite_entries;
 void suite_add(suite_entry *entry);
 
-#define SUITE_ENTRY(what, modes)                                                       \
-    static void what(void **state);                                                    \
-    __attribute__((constructor)) static void what##__add(void) {                       \
-        static suite_entry entry = {#what, (what), (modes), __FILE__, __LINE__, NULL}; \
-        suite_add(&entry);                                                             \
-    }                                                                                  \
-    static void what(__attribute__((unused)) void **state)
-#define SUITE_CASE(what) SUITE_ENTRY(what, false)
-#define SUITE_CASE_IN_MODES(what) SUITE_ENTRY(what, true)
+#define SUITE_ENTRY(what, modes, needs)                                                     \
+    static void what(void **state, suite_context *context);                                 \
+    static void what##__run(void **state) {                                                 \
+        suite_context *context = suite_get_context(state);                                  \
+        if (needs) {                                                                        \
+            suite_need_execution(context);                                                  \
+        }                                                                                   \
+        what(state, context);                                                               \
+        suite_free_rest(context);                                                           \
+    }                                                                                       \
+    __attribute__((constructor)) static void what##__add(void) {                            \
+        static suite_entry entry = {#what, what##__run, (modes), __FILE__, __LINE__, NULL}; \
+        suite_add(&entry);                                                                  \
+    }                                                                                       \
+    static void what(__attribute__((unused)) void **state,                                  \
+                     __attribute__((unused)) suite_context *context)
+#define SUITE_CASE(what) SUITE_ENTRY(what, false, false)
+#define SUITE_CASE_EXECUTED(what) SUITE_ENTRY(what, false, true)
+#define SUITE_CASE_IN_MODES(what) SUITE_ENTRY(what, true, false)
 
 // Fails the test with the error record when `call` does not give OK.
 #define ASSERT_OK(call) suite_assert_status((call), RONDO_STATUS_OK, #call, __FILE__, __LINE__)
@@ -82,18 +103,11 @@ void suite_assert_message(const char *text, const char *file, int line);
 int suite_rounds(int full, int swept);
 extern bool suite_is_swept;
 
-static inline suite_context *suite_get_context(void **state) {
-    return ((suite_case *)*state)->context;
-}
-
 // Skips the case, with the reason, on devices that lack the feature.
 void suite_need(suite_context *context, rondo_feature feature);
 // The same on devices that have no graphs inside graphs. What a case needs it says before it begins
 // a capture: a skipped case leaves everything as it stands.
 void suite_need_children(const suite_context *context);
-// The same on the device that runs nothing. A case that looks at results in threads of its own says
-// so at its beginning: no other thread than its first skips it.
-void suite_need_execution(const suite_context *context);
 // The same where a case has found out by itself.
 void suite_skip(const char *reason);
 
@@ -122,7 +136,7 @@ rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t m
 // The same where only an order may depend on it: short in tests/sweep.
 rondo_status suite_linger(suite_context *context, rondo_stream *stream, uint32_t microseconds);
 
-// Memory that fails the test when there is none.
+// Memory that fails the test when there is none. At the end of a case what it has not freed is.
 uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count);
 void suite_free(suite_context *context, rondo_memory_kind kind, void *address);
 rondo_stream *suite_create_stream(suite_context *context);
@@ -182,5 +196,3 @@ void suite_gate_open_all(void);
 // Where a call fails the library may have to wait for a stream that it would only have asked.
 extern uint32_t suite_gate_patience_s;
 extern volatile bool suite_gate_gave_way;
-
-#endif  // RONDO_TESTS_CONFORMANCE_CONFORMANCE_H

@@ -51,9 +51,7 @@ static void check_executed(suite_context *context, rondo_graph *graph, uint64_t 
     assert_int_equal(stats.executed_count, context->is_cuda ? 0 : expected);
 }
 
-SUITE_CASE(test_conformance_executed__every_node_runs_in_every_replay) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_executed__every_node_runs_in_every_replay) {
     traces t = make_traces(context);
     rondo_graph *graph = suite_create_graph(context, false);
     ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -78,9 +76,7 @@ SUITE_CASE(test_conformance_executed__every_node_runs_in_every_replay) {
     free_traces(context, &t);
 }
 
-SUITE_CASE(test_conformance_executed__instantiating_again_keeps_the_count) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_executed__instantiating_again_keeps_the_count) {
     traces t = make_traces(context);
     rondo_graph *graph = suite_create_graph(context, true);
     ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -96,10 +92,8 @@ SUITE_CASE(test_conformance_executed__instantiating_again_keeps_the_count) {
     free_traces(context, &t);
 }
 
-SUITE_CASE(test_conformance_executed__parallel_branches_are_counted) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_executed__parallel_branches_are_counted) {
     enum { BRANCHES = 4, NODES = 6, REPLAYS = 50 };
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, BRANCHES);
     suite_set(context, x, 0, BRANCHES);
     rondo_stream *streams[BRANCHES];
@@ -135,5 +129,4 @@ SUITE_CASE(test_conformance_executed__parallel_branches_are_counted) {
         rondo_stream_destroy(streams[i]);
     }
     rondo_event_destroy(fork);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

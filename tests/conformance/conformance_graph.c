@@ -16,9 +16,7 @@ static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t 
     ASSERT_OK(rondo_graph_capture_end(graph));
 }
 
-SUITE_CASE(test_conformance_graph__replays_many_times) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_graph__replays_many_times) {
     const int replay_count = suite_rounds(2000, 20);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -39,12 +37,9 @@ SUITE_CASE(test_conformance_graph__replays_many_times) {
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, replay_count);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_graph__replays_on_several_streams_are_ordered) {
     rondo_stream *streams[3];
     for (int i = 0; i < 3; ++i) {
         streams[i] = suite_create_stream(context);
@@ -71,11 +66,9 @@ SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered) {
         rondo_stream_destroy(streams[i]);
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     for (int round = 0; round < 2; ++round) {
         suite_set(context, x, 1, 1);
@@ -100,11 +93,9 @@ SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays) {
         rondo_graph_destroy(graph);
         rondo_stream_destroy(stream);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_graph__reset_and_record_again) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, true);
     for (uint32_t round = 0; round < 20; ++round) {
@@ -123,7 +114,6 @@ SUITE_CASE(test_conformance_graph__reset_and_record_again) {
         ASSERT_OK(rondo_graph_reset(graph));
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 static bool stop_at_once(void *user_data, const char *text, size_t bytes) {
@@ -134,7 +124,6 @@ static bool stop_at_once(void *user_data, const char *text, size_t bytes) {
 }
 
 SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
@@ -192,11 +181,9 @@ SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit) {
     rondo_graph_destroy(NULL);
     rondo_stream_destroy(other);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *ready = suite_create_graph(context, false);
     capture_affine(context, ready, x, 1, 1);
@@ -227,7 +214,6 @@ SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture) {
     rondo_graph_destroy(graph);
     rondo_graph_destroy(ready);
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 static void count_warnings(void *user_data, rondo_log_level level, const char *message) {
@@ -237,7 +223,6 @@ static void count_warnings(void *user_data, rondo_log_level level, const char *m
 }
 
 SUITE_CASE(test_conformance_graph__an_empty_capture_warns) {
-    suite_context *context = suite_get_context(state);
     int warnings = 0;
     rondo_graph *graph = suite_create_graph(context, true);
     rondo_log_set_sink(count_warnings, &warnings);
@@ -293,12 +278,10 @@ static rondo_status take_and_give_back(void_calls *v) {
 }
 
 // Calls that go well and put nothing into the graph do not keep the program from being warned.
-SUITE_CASE(test_conformance_graph__calls_without_work_leave_it_empty) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_graph__calls_without_work_leave_it_empty) {
     static rondo_status (*const calls[])(void_calls *) = {copy_no_bytes, fill_no_elements,
                                                           draw_nothing,  wait_for_itself,
                                                           label_nothing, take_and_give_back};
-    suite_context *context = suite_get_context(state);
     static int warnings;  // outlives a case that stops here
     void_calls v = {.stream = suite_create_stream(context),
                     .event = suite_create_event(context, 0),
@@ -347,7 +330,6 @@ static size_t count_parts(const char *text, const char *part) {
 }
 
 SUITE_CASE(test_conformance_graph__dumps_and_statistics) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 300);
     uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 300);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -410,13 +392,10 @@ SUITE_CASE(test_conformance_graph__dumps_and_statistics) {
     ASSERT_STATUS(rondo_graph_dump(graph, (rondo_text_format)9, stop_at_once, &calls), INVALID);
     ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_DOT, NULL, NULL), INVALID);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
 // Graphviz takes no string of 16 KiB, and nobody bytes that are no text.
 SUITE_CASE(test_conformance_graph__long_and_broken_labels) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, true);
     static char label[20001];
@@ -437,11 +416,9 @@ SUITE_CASE(test_conformance_graph__long_and_broken_labels) {
         assert_null(strchr(dump.bytes, '\x1b'));
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -465,5 +442,4 @@ SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again) {
         assert_non_null(executable_handle);
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

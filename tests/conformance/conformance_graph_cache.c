@@ -138,7 +138,7 @@ static bool is_held(scene *s, uint32_t term) {
 SUITE_CASE(test_conformance_graph_cache__keys_are_content) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     run(&s, 5, RONDO_CACHE_CAPTURED_AND_REPLAYED);
     run(&s, 5, RONDO_CACHE_REPLAYED);  // another address each time
     run(&s, 6, RONDO_CACHE_CAPTURED_AND_REPLAYED);
@@ -178,7 +178,7 @@ SUITE_CASE(test_conformance_graph_cache__keys_are_content) {
 SUITE_CASE(test_conformance_graph_cache__the_oldest_goes) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 2);
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     run(&s, 1, RONDO_CACHE_CAPTURED_AND_REPLAYED);
     run(&s, 2, RONDO_CACHE_CAPTURED_AND_REPLAYED);
     run(&s, 1, RONDO_CACHE_REPLAYED);
@@ -208,13 +208,13 @@ SUITE_CASE(test_conformance_graph_cache__the_oldest_goes) {
 SUITE_CASE(test_conformance_graph_cache__bytes_are_bounded) {
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     run(&s, 1, RONDO_CACHE_CAPTURED_AND_REPLAYED);
     assert_undisturbed(&s);
     uint64_t bytes = get_stats(&s).bytes;
     close_scene(&s);
     options.byte_limit = 2 * bytes;
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     for (uint32_t term = 1; term < 5; ++term) {
         run(&s, term, RONDO_CACHE_CAPTURED_AND_REPLAYED);
         assert_undisturbed(&s);
@@ -224,7 +224,7 @@ SUITE_CASE(test_conformance_graph_cache__bytes_are_bounded) {
     }
     close_scene(&s);
     options.byte_limit = bytes / 2;  // less than one
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     run(&s, 1, RONDO_CACHE_RAN_EAGERLY);
     if (strstr(get_entry(&s, 1).reason, "byte_limit") == NULL) {
         assert_undisturbed(&s);
@@ -241,7 +241,7 @@ SUITE_CASE(test_conformance_graph_cache__pinned_keys_stay) {
     step_key key = {.term = 1, .launch_count = 1};
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 1);
     options.key_limit = 1;
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     ASSERT_OK(rondo_graph_cache_pin(s.cache, &key, sizeof key));
     assert_string_equal(get_entry(&s, 1).reason, "not run yet");
     run(&s, 2, RONDO_CACHE_CAPTURED_AND_REPLAYED);
@@ -285,7 +285,6 @@ static void change_at_random(suite_context *context, rondo_cache_policy policy, 
 }
 
 SUITE_CASE(test_conformance_graph_cache__random_changes) {
-    suite_context *context = suite_get_context(state);
     change_at_random(context, RONDO_CACHE_ALWAYS_CAPTURE, suite_rounds(2000, 12));
     change_at_random(context, RONDO_CACHE_MEASURED, suite_rounds(8000, 6));
     change_at_random(context, RONDO_CACHE_NEVER_CAPTURE, suite_rounds(500, 3));
@@ -301,7 +300,7 @@ SUITE_CASE(test_conformance_graph_cache__what_cannot_be_captured_stays_eager) {
     int rounds = suite_rounds(40, 2);
     int attempts = 0;
     uint32_t x = 1;
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     for (int i = 0; i < rounds; ++i) {
         int before = atomic_load(&s.call_count);
         ASSERT_OK(run_kind(&s, STEP_WAITS, key, &outcome));
@@ -330,7 +329,7 @@ SUITE_CASE(test_conformance_graph_cache__own_failures_are_passed_on) {
         rondo_graph_cache_options options = make_options(policies[i], 0);
         rondo_cache_outcome outcome = RONDO_CACHE_REPLAYED;
         step_key key = {.term = 1, .launch_count = 1};
-        open_scene(&s, suite_get_context(state), &options);
+        open_scene(&s, context, &options);
         ASSERT_STATUS(run_kind(&s, STEP_FAILS, key, &outcome), INVALID);
         assert_int_equal(outcome, RONDO_CACHE_NOTHING);
         ASSERT_STATUS(run_kind(&s, STEP_USES_THE_CACHE, key, NULL), STATE);
@@ -343,7 +342,6 @@ SUITE_CASE(test_conformance_graph_cache__own_failures_are_passed_on) {
 }
 
 SUITE_CASE(test_conformance_graph_cache__misuse) {
-    suite_context *context = suite_get_context(state);
     scene s;
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     open_scene(&s, context, &options);
@@ -405,7 +403,6 @@ SUITE_CASE(test_conformance_graph_cache__misuse) {
 
 // It cannot record, and says so; a graph that was captured elsewhere is replayed there.
 SUITE_CASE(test_conformance_graph_cache__the_legacy_stream_is_eager) {
-    suite_context *context = suite_get_context(state);
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
     rondo_stream *legacy = NULL;
     scene s;
@@ -432,7 +429,6 @@ SUITE_CASE(test_conformance_graph_cache__the_legacy_stream_is_eager) {
 
 SUITE_CASE(test_conformance_graph_cache__graphs_share_an_arena) {
     scene s;
-    suite_context *context = suite_get_context(state);
     rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 2);
     ASSERT_OK(rondo_arena_create(context->device, NULL, &options.arena));
     open_scene(&s, context, &options);
@@ -461,7 +457,7 @@ SUITE_CASE(test_conformance_graph_cache__captures_in_the_background) {
     options.capture_in_background = true;
     options.user_data_bytes = sizeof(step_data);
     uint32_t x = 1;
-    open_scene(&s, suite_get_context(state), &options);
+    open_scene(&s, context, &options);
     for (uint32_t term = 1; term < 4; ++term) {
         run(&s, term, RONDO_CACHE_RAN_EAGERLY);
         x = x * 3 + term + 1;
@@ -497,7 +493,7 @@ SUITE_CASE(test_conformance_graph_cache__background_work_meets_everything) {
     for (int i = 0, rounds = suite_rounds(20, 2); i < rounds; ++i) {
         static scene s;
         uint32_t x = 1;
-        open_scene(&s, suite_get_context(state), &options);
+        open_scene(&s, context, &options);
         for (uint32_t j = 0; j < 12; ++j) {
             step_key key = {.term = j % 5, .launch_count = 1};
             ASSERT_OK(run_kind(&s, STEP_RECORDS, key, NULL));

@@ -243,7 +243,7 @@ SUITE_CASE(test_conformance_learned__pageable_sources_are_refused) {
 
 // Values of runs that wait on the stream are those that they were given, whatever came after.
 SUITE_CASE(test_conformance_learned__runs_on_a_stream_keep_their_values) {
-    suite_gate *gate = suite_gate_create(suite_get_context(state));  // or skips
+    suite_gate *gate = suite_gate_create(context);  // or skips
     scene s = open_scene(state, KERNEL);
     create_learned(&s, NULL, false);
     run_and_wait(&s, s.inputs[0]);
@@ -321,9 +321,7 @@ static rondo_graph_cache_stats get_cache_stats(rondo_learned *learned) {
 }
 
 // Runs take turns on the streams; each goes on with what the one before left in x.
-SUITE_CASE(test_conformance_learned__refused_steps_run_as_was_chosen) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_learned__refused_steps_run_as_was_chosen) {
     static const struct {
         rondo_learned_fallback fallback;
         uint64_t eager_count;
@@ -368,7 +366,6 @@ SUITE_CASE(test_conformance_learned__refused_steps_run_as_was_chosen) {
         }
         rondo_learned_destroy(learned);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
     suite_free(context, RONDO_MEMORY_DEVICE, x[0]);
     suite_free(context, RONDO_MEMORY_DEVICE, x[1]);
     rondo_stream_destroy(streams[0]);
@@ -388,9 +385,7 @@ static rondo_status put_loop_in_place(rondo_stream *stream, const rondo_value *v
 }
 
 // Pointers to memory in common have no buffers of their own: that run is eager, and right.
-SUITE_CASE(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps) {
     uint32_t *memory = suite_allocate(context, RONDO_MEMORY_DEVICE, 3 * COUNT);
     rondo_learned *learned =
         create_refused(context, RONDO_LEARN_FIXED, loop_arguments, 3, put_loop_in_place, context);
@@ -409,7 +404,6 @@ SUITE_CASE(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps) {
         assert_true(get_stats(learned).fallback_eager_count == (i == 0 ? 1 : 2) || suite_is_swept);
     }
     rondo_learned_destroy(learned);
-    suite_free(context, RONDO_MEMORY_DEVICE, memory);
 }
 
 typedef struct hidden {
@@ -439,7 +433,6 @@ SUITE_CASE(test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state
                                      .kind = RONDO_ARGUMENT_UINT32,
                                      .least.unsigned_integer = 1,
                                      .most.unsigned_integer = 9};
-    suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     uint32_t *table = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
     hidden h = {.context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1)};
@@ -458,15 +451,12 @@ SUITE_CASE(test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state
         assert_int_equal(get_cache_stats(learned).key_count, 0);
         rondo_learned_destroy(learned);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, h.x);
-    suite_free(context, RONDO_MEMORY_PINNED, table);
 }
 
 // Nothing is put into a capture of somebody else's.
 SUITE_CASE(test_conformance_learned__refused_steps_are_not_recorded) {
     static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_RECAPTURE, RONDO_LEARN_EAGER,
                                                        RONDO_LEARN_CACHE, RONDO_LEARN_FIXED};
-    suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
@@ -486,6 +476,4 @@ SUITE_CASE(test_conformance_learned__refused_steps_are_not_recorded) {
         rondo_graph_destroy(graph);
         rondo_learned_destroy(learned);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
 }

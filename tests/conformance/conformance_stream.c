@@ -3,9 +3,7 @@
 #include "conformance/memory/memory_support.h"
 #include "support/driver.h"
 
-SUITE_CASE(test_conformance_stream__queries_do_not_wait) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_stream__queries_do_not_wait) {
     suite_gate *gate = suite_gate_create(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -32,9 +30,7 @@ SUITE_CASE(test_conformance_stream__queries_do_not_wait) {
     rondo_stream_destroy(stream);
 }
 
-SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_stream__a_wait_means_the_record_before_it) {
     suite_gate *gate = suite_gate_create(context);
     rondo_stream *first = suite_create_stream(context);
     rondo_stream *second = suite_create_stream(context);
@@ -72,7 +68,6 @@ SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it) {
 }
 
 SUITE_CASE(test_conformance_stream__destroying_events_and_streams_in_use) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *first = suite_create_stream(context);
     rondo_stream *waiter = suite_create_stream(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -87,12 +82,9 @@ SUITE_CASE(test_conformance_stream__destroying_events_and_streams_in_use) {
     rondo_stream_destroy(first);
     rondo_stream_destroy(waiter);
     ASSERT_VALUE(context, x, 0, 15);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-SUITE_CASE(test_conformance_stream__time_stamps) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_stream__time_stamps) {
     rondo_event *start = suite_create_event(context, RONDO_EVENT_TIMED);
     rondo_event *end = suite_create_event(context, RONDO_EVENT_TIMED);
     rondo_event *untimed = suite_create_event(context, 0);
@@ -133,9 +125,7 @@ SUITE_CASE(test_conformance_stream__time_stamps) {
     rondo_event_destroy(start);
 }
 
-SUITE_CASE(test_conformance_stream__pageable_memory_is_read_before_the_call_returns) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_stream__pageable_memory_is_read_before_the_call_returns) {
     static const size_t counts[] = {1, 1000, 1024, 1025, 300000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
         size_t bytes = counts[i] * sizeof(uint32_t);
@@ -161,9 +151,7 @@ SUITE_CASE(test_conformance_stream__pageable_memory_is_read_before_the_call_retu
     }
 }
 
-SUITE_CASE(test_conformance_stream__device_waits_for_all_streams) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_stream__device_waits_for_all_streams) {
     rondo_stream *streams[3];
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 3 * 64);
     suite_set(context, x, 0, 3 * 64);
@@ -180,11 +168,9 @@ SUITE_CASE(test_conformance_stream__device_waits_for_all_streams) {
         ASSERT_VALUE(context, x, 64 * i, i + 1);
         rondo_stream_destroy(streams[i]);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_stream__sizes_of_zero) {
-    suite_context *context = suite_get_context(state);
     void *address = context;
     ASSERT_OK(rondo_memory_allocate(context->device, RONDO_MEMORY_DEVICE, 0, &address));
     assert_null(address);
@@ -199,7 +185,6 @@ static void do_nothing(void *data) {
 }
 
 SUITE_CASE(test_conformance_stream__wrong_arguments) {
-    suite_context *context = suite_get_context(state);
     rondo_device *device = context->device;
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 64);
@@ -278,11 +263,9 @@ SUITE_CASE(test_conformance_stream__wrong_arguments) {
     rondo_device_release(NULL);
     ASSERT_OK(rondo_stream_synchronize(stream));
     rondo_event_destroy(event);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_stream__foreign_streams) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *wrapped = context->stream;
     if (!context->is_cuda) {
         ASSERT_STATUS(rondo_stream_wrap(context->device, NULL, &wrapped), UNSUPPORTED);
@@ -314,7 +297,6 @@ SUITE_CASE(test_conformance_stream__foreign_streams) {
     ASSERT_MESSAGE_HAS("legacy");
     rondo_graph_destroy(graph);
     rondo_stream_destroy(wrapped);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // A capture that the program began itself is in nobody's way but the second capture's.
@@ -362,7 +344,6 @@ static void begin_a_second_capture(suite_context *context, bool is_watched) {
 }
 
 SUITE_CASE(test_conformance_stream__a_second_capture_is_refused) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
         return;

@@ -290,17 +290,42 @@ void suite_assert_message(const char *text, const char *file, int line) {
 
 // ---- objects ----------------------------------------------------------------------------------
 
+enum { BLOCKS_MAX = 1024 };
+static void *blocks[BLOCKS_MAX];  // that are allocated; guarded by blocks_lock
+static size_t block_count;
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+
 uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count) {
     void *address = NULL;
     ASSERT_OK(rondo_memory_allocate(context->device, kind, count * sizeof(uint32_t), &address));
     assert_non_null(address);
     assert_int_equal((uintptr_t)address % 256, 0);
+    pthread_mutex_lock(&blocks_lock);
+    const bool has_room = block_count < BLOCKS_MAX;
+    if (has_room) {
+        blocks[block_count++] = address;
+    }
+    pthread_mutex_unlock(&blocks_lock);
+    assert_true(has_room);
     return address;
 }
 
 void suite_free(suite_context *context, rondo_memory_kind kind, void *address) {
     (void)kind;  // what the case allocated; the library knows it
+    pthread_mutex_lock(&blocks_lock);
+    for (size_t i = 0; i < block_count; ++i) {
+        if (blocks[i] == address) {
+            blocks[i] = blocks[--block_count];
+        }
+    }
+    pthread_mutex_unlock(&blocks_lock);
     rondo_memory_free(context->device, address);
+}
+
+void suite_free_rest(suite_context *context) {
+    while (block_count > 0) {
+        suite_free(context, RONDO_MEMORY_DEVICE, blocks[block_count - 1]);
+    }
 }
 
 rondo_stream *suite_create_stream(suite_context *context) {

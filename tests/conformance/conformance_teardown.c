@@ -94,21 +94,18 @@ static void check_giving_back(suite_context *context, bool in_another_thread) {
     assert_int_equal(peek_count_areas(context->device), area_count);
 }
 
-SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture) {
-    suite_need_execution(suite_get_context(state));
-    check_giving_back(suite_get_context(state), false);
+SUITE_CASE_EXECUTED(test_conformance_teardown__giving_back_breaks_no_global_capture) {
+    check_giving_back(context, false);
 }
 
-SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread) {
-    suite_need_execution(suite_get_context(state));
-    check_giving_back(suite_get_context(state), true);
+SUITE_CASE_EXECUTED(test_conformance_teardown__nor_does_it_in_another_thread) {
+    check_giving_back(context, true);
 }
 
 // ---- what a recording stream has used before --------------------------------------------------
 
 // The stream cannot be waited for, yet its earlier work may still use the memory.
 SUITE_CASE(test_conformance_teardown__pool_whose_stream_records) {
-    suite_context *context = suite_get_context(state);
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *other = suite_create_stream(context);
@@ -137,9 +134,7 @@ SUITE_CASE(test_conformance_teardown__pool_whose_stream_records) {
     rondo_stream_destroy(stream);
 }
 
-SUITE_CASE(test_conformance_teardown__generator_whose_stream_records) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_teardown__generator_whose_stream_records) {
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -183,7 +178,6 @@ static void run_in_thread(void *(*function)(void *), rondo_graph *graph) {
 SUITE_CASE(test_conformance_teardown__aborted_by_another_thread) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -212,7 +206,6 @@ SUITE_CASE(test_conformance_teardown__aborted_by_another_thread) {
     memory_replay(graph, stream);
     ASSERT_VALUE(context, x, 0, 3);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
@@ -224,7 +217,6 @@ static void note_warning(void *user_data, rondo_log_level level, const char *mes
 // The graph is gone; the stream is this thread's to destroy.
 SUITE_CASE(test_conformance_teardown__destroyed_by_another_thread) {
     static bool was_told;  // outlives a case that stops here
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -298,7 +290,6 @@ static void destroy_leaver(leaver *l) {
 }
 
 SUITE_CASE(test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture) {
-    suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     uint32_t *x = memory_take(l.pool, l.stream, COUNT);
     ASSERT_OK(suite_spin(context, l.stream, SPIN_US));
@@ -310,7 +301,6 @@ SUITE_CASE(test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture)
 }
 
 SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture) {
-    suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     uint32_t *x = memory_take(l.pool, l.other, COUNT);
     ASSERT_OK(rondo_pool_use(l.pool, l.stream, x));
@@ -323,7 +313,6 @@ SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_cap
 }
 
 SUITE_CASE(test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture) {
-    suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     rondo_graph *replayed = suite_create_graph(context, false);
     memory_begin(replayed, l.stream);
@@ -349,7 +338,6 @@ static void *destroy_stream(void *stream) {
 SUITE_CASE(test_conformance_teardown__streams_destroyed_by_another_thread) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
-    suite_context *context = suite_get_context(state);
     size_t objects = context->is_fake ? fake_cuda_count_objects() : 0;
     rondo_stream *branch = suite_create_stream(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -406,7 +394,6 @@ static void *destroy_graphs(void *data) {
 // the graph, for which it waits for that stream. Whoever comes first, no capture breaks.
 SUITE_CASE(test_conformance_teardown__graphs_destroyed_as_a_capture_begins) {
     static hand_over h;  // outlives a case that stops here
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 0, 1);
@@ -442,6 +429,5 @@ SUITE_CASE(test_conformance_teardown__graphs_destroyed_as_a_capture_begins) {
     ASSERT_OK(status);
     ASSERT_OK(rondo_stream_synchronize(stream));
     ASSERT_VALUE(context, x, 0, rounds);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }

@@ -88,18 +88,16 @@ static void check_bystander(suite_context *context, rondo_capture_mode mode, boo
     rondo_stream_destroy(stream);
 }
 
-SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads) {
-    suite_need_execution(suite_get_context(state));
-    check_bystander(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL, true);
+SUITE_CASE_EXECUTED(test_conformance_thread__thread_local_mode_ignores_other_threads) {
+    check_bystander(context, RONDO_CAPTURE_THREAD_LOCAL, true);
 }
 
-SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads) {
-    suite_need_execution(suite_get_context(state));
-    check_bystander(suite_get_context(state), RONDO_CAPTURE_RELAXED, true);
+SUITE_CASE_EXECUTED(test_conformance_thread__relaxed_mode_ignores_other_threads) {
+    check_bystander(context, RONDO_CAPTURE_RELAXED, true);
 }
 
 SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads) {
-    check_bystander(suite_get_context(state), RONDO_CAPTURE_GLOBAL, false);
+    check_bystander(context, RONDO_CAPTURE_GLOBAL, false);
 }
 
 // Unlike taking memory: giving it back disturbs nobody.
@@ -116,7 +114,6 @@ static void *give_memory_back(void *data) {
 }
 
 SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     giver other = {.context = context,
@@ -134,7 +131,6 @@ SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture) {
     ASSERT_OK(rondo_stream_synchronize(stream));
     ASSERT_VALUE(context, x, 0, 13);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
@@ -191,7 +187,6 @@ static rondo_status ask_beside(asker *self, bool is_elsewhere) {
 SUITE_CASE(test_conformance_thread__questions_break_global_captures_only) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     asker other = {.stream = suite_create_stream(context),
@@ -236,7 +231,6 @@ SUITE_CASE(test_conformance_thread__questions_break_global_captures_only) {
         }
         ASSERT_OK(rondo_graph_reset(graph));
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_graph_destroy(other.graph);
     rondo_event_destroy(other.event);
     rondo_stream_destroy(other.stream);
@@ -266,7 +260,6 @@ static rondo_status end_elsewhere(rondo_graph *graph) {
 }
 
 SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL};
     for (size_t i = 0; i < 2; ++i) {
@@ -281,11 +274,9 @@ SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end) {
         ASSERT_OK(rondo_stream_synchronize(context->stream));
         rondo_graph_destroy(graph);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -295,7 +286,6 @@ SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere) {
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_VALUE(context, x, 0, 4);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- many at once -----------------------------------------------------------------------------
@@ -358,9 +348,7 @@ static void *run_recorder(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_thread__many_captures_at_once) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_thread__many_captures_at_once) {
     recorder recorders[THREAD_COUNT];
     for (uint32_t i = 0; i < THREAD_COUNT; ++i) {
         recorders[i] = (recorder){.context = context, .outcome.number = i + 1};

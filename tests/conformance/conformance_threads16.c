@@ -162,14 +162,12 @@ static void check_sixteen(suite_context *context, rondo_capture_mode mode) {
     deinit_arena(&shared);
 }
 
-SUITE_CASE(test_conformance_threads16__thread_local_captures_beside_loaders) {
-    suite_need_execution(suite_get_context(state));
-    check_sixteen(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL);
+SUITE_CASE_EXECUTED(test_conformance_threads16__thread_local_captures_beside_loaders) {
+    check_sixteen(context, RONDO_CAPTURE_THREAD_LOCAL);
 }
 
-SUITE_CASE(test_conformance_threads16__relaxed_captures_beside_loaders) {
-    suite_need_execution(suite_get_context(state));
-    check_sixteen(suite_get_context(state), RONDO_CAPTURE_RELAXED);
+SUITE_CASE_EXECUTED(test_conformance_threads16__relaxed_captures_beside_loaders) {
+    check_sixteen(context, RONDO_CAPTURE_RELAXED);
 }
 
 // ---- one thread captures what another replays -------------------------------------------------
@@ -224,9 +222,7 @@ static void *run_consumer(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_threads16__one_captures_while_another_replays) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_threads16__one_captures_while_another_replays) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
     for (size_t mode = 0; mode < 2; ++mode) {
@@ -256,7 +252,6 @@ SUITE_CASE(test_conformance_threads16__one_captures_while_another_replays) {
         free(members);
         deinit_arena(&shared);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- destroying at the same time --------------------------------------------------------------
@@ -293,9 +288,7 @@ static void *run_destroyer(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_threads16__a_graph_and_its_stream_go_at_once) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_threads16__a_graph_and_its_stream_go_at_once) {
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
     suite_set(context, x, 0, THREAD_COUNT);
     arena shared;
@@ -317,5 +310,4 @@ SUITE_CASE(test_conformance_threads16__a_graph_and_its_stream_go_at_once) {
     }
     free(members);
     deinit_arena(&shared);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

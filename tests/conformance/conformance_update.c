@@ -11,7 +11,6 @@
 // ---- captures that Rondo did not begin --------------------------------------------------------
 
 SUITE_CASE(test_conformance_update__foreign_captures) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no captures but Rondo's\n");
         skip();
@@ -99,16 +98,12 @@ SUITE_CASE(test_conformance_update__foreign_captures) {
     rondo_stream_destroy(owner);
     rondo_graph_destroy(asking);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, drawn);
     rondo_graph_destroy(inner);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
 // ---- executables on demand --------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_update__instantiation_on_demand) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = inside_capture_affine(context, x, 2);
@@ -144,12 +139,10 @@ SUITE_CASE(test_conformance_update__instantiation_on_demand) {
     options.keep = RONDO_KEEP_TEMPLATE_ONLY + 1;
     ASSERT_STATUS(rondo_graph_create(context->device, &options, &graph), INVALID);
     ASSERT_MESSAGE_HAS("rondo_graph_keeps");
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // A template edited by the driver's own calls runs as edited once it is instantiated again.
 SUITE_CASE(test_conformance_update__edits_through_the_raw_handle) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     suite_set(context, x, 1, 2);
     rondo_graph *graph = inside_capture_affine(context, x, 2);
@@ -182,13 +175,11 @@ SUITE_CASE(test_conformance_update__edits_through_the_raw_handle) {
     }
     rondo_graph_destroy(added);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- one graph updated by another -------------------------------------------------------------
 
 SUITE_CASE(test_conformance_update__update_patches_or_instantiates) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     uint32_t *y = x + 1;
     suite_set(context, x, 1, 2);
@@ -229,11 +220,9 @@ SUITE_CASE(test_conformance_update__update_patches_or_instantiates) {
     ASSERT_VALUE(context, y, 0, 122);
     rondo_graph_destroy(source);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = inside_capture_affine(context, x, 2);
@@ -266,7 +255,6 @@ SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it) {
     ASSERT_VALUE(context, x, 0, 31);
     rondo_graph_destroy(last);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- one call ---------------------------------------------------------------------------------
@@ -290,9 +278,7 @@ static rondo_status put_changing(rondo_stream *stream, void *user_data) {
     return s->fails ? rondo_stream_synchronize(stream) : RONDO_STATUS_OK;
 }
 
-SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_update__a_step_is_recorded_again_in_one_call) {
     rondo_graph *graph = suite_create_graph(context, true);
     rondo_stream *stream = suite_create_stream(context);
     changing_step step = {
@@ -333,13 +319,11 @@ SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call) {
     rondo_graph_capture_abort(graph);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
 // An update exchanges the arenas of both graphs; what is recorded again afterwards lies in the one
 // that the graph has now.
 SUITE_CASE(test_conformance_update__recaptures_follow_the_arena) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_arena *arenas[2];
     rondo_graph *graphs[2];
@@ -368,13 +352,10 @@ SUITE_CASE(test_conformance_update__recaptures_follow_the_arena) {
         rondo_arena_release(arenas[i]);
     }
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
 // Replays of one graph come one behind another, also where another executable was made between.
-SUITE_CASE(test_conformance_update__replays_stay_in_order) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_update__replays_stay_in_order) {
     rondo_graph *graph = suite_create_graph(context, true);
     rondo_stream *streams[] = {suite_create_stream(context), suite_create_stream(context)};
     changing_step step = {
@@ -393,11 +374,9 @@ SUITE_CASE(test_conformance_update__replays_stay_in_order) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(streams[0]);
     rondo_stream_destroy(streams[1]);
-    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
 SUITE_CASE(test_conformance_update__differences_are_listed) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graphs[] = {suite_create_graph(context, true), suite_create_graph(context, true)};
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
@@ -424,15 +403,12 @@ SUITE_CASE(test_conformance_update__differences_are_listed) {
     rondo_graph_destroy(graphs[0]);
     rondo_graph_destroy(graphs[1]);
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- memory of the program's own --------------------------------------------------------------
 
 // A step that takes memory by cudaMallocAsync and leaves it: each replay takes it anew.
-SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_update__steps_that_leave_driver_memory_are_replayed) {
     if (!context->is_cuda) {
         suite_skip("only CUDA has memory in stream order");
     }
@@ -454,5 +430,4 @@ SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed)
     assert_int_equal(suite_get(context, x, 0), rounds + 1);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

@@ -99,7 +99,7 @@ static rondo_status issue_branches(suite_context *context, rondo_stream *stream,
 }
 
 SUITE_CASE_IN_MODES(test_conformance_work__forked_branches_join) {
-    suite_need_execution(suite_get_context(state));
+    suite_need_execution(context);
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);
@@ -142,7 +142,7 @@ static rondo_status issue_ladder(suite_context *context, rondo_stream *stream, v
 }
 
 SUITE_CASE_IN_MODES(test_conformance_work__streams_hand_over) {
-    suite_need_execution(suite_get_context(state));
+    suite_need_execution(context);
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);
@@ -189,7 +189,6 @@ static rondo_status issue_copies(suite_context *context, rondo_stream *stream, v
 
 SUITE_CASE_IN_MODES(test_conformance_work__copies_in_all_directions) {
     suite_case *run = *state;
-    suite_context *context = run->context;
     copies work = {.pinned_in = suite_allocate(context, RONDO_MEMORY_PINNED, COPY_COUNT),
                    .a = suite_allocate(context, RONDO_MEMORY_DEVICE, COPY_COUNT),
                    .b = suite_allocate(context, RONDO_MEMORY_DEVICE, COPY_COUNT),
@@ -204,10 +203,6 @@ SUITE_CASE_IN_MODES(test_conformance_work__copies_in_all_directions) {
     assert_int_equal(work.pinned_out[0], first);
     assert_memory_equal(work.pinned_out + 1, work.pinned_in + 1,
                         (COPY_COUNT - 1) * sizeof(uint32_t));
-    suite_free(context, RONDO_MEMORY_PINNED, work.pinned_in);
-    suite_free(context, RONDO_MEMORY_DEVICE, work.a);
-    suite_free(context, RONDO_MEMORY_DEVICE, work.b);
-    suite_free(context, RONDO_MEMORY_PINNED, work.pinned_out);
 }
 
 // ---- fills --------------------------------------------------------------------------------------
@@ -301,13 +296,10 @@ static rondo_status issue_host(suite_context *context, rondo_stream *stream, voi
 
 SUITE_CASE_IN_MODES(test_conformance_work__host_functions_run_in_order) {
     suite_case *run = *state;
-    suite_context *context = run->context;
     host_work work = {.slot = suite_allocate(context, RONDO_MEMORY_PINNED, 1),
                       .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1)};
     *work.slot = 0;
     suite_run(run, issue_host, &work, work.x);
     assert_int_equal(*work.slot, 42);
     ASSERT_VALUE(context, work.x, 0, 85);
-    suite_free(context, RONDO_MEMORY_PINNED, work.slot);
-    suite_free(context, RONDO_MEMORY_DEVICE, work.x);
 }

@@ -3,8 +3,7 @@
 // No assertions inside the threads: cmocka's belong to the thread that runs the case. A thread
 // keeps the first status that was not OK and what it computed; the case checks both after the join.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_THREAD_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_THREAD_SUPPORT_H
+#pragma once
 
 #include <pthread.h>
 
@@ -34,5 +33,3 @@ void thread_keep(thread_outcome *outcome, rondo_status status);
             thread_keep(&self->outcome, (call));       \
         }                                              \
     } while (0)
-
-#endif  // RONDO_TESTS_CONFORMANCE_THREAD_SUPPORT_H

@@ -1,7 +1,6 @@
 // emulated/emulated_abi.h — what a compiled kernel text and the emulation share; C and C++.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_EMULATED_ABI_H
-#define RONDO_TESTS_EMULATED_ABI_H
+#pragma once
 
 enum {
     EMULATED_WARP = 32,
@@ -61,5 +60,3 @@ typedef void (*emulated_thread)(emulated_machine *machine, const unsigned char *
 
 // An image, NVRTC's "machine code": this, the size in eight bytes (lowest first), a shared object.
 #define EMULATED_MAGIC "emulated"
-
-#endif  // RONDO_TESTS_EMULATED_ABI_H

@@ -1,7 +1,6 @@
 // emulated/emulated_fiber.h — functions that stop in the middle and go on later.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_EMULATED_FIBER_H
-#define RONDO_TESTS_EMULATED_FIBER_H
+#pragma once
 
 // 0 is the caller's own stack, the others run `main` from its beginning.
 enum { EMULATED_FIBERS = 1 + 8192 };
@@ -10,5 +9,3 @@ enum { EMULATED_FIBERS = 1 + 8192 };
 void emulated_fiber_start(unsigned int index, void (*main)(void));
 // Leaves `from`, until something switches to it, and goes on in `to`.
 void emulated_fiber_switch(unsigned int from, unsigned int to);
-
-#endif  // RONDO_TESTS_EMULATED_FIBER_H

@@ -1,7 +1,6 @@
 // emulated/emulated_run.h — runs a compiled kernel text, block after block, thread after thread.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_EMULATED_RUN_H
-#define RONDO_TESTS_EMULATED_RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool emulated_run(const emulated_kernel *kernel, const unsigned int shape[7],
 void *emulated_load(const void *image, const char **out_problem);
 emulated_kernel emulated_find(void *module, const char *kernel_name);
 void emulated_unload(void *module);
-
-#endif  // RONDO_TESTS_EMULATED_RUN_H

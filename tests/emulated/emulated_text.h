@@ -1,7 +1,6 @@
 // emulated/emulated_text.h — a CUDA text as the host's C++ compiler takes it.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_EMULATED_TEXT_H
-#define RONDO_TESTS_EMULATED_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@ void emulated_append_text(emulated_buffer *to, const char *text);
 // the first word of the assembly text.
 void emulated_translate(emulated_buffer *to, const char *source, const char *const *options,
                         int option_count);
-
-#endif  // RONDO_TESTS_EMULATED_TEXT_H

@@ -1,7 +1,6 @@
 // fuzz/random_values.h — what the targets feed: small numbers, strings, sequences and optionals.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_FUZZ_VALUES_H
-#define RONDO_TESTS_FUZZ_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@
 // optional holds. False when memory ran out or nothing says what it holds.
 bool fuzz_make_value(rondo_dtype dtype, const rondo_dtype *item_dtype, const rondo_shape *shape,
                      rondo_tensor *out_tensor);
-
-#endif  // RONDO_TESTS_FUZZ_VALUES_H

@@ -4,8 +4,7 @@
 // told of a capture, what is kept. It runs as the conformance suite does, whose harness it uses
 // (conformance/conformance.h), on every device; what public calls reach is tested there.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_INSIDE_INSIDE_OBJECTS_H
-#define RONDO_TESTS_INSIDE_INSIDE_OBJECTS_H
+#pragma once
 
 #include "backend/backend.h"
 #include "conformance/conformance.h"
@@ -27,5 +26,3 @@ rondo__template *inside_end_bare(rondo_stream *stream);
 void inside_add_witness(rondo_stream *stream, int counts[3]);
 // x = x * 2 + 1 as a deferred graph with such a participant.
 rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, int counts[3]);
-
-#endif  // RONDO_TESTS_INSIDE_INSIDE_OBJECTS_H

@@ -83,7 +83,6 @@ static witness *add_witness(suite_context *context, rondo_stream *stream, uint32
 }
 
 SUITE_CASE(test_inside_participants__record_last_and_follow_the_graph) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *other = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -125,11 +124,9 @@ SUITE_CASE(test_inside_participants__record_last_and_follow_the_graph) {
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
     rondo_stream_destroy(other);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_inside_participants__leave_a_capture_that_fails) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = NULL;
@@ -155,12 +152,10 @@ SUITE_CASE(test_inside_participants__leave_a_capture_that_fails) {
     ASSERT_VALUE(context, x, 0, 101);
     rondo_graph_destroy(graph);
     assert_int_equal(tally.destroyed, 3);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // What the frontier is, what nodes depend on, and that a dependency can be added by hand.
 SUITE_CASE(test_inside_participants__see_where_a_capture_stands) {
-    suite_context *context = suite_get_context(state);
     const rondo__backend *backend = context->device->backend;
     rondo_stream *other = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -205,12 +200,10 @@ SUITE_CASE(test_inside_participants__see_where_a_capture_stands) {
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
     rondo_stream_destroy(other);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // Those of the inner graph are asked by the outer graph's replays and outlive the inner.
 SUITE_CASE(test_inside_participants__travel_along) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -272,13 +265,11 @@ SUITE_CASE(test_inside_participants__travel_along) {
     assert_int_equal(tally_of_inner[2], 1);
     ASSERT_VALUE(context, x, 0, 511);  // eight times
     rondo_graph_destroy(outers[0]);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // Memory that the inner graph took from a pool lives as long as the outer graph.
 // What takes part in the source goes along, and what took part in the graph is given up.
 SUITE_CASE(test_inside_participants__go_along_with_an_update) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     int first[3] = {0, 0, 0};
@@ -300,12 +291,10 @@ SUITE_CASE(test_inside_participants__go_along_with_an_update) {
     rondo_graph_destroy(last);
     assert_int_equal(second[2], 1);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // Who uses no labels pays for none.
 SUITE_CASE(test_inside_participants__no_labels_are_kept_of_none) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     rondo_graph *inner = inside_capture_affine(context, s.x, 3);

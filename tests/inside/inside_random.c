@@ -164,7 +164,7 @@ SUITE_CASE(test_inside_random__another_thread_is_refused) {
         replay_other,    replay_outer, replay_together,  draw, set_seed, get_state,
         mark_and_rewind, reserve,      draw_in_a_capture};
     enum { CALL_COUNT = sizeof calls / sizeof *calls };
-    duel *d = make_duel(suite_get_context(state));
+    duel *d = make_duel(context);
     for (int round = 0; round < suite_rounds(2 * CALL_COUNT, 6); ++round) {
         intruder *i = &d->intruder;
         i->refuses_replay = round % 2 == 1;
@@ -183,9 +183,7 @@ SUITE_CASE(test_inside_random__another_thread_is_refused) {
 
 // A capture that no graph began left no position to wait for: that is said, and passes. (Of the
 // program's own captures on CUDA: conformance_random_shared.c.)
-SUITE_CASE(test_inside_random__bare_captures_are_not_followed) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_inside_random__bare_captures_are_not_followed) {
     rondo_generator *generator = suite_create_generator(context, SEED);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -206,5 +204,4 @@ SUITE_CASE(test_inside_random__bare_captures_are_not_followed) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, memory);
 }

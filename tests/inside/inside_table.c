@@ -16,7 +16,6 @@ static rondo__template *record_template(suite_context *context, uint32_t *x, uin
 }
 
 SUITE_CASE(test_inside_table__executables_take_updates) {
-    suite_context *context = suite_get_context(state);
     const rondo__backend *backend = context->device->backend;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -41,12 +40,10 @@ SUITE_CASE(test_inside_table__executables_take_updates) {
     inside_drop_executable(executable);
     inside_drop_template(longer);
     inside_drop_template(first);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // What runs on the host: all nodes, each behind those before it, across the borders of the graphs.
 SUITE_CASE(test_inside_table__host_graphs_are_flattened) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_host) {
         print_message("skipped: only the host flattens graphs in graphs\n");
         skip();

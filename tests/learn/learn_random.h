@@ -4,8 +4,7 @@
 // The program issues it, eagerly and in recordings, by computing the words as C code of a program
 // would, with none of the library's own arithmetic.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_LEARN_LEARN_RANDOM_H
-#define RONDO_TESTS_LEARN_LEARN_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ uint64_t word_compute(const step *s, const word *w, const rondo_value *values);
 // One value of its domain for each argument but pointers; sometimes the ends, sometimes equal ones.
 void step_draw_values(const step *s, rng *r, rondo_value *values,
                       unsigned char struct_bytes[STRUCT_BYTES]);
-
-#endif  // RONDO_TESTS_LEARN_LEARN_RANDOM_H

@@ -1,8 +1,7 @@
 // options/options.h — what drawn rounds share: a model with feeds and what they give, a row of
 // options, and the calls of a round.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_OPTIONS_H
-#define RONDO_TESTS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ void settings_free(settings *s);
 // Makes an executor with the options of the row, and calls it. False when something was not as
 // promised, which is printed.
 bool round_run(rondo_device *device, const option_row *row, uint64_t seed, uint64_t index);
-
-#endif  // RONDO_TESTS_OPTIONS_H

@@ -11,8 +11,7 @@
 // calls are skipped, so that every value is known, and the thread sanitizer sees only the library's
 // own races.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SEQUENCE_SEQUENCE_H
-#define RONDO_TESTS_SEQUENCE_SEQUENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -494,5 +493,3 @@ void tools_destroy(tools *t);
 size_t make_round(uint64_t seed, uint64_t round, uint32_t length, any_call *out_calls);
 // Makes the calls; those whose `keep` is false are left out (NULL: all). False: the round failed.
 bool run_round(world *w, const any_call *calls, size_t count, const bool *keep);
-
-#endif  // RONDO_TESTS_SEQUENCE_SEQUENCE_H

@@ -1,8 +1,7 @@
 // support/add_world.h — the program of add_program.h, loaded: a device, an executor, and tensors on
 // the device. Each call fails the running test where something fails.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_ADD_WORLD_H
-#define RONDO_TESTS_SUPPORT_ADD_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ void add_world_write(rondo_stream *stream, const rondo_tensor *to, float first);
 void add_world_read(rondo_stream *stream, const rondo_tensor *from, float *values);
 // Whether the tensor is y (is_y) or s for such an x.
 void add_world_expect(rondo_stream *stream, const rondo_tensor *tensor, float first, bool is_y);
-
-#endif  // RONDO_TESTS_SUPPORT_ADD_WORLD_H

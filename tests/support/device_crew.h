@@ -4,8 +4,7 @@
 // eagerly, captured and replayed. Every result must be, bit for bit, that of the same device used
 // by one thread alone.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_DEVICE_CREW_H
-#define RONDO_TESTS_SUPPORT_DEVICE_CREW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void device_crew_run(rondo_program *program, rondo_device *const *devices, size_
 
 // Bytes that go once round all GPUs of `devices`, by copies from one to the next, and come back.
 void device_crew_pass_round(rondo_device *const *devices, size_t device_count);
-
-#endif  // RONDO_TESTS_SUPPORT_DEVICE_CREW_H

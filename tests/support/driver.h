@@ -1,7 +1,6 @@
 // support/driver.h — the CUDA driver, real or fake, as a program of its own calls it beside Rondo.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_DRIVER_H
-#define RONDO_TESTS_SUPPORT_DRIVER_H
+#pragma once
 
 #include "backend/cuda/driver/cuda_api.h"
 #include "rondo/device.h"
@@ -29,5 +28,3 @@ void *driver_find(rondo_device *device, const char *symbol);
 //
 // Returns:   UNSUPPORTED where the driver has no such memory.
 rondo_status driver_take_in_order(rondo_stream *stream, size_t bytes);
-
-#endif  // RONDO_TESTS_SUPPORT_DRIVER_H

@@ -1,7 +1,6 @@
 // support/driver_calls.h — work that only the program's own driver calls record. CUDA only.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_DRIVER_CALLS_H
-#define RONDO_TESTS_SUPPORT_DRIVER_CALLS_H
+#pragma once
 
 #include "support/driver.h"
 
@@ -15,5 +14,3 @@ rondo_status driver_copy_default(rondo_stream *stream, void *destination, const 
                                  size_t bytes);
 // Memory in the order of the stream.
 rondo_status driver_take(rondo_stream *stream, size_t bytes, void **out_address);
-
-#endif  // RONDO_TESTS_SUPPORT_DRIVER_CALLS_H

@@ -1,8 +1,7 @@
 // support/expect_ok.h — OK(call): the running test fails, with the error record, unless it is.
 // EXPECT(STATUS, "words", call): it fails unless the call does so, with these words.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_EXPECT_OK_H
-#define RONDO_TESTS_SUPPORT_EXPECT_OK_H
+#pragma once
 
 #include <string.h>
 
@@ -30,5 +29,3 @@ static inline void expect_words(rondo_status status, rondo_status wanted, const 
         _fail(file, line);
     }
 }
-
-#endif  // RONDO_TESTS_SUPPORT_EXPECT_OK_H

@@ -1,8 +1,7 @@
 // support/learn_world.h — what tests of learned steps share: a device with three buffers, arguments
 // x, y, n and f, and a run compared with what the step does eagerly.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_LEARN_WORLD_H
-#define RONDO_TESTS_SUPPORT_LEARN_WORLD_H
+#pragma once
 
 #include "rondo/rondo.h"
 
@@ -29,5 +28,3 @@ rondo_learned_report learn_world_report(const rondo_learned *learned);
 void learn_world_expect_same(const learn_world *w, rondo_learned *learned,
                              rondo_learned_function step, void *user_data,
                              const rondo_value *values, size_t value_count);
-
-#endif  // RONDO_TESTS_SUPPORT_LEARN_WORLD_H

@@ -5,8 +5,7 @@
 //       return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
 //   }
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_ON_DEVICES_H
-#define RONDO_TESTS_SUPPORT_ON_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ int on_devices_run_fake(const struct CMUnitTest *tests, size_t count,
 #define ON_DEVICES(tests) on_devices_run((tests), sizeof(tests) / sizeof *(tests))
 #define OVER_THE_FAKE(tests, options) \
     on_devices_run_fake((tests), sizeof(tests) / sizeof *(tests), (options))
-
-#endif  // RONDO_TESTS_SUPPORT_ON_DEVICES_H

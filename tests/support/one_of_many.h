@@ -4,8 +4,7 @@
 // are one program with a link to it for each file: it runs the one whose name it is called by. So
 // `main` of a file becomes a function of its own, which RONDO_TEST_ENTRY names for the table.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_ONE_OF_MANY_H
-#define RONDO_TESTS_SUPPORT_ONE_OF_MANY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ extern const test_entry RONDO_TEST_ENTRY;
                                                   : NULL)};                               \
     int RONDO_TEST_MAIN(__VA_ARGS__)
 #endif
-
-#endif  // RONDO_TESTS_SUPPORT_ONE_OF_MANY_H

@@ -1,8 +1,7 @@
 // support/peek.h — what the conformance suite takes from inside the library. The suite itself
 // includes public headers only.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_PEEK_H
-#define RONDO_TESTS_SUPPORT_PEEK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void peek_set_lost(rondo_device *device, bool is_lost);
 
 // The number that reports and messages call a stream by.
 uint32_t peek_get_number(const rondo_stream *stream);
-
-#endif  // RONDO_TESTS_SUPPORT_PEEK_H

@@ -10,8 +10,7 @@
 // address of each such copy is followed back to the kernel's parameters, and may come from that one
 // pointer, or must be that of the one tensor map that tells of the weights.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_PTX_TURN_H
-#define RONDO_TESTS_SUPPORT_PTX_TURN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ typedef struct ptx_constant {
 // Checks each entry of the PTX. `constants` ends with a row without an entry. False: `why` says
 // what is wrong, in which entry.
 bool ptx_takes_turns(const char *ptx, const ptx_constant *constants, char *why, size_t why_bytes);
-
-#endif  // RONDO_TESTS_SUPPORT_PTX_TURN_H

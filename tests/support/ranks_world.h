@@ -1,7 +1,6 @@
 // support/ranks_world.h — several ranks in one process, a thread each, that meet at a file.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TESTS_SUPPORT_RANKS_WORLD_H
-#define TESTS_SUPPORT_RANKS_WORLD_H
+#pragma once
 
 #include "rondo/models.h"
 
@@ -43,5 +42,3 @@ void ranks_world_name_meeting(char *out_path, size_t bytes);
             return;                                                                         \
         }                                                                                   \
     } while (0)
-
-#endif  // TESTS_SUPPORT_RANKS_WORLD_H

@@ -1,10 +1,7 @@
 // support/source_dir.h — where the sources lie, for tests that read shipped models.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TEST_SOURCE_DIR_H
-#define RONDO_TEST_SOURCE_DIR_H
+#pragma once
 
 // The environment variable RONDO_SOURCE_DIR (a packed build runs elsewhere), otherwise where it was
 // built.
 const char *get_source_dir(void);
-
-#endif  // RONDO_TEST_SOURCE_DIR_H

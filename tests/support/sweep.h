@@ -7,8 +7,7 @@
 //   an empty fake driver -> the nth will fail -> open, work -> [sweep_lift, recover] -> close
 //                                                          -> nothing left, nothing illegal asked
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_SWEEP_H
-#define RONDO_TESTS_SUPPORT_SWEEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ typedef struct sweep_text {
     size_t length;
 } sweep_text;
 bool sweep_append_text(void *text, const char *bytes, size_t count);  // a rondo_write_function
-
-#endif  // RONDO_TESTS_SUPPORT_SWEEP_H

@@ -4,8 +4,7 @@
 //   TEST_MAIN()                         runs them all
 //   TEST_MAIN_WITH(set_up, tear_down)   the same, each between these two
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_TEST_H
-#define RONDO_TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,5 +44,3 @@ int test_run(const test_listed *listed, CMFixtureFunction set_up, CMFixtureFunct
         return test_run(g_listed, (set_up), (tear_down), NULL, NULL); \
     }
 #define TEST_MAIN() TEST_MAIN_WITH(NULL, NULL)
-
-#endif  // RONDO_TESTS_SUPPORT_TEST_H

@@ -1,7 +1,6 @@
 // support/text_sink.h — a text that a write function of the library puts together.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_TEXT_SINK_H
-#define RONDO_TESTS_SUPPORT_TEXT_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline bool text_sink_append(void *user_data, const char *text, size_t by
     sink->text[sink->length] = '\0';
     return true;
 }
-
-#endif  // RONDO_TESTS_SUPPORT_TEXT_SINK_H

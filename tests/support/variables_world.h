@@ -1,8 +1,7 @@
 // support/variables_world.h — small programs with variables, for the tests of what executors keep:
 // a program, its executor, and values of one shape. Each call fails the running test where it
 // fails. SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_VARIABLES_WORLD_H
-#define RONDO_TESTS_SUPPORT_VARIABLES_WORLD_H
+#pragma once
 
 #include "rondo/models.h"
 
@@ -32,5 +31,3 @@ rondo_executor_stats variables_get_stats(const rondo_executor *executor);
 // Finishes and destroys the builder; the executor fuses nothing.
 void variables_open(variables_world *w, rondo_builder *b);
 void variables_close(variables_world *w);
-
-#endif  // RONDO_TESTS_SUPPORT_VARIABLES_WORLD_H

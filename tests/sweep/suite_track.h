@@ -4,8 +4,7 @@
 // public calls that make and destroy go through these, so that a case that stopped in its middle
 // leaves a list of its objects, and the sweep can show that every one can still be destroyed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SWEEP_SUITE_TRACK_H
-#define RONDO_TESTS_SWEEP_SUITE_TRACK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -104,5 +103,3 @@ void suite_track_unwind(void);
     suite_track_create_thread(out, attributes, function, argument)
 #define pthread_join(thread, out) suite_track_join_thread(thread, out)
 #endif
-
-#endif  // RONDO_TESTS_SWEEP_SUITE_TRACK_H

@@ -4,8 +4,7 @@
 // the table beside it has the words that are known (driver 580, CUDA 13.0). The same table is asked
 // of a GPU's driver, and of the fake one, which so cannot be unlike it unnoticed.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_TRUTH_TRUTH_H
-#define RONDO_TESTS_TRUTH_TRUTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ rondo__cu_graph_node add_condition(rondo__cu_graph graph, int type, unsigned bod
 rondo__cu_result set_condition(rondo__cu_stream stream, uint64_t handle, size_t word);
 // Records into a graph, by w.stream.
 rondo__cu_result begin_in(rondo__cu_graph graph);
-
-#endif  // RONDO_TESTS_TRUTH_TRUTH_H

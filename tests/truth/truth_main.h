@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_TRUTH_TRUTH_MAIN_H
-#define RONDO_TESTS_TRUTH_TRUTH_MAIN_H
+#pragma once
 
 #include "truth.h"
 
@@ -8,5 +7,3 @@
 const char *truth_ask(const truth_question *question);
 // What was said since.
 const char *truth_get_answer(void);
-
-#endif  // RONDO_TESTS_TRUTH_TRUTH_MAIN_H

@@ -1,7 +1,6 @@
 // The rows of test_api_hostile.c for tuning files, plan files, graph files and checkpoints.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_API_HOSTILE_FILES_H
-#define RONDO_TESTS_API_HOSTILE_FILES_H
+#pragma once
 
 #define FILE_ROWS(X)                                                                          \
     X(rondo_executor_write_tuning, (P(s.executor), P(take_text), NULL))                       \
@@ -14,5 +13,3 @@
                             S(rondo_plan_options), O(&s.out.program), P(&s.out.executor)))    \
     X(rondo_checkpoint_read, (P("no/such/file"), P("x"), P(&s.out.tensor)))                   \
     X(rondo_plan_describe, (P("no/such/file"), E(0), P(take_text), NULL))
-
-#endif  // RONDO_TESTS_API_HOSTILE_FILES_H

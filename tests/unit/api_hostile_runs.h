@@ -1,7 +1,6 @@
 // The rows of test_api_hostile.c for runs that are bound, and what is known of runs ahead.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_API_HOSTILE_RUNS_H
-#define RONDO_TESTS_API_HOSTILE_RUNS_H
+#pragma once
 
 static void *give_no_memory(void *user_data, const char *name, const rondo_tensor *wanted,
                             size_t bytes) {
@@ -76,5 +75,3 @@ static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
     X(rondo_bound_run_get_fetch, (P(bound()), P("y"), P(&s.out.tensor)))                         \
     X(rondo_bound_run_run, (P(bound())))                                                         \
     X(rondo_bound_run_run_async, (P(bound()), O(s.event)))
-
-#endif  // RONDO_TESTS_API_HOSTILE_RUNS_H

@@ -791,10 +791,4 @@ TEST(test_api_hostile__every_function_has_a_row) {
     assert_int_equal(missing, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api_hostile__every_function_has_a_row),
-        cmocka_unit_test(test_api_hostile__every_call_refuses_what_cannot_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,7 +1,6 @@
 // blame_support.h — a step in a capture that is going to break, and what must hold afterwards.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/label.h"
@@ -34,5 +33,3 @@ void blame_end_step(blame_step *s);
 void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream);
 // Fails the test unless `text` has `part`; `row` and `what` say which text it is.
 void blame_check_text(const char *text, const char *part, const char *row, const char *what);
-
-#endif  // RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H

@@ -389,7 +389,6 @@ static void run_row(suite_context *context, const cause_row *row) {
 }
 
 SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back) {
-    suite_context *context = suite_get_context(state);
     for (size_t i = 0; i < sizeof cause_rows / sizeof *cause_rows; ++i) {
         run_row(context, &cause_rows[i]);
     }
@@ -397,7 +396,6 @@ SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back) {
 
 // Whatever breaks it, the memory is the pool's again and the generator stands where it stood.
 SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back) {
-    suite_context *context = suite_get_context(state);
     uint64_t seed = 5;
     uint64_t offset = DRAW_COUNTERS;
     rondo_pool *pool = NULL;
@@ -444,7 +442,6 @@ SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back) {
         ASSERT_OK(rondo_pool_free(pool, kept));
         blame_destroy_step(&s);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, words);
     rondo_generator_release(generator);
     rondo_pool_release(pool);
 }

@@ -64,7 +64,6 @@ static void assert_broken(suite_context *context, recording *made) {
 }
 
 SUITE_CASE(test_conformance_capture__synchronize_breaks_it) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     ASSERT_STATUS(rondo_stream_synchronize(made.stream), STATE);
     assert_broken(context, &made);
@@ -72,7 +71,6 @@ SUITE_CASE(test_conformance_capture__synchronize_breaks_it) {
 }
 
 SUITE_CASE(test_conformance_capture__query_breaks_it) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     bool is_idle;
     ASSERT_STATUS(rondo_stream_query(made.stream, &is_idle), STATE);
@@ -81,7 +79,6 @@ SUITE_CASE(test_conformance_capture__query_breaks_it) {
 }
 
 SUITE_CASE(test_conformance_capture__asking_a_recorded_event_breaks_it) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_event *event = suite_create_event(context, 0);
     bool is_complete;
@@ -101,7 +98,6 @@ SUITE_CASE(test_conformance_capture__asking_a_recorded_event_breaks_it) {
 }
 
 SUITE_CASE(test_conformance_capture__device_synchronize_breaks_it) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     ASSERT_STATUS(rondo_device_synchronize(context->device), STATE);
     assert_broken(context, &made);
@@ -110,7 +106,6 @@ SUITE_CASE(test_conformance_capture__device_synchronize_breaks_it) {
 }
 
 SUITE_CASE(test_conformance_capture__pageable_copy_breaks_it) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     static uint32_t pageable[64];
     ASSERT_STATUS(rondo_stream_copy(made.stream, made.x, pageable, sizeof pageable,
@@ -128,7 +123,6 @@ SUITE_CASE(test_conformance_capture__pageable_copy_breaks_it) {
 }
 
 SUITE_CASE(test_conformance_capture__an_unjoined_stream_is_named) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -155,7 +149,6 @@ SUITE_CASE(test_conformance_capture__an_unjoined_stream_is_named) {
 
 // What Rondo records by itself at the end is not told as the program's last work.
 SUITE_CASE(test_conformance_capture__an_unjoined_stream_beside_a_generator) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
@@ -179,7 +172,6 @@ SUITE_CASE(test_conformance_capture__an_unjoined_stream_beside_a_generator) {
 }
 
 SUITE_CASE(test_conformance_capture__outside_work_cannot_be_waited_for) {
-    suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, 0);
     ASSERT_OK(rondo_event_record(event, context->stream));
     recording made = begin_recording(context);
@@ -190,7 +182,6 @@ SUITE_CASE(test_conformance_capture__outside_work_cannot_be_waited_for) {
 }
 
 SUITE_CASE(test_conformance_capture__two_captures_do_not_merge) {
-    suite_context *context = suite_get_context(state);
     recording first = begin_recording(context);
     recording second = begin_recording(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -208,7 +199,6 @@ SUITE_CASE(test_conformance_capture__two_captures_do_not_merge) {
 }
 
 SUITE_CASE(test_conformance_capture__stream_records_once_at_a_time) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph *other = suite_create_graph(context, false);
     ASSERT_STATUS(rondo_graph_capture_begin(other, made.stream, RONDO_CAPTURE_THREAD_LOCAL), STATE);
@@ -229,7 +219,6 @@ SUITE_CASE(test_conformance_capture__stream_records_once_at_a_time) {
 }
 
 SUITE_CASE(test_conformance_capture__abort_and_destroy_give_up) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
     rondo_graph_capture_abort(made.graph);
@@ -249,9 +238,7 @@ SUITE_CASE(test_conformance_capture__abort_and_destroy_give_up) {
     destroy_recording(context, &made);
 }
 
-SUITE_CASE(test_conformance_capture__own_allocations_are_allowed) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_capture__own_allocations_are_allowed) {
     recording made = begin_recording(context);
     uint32_t *device_memory = suite_allocate(context, RONDO_MEMORY_DEVICE, 1000);
     uint32_t *pinned_memory = suite_allocate(context, RONDO_MEMORY_PINNED, 1000);
@@ -270,7 +257,6 @@ SUITE_CASE(test_conformance_capture__own_allocations_are_allowed) {
 }
 
 SUITE_CASE(test_conformance_capture__global_mode_forbids_own_allocations) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
     ASSERT_OK(rondo_graph_capture_begin(made.graph, made.stream, RONDO_CAPTURE_GLOBAL));
@@ -283,7 +269,6 @@ SUITE_CASE(test_conformance_capture__global_mode_forbids_own_allocations) {
 }
 
 SUITE_CASE(test_conformance_capture__other_streams_run_meanwhile) {
-    suite_context *context = suite_get_context(state);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, y, 1, 1);
     recording made = begin_recording(context);
@@ -299,7 +284,6 @@ SUITE_CASE(test_conformance_capture__other_streams_run_meanwhile) {
 }
 
 SUITE_CASE(test_conformance_capture__a_fork_needs_no_work) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -319,7 +303,6 @@ SUITE_CASE(test_conformance_capture__a_fork_needs_no_work) {
 }
 
 SUITE_CASE(test_conformance_capture__failures_leave_nothing_behind) {
-    suite_context *context = suite_get_context(state);
     recording made = begin_recording(context);
     rondo_graph_capture_abort(made.graph);
     rondo_stream *branch = suite_create_stream(context);

@@ -160,8 +160,7 @@ static void check_blame(const rondo_graph *graph, rondo_status status, const cha
     assert_string_equal(report.label, "before/bad");
 }
 
-SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_careless__a_step_does_not_lack_what_failed) {
     static const struct {
         rondo_status (*call)(careless *c);
         rondo_status status;
@@ -197,7 +196,6 @@ SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed) {
         {rewind_to_nothing, RONDO_STATUS_INVALID, false, "rondo_generator_rewind"},
         {rewind_to_elsewhere, RONDO_STATUS_STATE, false, "rondo_generator_rewind"},
     };
-    suite_context *context = suite_get_context(state);
     careless c = {.context = context, .stream = suite_create_stream(context)};
     c.x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     c.conditional = suite_create_graph(context, true);
@@ -234,14 +232,11 @@ SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed) {
     rondo_graph_destroy(c.conditional);
     rondo_generator_release(c.generator);
     rondo_pool_release(c.pool);
-    suite_free(context, RONDO_MEMORY_DEVICE, c.x);
     rondo_stream_destroy(c.stream);
 }
 
 // What is not recorded, and what only asks, fails without harm.
-SUITE_CASE(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need) {
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
@@ -283,14 +278,11 @@ SUITE_CASE(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_
     rondo_graph_destroy(graph);
     rondo_generator_release(generator);
     rondo_pool_release(pool);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
 // In a body too, which then cannot be left well.
-SUITE_CASE(test_conformance_careless__a_body_does_not_lack_what_failed) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_careless__a_body_does_not_lack_what_failed) {
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
@@ -316,7 +308,6 @@ SUITE_CASE(test_conformance_careless__a_body_does_not_lack_what_failed) {
     }
     rondo_graph_destroy(graph);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
@@ -338,9 +329,7 @@ static void assert_new_record(const char *call) {
     assert_string_equal(rondo_error_get_last()->call, call);
 }
 
-SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_careless__own_failures_are_not_older_ones) {
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -377,7 +366,6 @@ SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones) {
     assert_new_record("rondo_graph_capture_step");
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
@@ -410,7 +398,6 @@ static rondo_status wait_and_destroy(rondo_stream *stream, void *user_data) {
 }
 
 SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     meddler m = {.context = context, .graph = suite_create_graph(context, false)};
     m.x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -433,7 +420,6 @@ SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused) {
     assert_int_equal(m.call_count, 1);
     ASSERT_VALUE(context, m.x, 0, 0);
     rondo_graph_destroy(m.graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, m.x);
 }
 
 // ---- memory given back the wrong way ------------------------------------------------------------
@@ -444,7 +430,6 @@ static void drop_warning(void *user_data, rondo_log_level level, const char *mes
 }
 
 SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed) {
-    suite_context *context = suite_get_context(state);
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -467,7 +452,6 @@ SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed) {
 // A graph keeps pinned memory that its copies read beyond the end of the pool; a checked graph that
 // is recorded with such an address asks nobody who is gone. (Address sanitizer: the pool.)
 SUITE_CASE(test_conformance_careless__memory_that_outlives_its_pool) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     size_t area_count = peek_count_areas(context->device);
@@ -490,7 +474,6 @@ SUITE_CASE(test_conformance_careless__memory_that_outlives_its_pool) {
     memory_replay(checked, stream);
     rondo_graph_destroy(checked);
     assert_int_equal(peek_count_areas(context->device), area_count);
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
     rondo_stream_destroy(stream);
 }
 
@@ -514,9 +497,7 @@ static uint64_t count_executed(rondo_graph *graph) {
 }
 
 // Counters are since the last reset, whatever executable ran.
-SUITE_CASE(test_conformance_careless__executed_nodes_stay_counted) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_careless__executed_nodes_stay_counted) {
     if (context->is_cuda) {
         skip();  // the driver does not count
     }

@@ -12,7 +12,6 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
 
 // An event of a capture: it does not fork, and it is untouched until the replay.
 SUITE_CASE(test_conformance_external__a_record_happens_at_each_replay) {
-    suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_stream *other = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, true);
@@ -55,12 +54,10 @@ SUITE_CASE(test_conformance_external__a_record_happens_at_each_replay) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
     rondo_event_destroy(event);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // A graph waits for work that was put on another stream before the replay, each time anew.
 SUITE_CASE(test_conformance_external__a_wait_means_records_before_the_replay) {
-    suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_stream *other = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -87,12 +84,10 @@ SUITE_CASE(test_conformance_external__a_wait_means_records_before_the_replay) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
     rondo_event_destroy(event);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // A graph may record an event and wait for it: the wait means the replay before.
 SUITE_CASE(test_conformance_external__no_graph_waits_for_itself) {
-    suite_context *context = suite_get_context(state);
     rondo_event *event = suite_create_event(context, EXTERNAL);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -110,12 +105,10 @@ SUITE_CASE(test_conformance_external__no_graph_waits_for_itself) {
     ASSERT_VALUE(context, x, 0, 63);
     ASSERT_OK(rondo_graph_reset(graph));
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // Outside of captures an external event is as any other.
 SUITE_CASE(test_conformance_external__eagerly_as_any_other) {
-    suite_context *context = suite_get_context(state);
     rondo_event *start = suite_create_event(context, TIMED_EXTERNAL);
     rondo_event *end = suite_create_event(context, TIMED_EXTERNAL);
     rondo_stream *other = suite_create_stream(context);
@@ -139,5 +132,4 @@ SUITE_CASE(test_conformance_external__eagerly_as_any_other) {
     rondo_stream_destroy(other);
     rondo_event_destroy(start);
     rondo_event_destroy(end);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

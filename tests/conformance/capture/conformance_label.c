@@ -6,7 +6,6 @@
 #include "support/driver.h"
 
 SUITE_CASE(test_conformance_label__scopes_nest) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     uint32_t before = LABEL_WORK(&s, s.a, "");
@@ -44,7 +43,6 @@ SUITE_CASE(test_conformance_label__scopes_nest) {
 }
 
 SUITE_CASE(test_conformance_label__streams_forked_inside_carry_it) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     LABEL_WORK(&s, s.a, "");
@@ -73,7 +71,6 @@ SUITE_CASE(test_conformance_label__streams_forked_inside_carry_it) {
 
 // A stream that forked before the scope and joins inside it brings only what it recorded meanwhile.
 SUITE_CASE(test_conformance_label__older_work_stays_outside) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     LABEL_WORK(&s, s.a, "");
@@ -104,7 +101,6 @@ SUITE_CASE(test_conformance_label__older_work_stays_outside) {
 // Layer after layer with a side stream that waits for each: what the main stream records there is
 // not the side's.
 SUITE_CASE(test_conformance_label__a_side_stream_comes_back) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     static const char *const layers[] = {"one", "two", "three"};
     static const char *const sides[] = {"one/side", "two/side", "three/side"};
@@ -128,7 +124,6 @@ SUITE_CASE(test_conformance_label__a_side_stream_comes_back) {
 }
 
 SUITE_CASE(test_conformance_label__scopes_may_span_captures) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     ASSERT_OK(rondo_label_push(s.a, "model"));
     label_begin(&s);
@@ -152,7 +147,6 @@ SUITE_CASE(test_conformance_label__scopes_may_span_captures) {
 }
 
 SUITE_CASE(test_conformance_label__misuse_is_harmless) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     ASSERT_STATUS(rondo_label_pop(s.a), STATE);
     ASSERT_MESSAGE_HAS("no label is open");
@@ -190,7 +184,6 @@ SUITE_CASE(test_conformance_label__misuse_is_harmless) {
 
 // More nodes than are counted at each scope.
 SUITE_CASE(test_conformance_label__large_captures) {
-    suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     char name[32];
     const int layer_count = suite_rounds(600, 8);
@@ -238,7 +231,6 @@ static bool has_conditional_labelled(label_scene *s, const char *label) {
 
 // A conditional node carries the label; work after it goes on as before. Breaks in bodies are told.
 SUITE_CASE(test_conformance_label__conditional_nodes_carry_it) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -284,7 +276,6 @@ SUITE_CASE(test_conformance_label__conditional_nodes_carry_it) {
 
 // The program's own driver calls, also a fork that Rondo does not see.
 SUITE_CASE(test_conformance_label__foreign_work_carries_it) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign work\n");
         skip();

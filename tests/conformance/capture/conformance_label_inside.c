@@ -10,7 +10,6 @@
 // ---- bodies -----------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_label_inside__bodies_carry_outer_and_inner) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -54,7 +53,6 @@ SUITE_CASE(test_conformance_label_inside__bodies_carry_outer_and_inner) {
 }
 
 SUITE_CASE(test_conformance_label_inside__bodies_nest) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -94,7 +92,6 @@ SUITE_CASE(test_conformance_label_inside__bodies_nest) {
 SUITE_CASE(test_conformance_label_inside__any_depth) {
     enum { DEPTH = 24 };
     const int depth = suite_rounds(DEPTH, 3);
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     rondo_scope scopes[DEPTH];
@@ -124,7 +121,6 @@ SUITE_CASE(test_conformance_label_inside__any_depth) {
 
 // Streams forked inside a body, with and without scopes of their own.
 SUITE_CASE(test_conformance_label_inside__branches_of_a_body) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -163,7 +159,6 @@ SUITE_CASE(test_conformance_label_inside__branches_of_a_body) {
 
 // A scope that is opened on the stream outside, while only bodies can be recorded, is theirs.
 SUITE_CASE(test_conformance_label_inside__scopes_around_one_body) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -204,7 +199,6 @@ static rondo_status run_labelled_body(rondo_stream *stream, void *user_data) {
 
 // The path is the same whether the function runs or is recorded.
 SUITE_CASE(test_conformance_label_inside__functions_as_bodies) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
     labelled_body body = {.scene = &s, .path = "outer/inner"};
@@ -259,7 +253,6 @@ static void cut_node(const char *bytes, const char *part, int nth, char *out_nod
 
 // A dump says of a node inside a body what it says of one outside.
 SUITE_CASE(test_conformance_label_inside__bodies_show_every_field) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     label_begin(&s);
@@ -336,7 +329,6 @@ static void check_layers(label_scene *s, int layer_count) {
 
 // More nodes in a body than are counted at each scope.
 SUITE_CASE(test_conformance_label_inside__large_bodies) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     const int layer_count = suite_rounds(400, 4);
     const size_t ballast = (size_t)suite_rounds(0, 1030);
@@ -379,7 +371,6 @@ static rondo_graph *capture_labelled(label_scene *s, const char *label, uint32_t
 }
 
 SUITE_CASE(test_conformance_label_inside__a_recorded_graph_brings_its_labels) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     label_scene s = label_create_scene(context);
     uint32_t words[2];
@@ -431,7 +422,6 @@ SUITE_CASE(test_conformance_label_inside__a_recorded_graph_brings_its_labels) {
 
 // Beside each other on several streams, more of them than one, with branches inside.
 SUITE_CASE(test_conformance_label_inside__recorded_graphs_with_branches) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     label_scene s = label_create_scene(context);
     rondo_graph *inner = inside_create_deferred(context);
@@ -473,7 +463,6 @@ SUITE_CASE(test_conformance_label_inside__recorded_graphs_with_branches) {
 }
 
 SUITE_CASE(test_conformance_label_inside__a_graph_recorded_into_a_body) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     uint32_t words[2];

@@ -10,7 +10,6 @@
 // ---- what does not break it -------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_report__modes_forbid_what_they_say) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
     for (size_t i = 0; i < 2; ++i) {
@@ -50,7 +49,6 @@ static allocation allocate_meanwhile(suite_context *context) {
 }
 
 SUITE_CASE(torch_27_another_thread_allocates_during_a_capture) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
     for (size_t i = 0; i < 2; ++i) {
@@ -81,7 +79,6 @@ SUITE_CASE(torch_27_another_thread_allocates_during_a_capture) {
 }
 
 SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
     blame_begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
@@ -104,7 +101,6 @@ SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits) {
 
 // On CUDA the legacy stream waits for streams made without the non-blocking flag.
 SUITE_CASE(test_conformance_report__work_on_the_legacy_stream) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no legacy stream\n");
         skip();
@@ -139,7 +135,6 @@ SUITE_CASE(test_conformance_report__work_on_the_legacy_stream) {
 }
 
 SUITE_CASE(test_conformance_report__captures_are_blamed_apart) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     blame_step other = blame_create_step(context);
     blame_begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
@@ -162,7 +157,6 @@ SUITE_CASE(test_conformance_report__captures_are_blamed_apart) {
 }
 
 SUITE_CASE(test_conformance_report__an_abort_is_reported) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_capture_report report = {.struct_size = sizeof report};
     blame_begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
@@ -195,7 +189,6 @@ SUITE_CASE(test_conformance_report__an_abort_is_reported) {
 
 // A node that stands on a branch which is not joined was recorded, too.
 SUITE_CASE(test_conformance_report__a_branch_that_is_not_joined) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_stream *side = suite_create_stream(context);
     rondo_event *event;
@@ -228,7 +221,6 @@ SUITE_CASE(test_conformance_report__a_branch_that_is_not_joined) {
 }
 
 SUITE_CASE(test_conformance_report__an_instantiation_that_fails) {
-    suite_context *context = suite_get_context(state);
     blame_step s = blame_create_step(context);
     rondo_capture_report report = {.struct_size = sizeof report};
     blame_begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
@@ -262,7 +254,6 @@ SUITE_CASE(test_conformance_report__an_instantiation_that_fails) {
 }
 
 SUITE_CASE(test_conformance_report__reports_check_their_size) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_capture_report report = {.struct_size = sizeof report};
     ASSERT_OK(rondo_graph_get_report(graph, &report));

@@ -10,8 +10,7 @@
 //   ASSERT_OK(rondo_label_pop(s.a));
 //   label_end(&s);                             // looks at both
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_LABEL_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_LABEL_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/control.h"
@@ -72,5 +71,3 @@ void label_check(label_scene *s, uint32_t word, const char *label, int line);
     label_check_dumped((scene), (graph), (word), (nth), (label), __LINE__)
 void label_check_dumped(label_scene *s, rondo_graph *graph, uint32_t word, int nth,
                         const char *label, int line);
-
-#endif  // RONDO_TESTS_CONFORMANCE_LABEL_SUPPORT_H

@@ -479,7 +479,6 @@ static rondo_status solve(suite_context *context, rondo_stream *stream, void *da
 
 SUITE_CASE_IN_MODES(test_conformance_control__functions_run_or_record) {
     suite_case *run = *state;
-    suite_context *context = run->context;
     solver it = {.context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, NUMBERS)};
     suite_run(run, solve, &it, it.x + 1);
     // x2 was 0, 3, 2, 1 in the four turns.
@@ -488,5 +487,4 @@ SUITE_CASE_IN_MODES(test_conformance_control__functions_run_or_record) {
     ASSERT_VALUE(context, it.x, 1, 40);
     ASSERT_VALUE(context, it.x, 3, 3);
     ASSERT_VALUE(context, it.x, 4, 1 + 1 + 4);
-    suite_free(context, RONDO_MEMORY_DEVICE, it.x);
 }

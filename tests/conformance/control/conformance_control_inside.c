@@ -38,8 +38,7 @@ static void *work(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_control__two_captures_in_two_threads) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_control__two_captures_in_two_threads) {
     worker workers[2] = {{.state = state, .turns = 30}, {.state = state, .turns = 50}};
     pthread_t threads[2];
     for (int i = 0; i < 2; ++i) {
@@ -98,7 +97,6 @@ SUITE_CASE(test_conformance_control__dumps_show_bodies) {
 }
 
 SUITE_CASE(test_conformance_control__features_are_told) {
-    suite_context *context = suite_get_context(state);
     rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
     for (int feature = RONDO_FEATURE_IF; feature <= RONDO_FEATURE_WHILE; ++feature) {

@@ -32,8 +32,7 @@ static rondo_status leave_scope_open(rondo_stream *stream, void *user_data) {
     return status == RONDO_STATUS_OK ? rondo_scope_enter(scope, 0, &body) : status;
 }
 
-SUITE_CASE(test_conformance_control__a_function_that_fails_breaks_the_capture) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_control__a_function_that_fails_breaks_the_capture) {
     control_case it = start(state);
     solver data = {.context = it.context, .x = it.x};
     set(&it, 0, 1);

@@ -11,7 +11,6 @@
 // ---- node lists -------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_inside__nodes_tell_every_field) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 300);
     uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 300);
@@ -82,12 +81,9 @@ SUITE_CASE(test_conformance_inside__nodes_tell_every_field) {
     ASSERT_STATUS(rondo_graph_get_node(graph, 0, &node), STATE);
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
 SUITE_CASE(test_conformance_inside__programmatic_edges) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = inside_create_deferred(context);
     struct {
@@ -119,12 +115,10 @@ SUITE_CASE(test_conformance_inside__programmatic_edges) {
                                "n0 -> n1 [style=dashed, label=\"programmatic\"]");
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // What was recorded is counted for whoever asks, also before there is an executable.
 SUITE_CASE(test_conformance_inside__counts_before_the_instantiation) {
-    suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = inside_create_deferred(context);
     inside_begin(graph, context->stream);
@@ -144,13 +138,11 @@ SUITE_CASE(test_conformance_inside__counts_before_the_instantiation) {
     }
     ASSERT_VALUE(context, x, 0, 6);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- a graph inside another -------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -204,13 +196,10 @@ SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another) {
         assert_int_equal(*counter, 10 * round);
     }
     rondo_graph_destroy(outer);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_PINNED, counter);
 }
 
 // Branches outside and inside, graphs inside graphs inside graphs, empty ones among them.
 SUITE_CASE(test_conformance_inside__branches_and_depth) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     inside_nest nest;
     inside_make_nest(context, &nest);
@@ -225,7 +214,6 @@ SUITE_CASE(test_conformance_inside__branches_and_depth) {
 }
 
 SUITE_CASE(test_conformance_inside__memory_travels_along) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -286,11 +274,9 @@ SUITE_CASE(test_conformance_inside__memory_travels_along) {
     assert_int_equal(pool_stats.live_count, 0);
     assert_int_equal(pool_stats.reserved_bytes, 0);
     rondo_pool_release(pool);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(test_conformance_inside__recording_refused) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -328,12 +314,10 @@ SUITE_CASE(test_conformance_inside__recording_refused) {
     rondo_graph_destroy(outer);
     rondo_graph_destroy(bare);
     rondo_graph_destroy(kept);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // Bodies are shown inside their node, and graphs can be recorded into bodies and beside them.
 SUITE_CASE(test_conformance_inside__bodies_and_children) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF_ELSE);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
@@ -401,12 +385,10 @@ SUITE_CASE(test_conformance_inside__bodies_and_children) {
     rondo_graph_destroy(other);
     rondo_graph_destroy(outer);
     rondo_event_destroy(event);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // CUDA itself overlooks such forks, and the graph would begin them and end without them.
 SUITE_CASE(test_conformance_inside__forks_that_end_in_such_nodes_are_joined) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     suite_need(context, RONDO_FEATURE_IF);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
@@ -447,5 +429,4 @@ SUITE_CASE(test_conformance_inside__forks_that_end_in_such_nodes_are_joined) {
     rondo_event_destroy(event);
     rondo_stream_destroy(side);
     rondo_stream_destroy(stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

@@ -2,8 +2,7 @@
 //
 // Bodies count their turns in device memory, so each case proves which of them ran, and how often.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_CONTROL_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_CONTROL_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/control.h"
@@ -139,5 +138,3 @@ static inline void record_nested(control_case *it) {
     leave(choice);
     end(choice);
 }
-
-#endif  // RONDO_TESTS_CONFORMANCE_CONTROL_SUPPORT_H

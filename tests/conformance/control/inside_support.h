@@ -1,7 +1,6 @@
 // inside_support.h — what the cases on graphs in graphs share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/text.h"
@@ -33,5 +32,3 @@ typedef struct inside_add_arguments {
     uint32_t term;
 } inside_add_arguments;
 void inside_run_add(void *data);
-
-#endif  // RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H

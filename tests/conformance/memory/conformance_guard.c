@@ -132,7 +132,6 @@ static void check_way(const scene *s, way how) {
 }
 
 SUITE_CASE(test_conformance_guard__memory_of_the_program) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host cannot tell whose memory an address is in\n");
         skip();
@@ -149,13 +148,10 @@ SUITE_CASE(test_conformance_guard__memory_of_the_program) {
         }
     }
     rondo_stream_destroy(s.stream);
-    suite_free(context, RONDO_MEMORY_DEVICE, s.predicate);
-    suite_free(context, RONDO_MEMORY_DEVICE, s.other);
 }
 
 // What a conditional node reads is used like any other memory, on every backend.
 SUITE_CASE(test_conformance_guard__predicates_count_as_used) {
-    suite_context *context = suite_get_context(state);
     if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
         print_message("skipped: %s\n", rondo_error_get_last()->message);
         skip();
@@ -179,13 +175,11 @@ SUITE_CASE(test_conformance_guard__predicates_count_as_used) {
     ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
     ASSERT_MESSAGE_HAS("\"a predicate\"");
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
 // What the kernels of a recorded graph use counts, too, on every backend.
 SUITE_CASE(test_conformance_guard__kernels_of_recorded_graphs_count_as_used) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);

@@ -14,7 +14,6 @@ static void break_capture(rondo_stream *stream) {
 
 // A capture that fails or is given up gives everything back, also what is still held.
 SUITE_CASE(test_conformance_memory__failed_captures_give_back) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *side = suite_create_stream(context);
@@ -67,7 +66,6 @@ SUITE_CASE(test_conformance_memory__failed_captures_give_back) {
 
 // Freed late, on a stream that is gone, after the pool's last reference: all is given back.
 SUITE_CASE(test_conformance_memory__blocks_outlive_everything) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = memory_create_graph(context, "short", NULL);
@@ -89,7 +87,6 @@ SUITE_CASE(test_conformance_memory__blocks_outlive_everything) {
 
 // 10 000 rounds stand in the bench; here enough to see growth.
 SUITE_CASE(test_conformance_memory__capture_and_reset_do_not_grow) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *side = suite_create_stream(context);
@@ -140,7 +137,6 @@ static void put_condition(rondo_stream *stream, const uint32_t *predicate) {
 
 // A graph that is seen to use another's block is not replayed once that was written over.
 SUITE_CASE(test_conformance_memory__uses_are_seen_in_recorded_work) {
-    suite_context *context = suite_get_context(state);
     bool has_bodies = rondo_device_supports(context->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK;
     for (int way = has_bodies ? 0 : 1; way < 5; ++way) {
         rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -204,7 +200,6 @@ SUITE_CASE(test_conformance_memory__uses_are_seen_in_recorded_work) {
 // A block that one graph left and another one's capture freed: it is nobody's until that has ended,
 // and then everybody's, but its data is not lost without a word.
 SUITE_CASE(test_conformance_memory__what_was_taken_in_waits_for_the_end) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *first = memory_create_graph(context, "first", NULL);
@@ -251,7 +246,6 @@ SUITE_CASE(test_conformance_memory__what_was_taken_in_waits_for_the_end) {
 
 // A block from before a capture that was freed in it is the program's again when that fails.
 SUITE_CASE(test_conformance_memory__frees_are_rolled_back) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = memory_create_graph(context, "doomed", NULL);
@@ -283,7 +277,6 @@ SUITE_CASE(test_conformance_memory__frees_are_rolled_back) {
 // Two captures side by side: a block that one takes in from the other, which frees it before its
 // own end. Only what happens to that block counts for the first.
 SUITE_CASE(test_conformance_memory__taken_in_from_an_open_capture) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *streams[2] = {suite_create_stream(context), suite_create_stream(context)};
     rondo_graph *producer = memory_create_graph(context, "producer", NULL);
@@ -318,7 +311,6 @@ SUITE_CASE(test_conformance_memory__taken_in_from_an_open_capture) {
     memory_replay(consumer, streams[0]);
     rondo_graph_destroy(vandal);
     rondo_graph_destroy(consumer);
-    suite_free(context, RONDO_MEMORY_DEVICE, sink);
     rondo_stream_destroy(streams[1]);
     rondo_stream_destroy(streams[0]);
     rondo_pool_release(pool);
@@ -330,7 +322,6 @@ static void touch_word(void *arguments) {
 
 // Each kind of work with each kind of memory, freed, or freed and given out again.
 SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *other = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
@@ -400,14 +391,12 @@ SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory) {
             suite_free(context, RONDO_MEMORY_PINNED, pinned);
         }
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, other);
     rondo_stream_destroy(stream);
     rondo_pool_release(pool);
 }
 
 // What the driver keeps for an executable: an estimate until it is measured.
 SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, true);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
@@ -446,7 +435,6 @@ SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable) {
     }
     memory_replay(graph, stream);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
     rondo_stream_destroy(stream);
 }
 
@@ -477,7 +465,6 @@ static void build_branches(suite_context *context, rondo_graph *graph, uint32_t 
 
 // The estimate goes by nodes and branches, within half as much again of what was measured.
 SUITE_CASE(test_conformance_memory__driver_bytes_of_branches) {
-    suite_context *context = suite_get_context(state);
     static const struct {
         size_t branch_count;
         uint64_t bytes;  // on an H200, driver 580
@@ -499,12 +486,10 @@ SUITE_CASE(test_conformance_memory__driver_bytes_of_branches) {
         }
         rondo_graph_destroy(graph);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // In global mode any driver call for memory breaks the capture; the pool's do not.
 SUITE_CASE(test_conformance_memory__every_mode_may_take_memory) {
-    suite_context *context = suite_get_context(state);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
                                                RONDO_CAPTURE_RELAXED};
     rondo_stream *stream = suite_create_stream(context);
@@ -527,7 +512,6 @@ SUITE_CASE(test_conformance_memory__every_mode_may_take_memory) {
 // A graph that is destroyed while the stream of its last replay records: that stream cannot be
 // waited for, so nobody gets the memory yet.
 SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *other = suite_create_stream(context);
@@ -593,7 +577,6 @@ static rondo_graph *capture_slow(suite_context *context, rondo_pool *pool, rondo
 // On another stream a sharer comes after the last one's, also where that stream records by then, or
 // is gone; on the same stream nothing is asked of the driver.
 SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *last = suite_create_stream(context);
@@ -636,13 +619,11 @@ SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream) {
     rondo_arena_release(arena);
     rondo_stream_destroy(stream);
     rondo_pool_release(pool);
-    suite_free(context, RONDO_MEMORY_DEVICE, outputs);
 }
 
 // What the stream's own eager work left in the cache goes back to the driver when a capture on that
 // stream needs the room, whether that work was waited for or still runs.
 SUITE_CASE(test_conformance_memory__the_cache_makes_room_for_a_capture) {
-    suite_context *context = suite_get_context(state);
     rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 8 << 20;
     enum { MOST = (6 << 20) / sizeof(uint32_t) };

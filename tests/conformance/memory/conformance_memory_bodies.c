@@ -48,7 +48,7 @@ static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
 // node, and a branch beside the node not at all. One freed in a body but taken before it is not
 // taken again inside: the next turn still needs it.
 SUITE_CASE(test_conformance_memory_bodies__a_loop_takes_and_gives) {
-    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     bodies b = start(state);
     rondo_stream *beside = suite_create_stream(b.context);
     memory_begin(b.graph, b.stream);
@@ -113,7 +113,7 @@ SUITE_CASE(test_conformance_memory_bodies__a_loop_takes_and_gives) {
 
 // Branches of one node do not come one after the other; nested bodies count as work of the outer.
 SUITE_CASE(test_conformance_memory_bodies__branches_and_nests) {
-    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     bodies b = start(state);
     memory_begin(b.graph, b.stream);
     uint32_t *held = memory_take(b.pool, b.stream, COUNT);

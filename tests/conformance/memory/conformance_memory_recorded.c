@@ -60,8 +60,8 @@ static rondo_graph *record_temporary(const scene *s, const char *label, uint32_t
 }
 
 SUITE_CASE(test_conformance_memory_recorded__temporaries_in_a_row) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), false);
+    suite_need_children(context);
+    scene s = create_scene(context, false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
@@ -94,8 +94,8 @@ SUITE_CASE(test_conformance_memory_recorded__temporaries_in_a_row) {
 
 // On two branches they would run over each other's temporaries; so would one graph on both.
 SUITE_CASE(test_conformance_memory_recorded__not_side_by_side) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), false);
+    suite_need_children(context);
+    scene s = create_scene(context, false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
@@ -115,8 +115,8 @@ SUITE_CASE(test_conformance_memory_recorded__not_side_by_side) {
 
 // By hand only edges tell which of them comes first, also by way of other nodes.
 SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), false);
+    suite_need_children(context);
+    scene s = create_scene(context, false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
@@ -160,8 +160,8 @@ SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other) {
 }
 
 SUITE_CASE(test_conformance_memory_recorded__not_beside_own_blocks) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), false);
+    suite_need_children(context);
+    scene s = create_scene(context, false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *outer = create_graph(&s, "outer", s.arena);
     memory_begin(outer, s.stream);
@@ -205,8 +205,8 @@ static void record_chain(const scene *s, const uint32_t *input, rondo_graph *gra
 }
 
 SUITE_CASE(test_conformance_memory_recorded__none_needs_another_ones) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), false);
+    suite_need_children(context);
+    scene s = create_scene(context, false);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
@@ -227,8 +227,8 @@ SUITE_CASE(test_conformance_memory_recorded__none_needs_another_ones) {
 
 // The program keeps them in order by itself.
 SUITE_CASE(test_conformance_memory_recorded__any_order_is_the_programs) {
-    suite_need_children(suite_get_context(state));
-    scene s = create_scene(suite_get_context(state), true);
+    suite_need_children(context);
+    scene s = create_scene(context, true);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
@@ -273,7 +273,7 @@ static rondo_status take_and_wait(rondo_stream *stream, void *user_data) {
 }
 
 SUITE_CASE(test_conformance_memory_recorded__a_step_that_runs_again) {
-    scene s = create_scene(suite_get_context(state), false);
+    scene s = create_scene(context, false);
     rondo_graph *graph = create_graph(&s, "step", NULL);
     step_data d = {.s = &s, .previous = memory_take(s.pool, s.stream, COUNT)};
     for (int i = 0; i < 3; ++i) {

@@ -1,7 +1,6 @@
 // memory_support.h — what the cases about memory of captures share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_MEMORY_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_MEMORY_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/pool.h"
@@ -30,5 +29,3 @@ void memory_add(suite_context *context, rondo_stream *stream, uint32_t *y, const
 
 rondo_pool_stats memory_get_pool_stats(rondo_pool *pool);
 rondo_arena_stats memory_get_arena_stats(rondo_arena *arena);
-
-#endif  // RONDO_TESTS_CONFORMANCE_MEMORY_SUPPORT_H

@@ -181,8 +181,7 @@ static void do_nothing(void *arguments) {
     (void)arguments;
 }
 
-SUITE_CASE(test_conformance_find_node__steps_leave_work_out) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_find_node__steps_leave_work_out) {
     // In each the eager step, the recorded one and patched ones leave out other work.
     for (uint32_t pattern = 0; pattern < (uint32_t)suite_rounds(32, 2); ++pattern) {
         node_scene s = open_scene(state);

@@ -148,7 +148,7 @@ SUITE_CASE(test_conformance_graph_file__branches_are_made_again) {
 }
 
 SUITE_CASE(test_conformance_graph_file__graphs_inside_are_made_again) {
-    suite_need_children(suite_get_context(state));
+    suite_need_children(context);
     world w = start(state);
     rondo_graph *inner = inside_capture_affine(w.context, w.x + 2, 3);
     inside_begin(w.graph, w.context->stream);
@@ -173,7 +173,7 @@ static void put_body(world *w, rondo_scope scope, uint32_t branch, size_t at, ui
 
 // If with and without else, a switch with an empty branch, a while in a while.
 SUITE_CASE(test_conformance_graph_file__conditionals_are_made_again) {
-    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     world w = start(state);
     rondo_stream *stream = w.context->stream;
     rondo_scope scope, inner;

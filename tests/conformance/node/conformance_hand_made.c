@@ -179,7 +179,7 @@ static void expect_after(node_scene *s, uint32_t predicate, uint32_t x) {
 
 SUITE_CASE(test_conformance_hand_made__if_and_else_are_nodes) {
     static const rondo_body_function bodies[] = {then_body, else_body};
-    suite_need(suite_get_context(state), RONDO_FEATURE_IF_ELSE);
+    suite_need(context, RONDO_FEATURE_IF_ELSE);
     node_scene s = begin_scene(state);
     const rondo_work both = conditional_work(&s, RONDO_SCOPE_IF_ELSE, bodies, 2);
     build_around(&s, &both);
@@ -198,8 +198,8 @@ SUITE_CASE(test_conformance_hand_made__if_and_else_are_nodes) {
 SUITE_CASE(test_conformance_hand_made__loops_and_choices_are_nodes) {
     static const rondo_body_function turn[] = {loop_body};
     static const rondo_body_function choices[] = {then_body, NULL, else_body};
-    suite_need(suite_get_context(state), RONDO_FEATURE_WHILE);
-    suite_need(suite_get_context(state), RONDO_FEATURE_SWITCH);
+    suite_need(context, RONDO_FEATURE_WHILE);
+    suite_need(context, RONDO_FEATURE_SWITCH);
     node_scene s = begin_scene(state);
     const rondo_work loop = conditional_work(&s, RONDO_SCOPE_WHILE, turn, 1);
     build_around(&s, &loop);
@@ -224,8 +224,8 @@ static rondo_status graph_body(rondo_stream *stream, void *graph) {
 
 SUITE_CASE(test_conformance_hand_made__a_body_may_be_a_graph) {
     static const rondo_body_function bodies[] = {graph_body};
-    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
-    suite_need_children(suite_get_context(state));
+    suite_need(context, RONDO_FEATURE_IF);
+    suite_need_children(context);
     node_scene s = begin_scene(state);
     rondo_node node = add_affine(&s, NULL, 0, s.x, 1, 3);
     (void)add_affine(&s, &node, 1, s.x, 5, 0);
@@ -252,7 +252,7 @@ static rondo_status adding_body(rondo_stream *stream, void *scene) {
 SUITE_CASE(test_conformance_hand_made__wrong_bodies_break_the_build) {
     static const rondo_body_function bodies[] = {then_body, else_body};
     static const rondo_body_function adding[] = {adding_body};
-    suite_need(suite_get_context(state), RONDO_FEATURE_WHILE);
+    suite_need(context, RONDO_FEATURE_WHILE);
     node_scene s = begin_scene(state);
     const rondo_work loop = conditional_work(&s, RONDO_SCOPE_WHILE, bodies, 2);
     ASSERT_STATUS(rondo_graph_add_node(s.graph, NULL, 0, &loop, NULL), INVALID);
@@ -544,7 +544,7 @@ static void count_call(void *arguments) {
 // Memory of the graph's own, host functions, events and random numbers: the clone shares them.
 SUITE_CASE(test_conformance_hand_made__clones_share_what_a_graph_needs) {
     // First, as a device without such events skips.
-    rondo_event *event = suite_create_event(suite_get_context(state), RONDO_EVENT_EXTERNAL);
+    rondo_event *event = suite_create_event(context, RONDO_EVENT_EXTERNAL);
     node_scene s = node_open_scene(state, true);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_DEVICE);
     s.seen[0] = 0;

@@ -20,8 +20,7 @@ static rondo_status patch_kernel(node_scene *s, rondo_node node, uint32_t *x, ui
 
 // ---- patching ---------------------------------------------------------------------------------
 
-SUITE_CASE(test_conformance_node__kernels_take_other_arguments) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__kernels_take_other_arguments) {
     node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 1, 1);
     memory_replay(s.graph, s.stream);
@@ -38,8 +37,7 @@ SUITE_CASE(test_conformance_node__kernels_take_other_arguments) {
 }
 
 // A replay on its way does what it was put there for.
-SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__patches_spare_replays_in_flight) {
     node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 2, 0);
     ASSERT_OK(suite_linger(s.context, s.stream, 20000));
@@ -62,8 +60,7 @@ static void count_call(void *arguments) {
     *call.counter = *call.counter * 10 + call.step;
 }
 
-SUITE_CASE(test_conformance_node__host_functions_take_other_arguments) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__host_functions_take_other_arguments) {
     node_scene s = node_open_scene(state, false);
     struct {
         uint32_t *counter;
@@ -95,8 +92,7 @@ SUITE_CASE(test_conformance_node__host_functions_take_other_arguments) {
 }
 
 // As many low bytes of a value as an element has, as in a recording.
-SUITE_CASE(test_conformance_node__patched_values_are_cut) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__patched_values_are_cut) {
     static const uint32_t wanted[] = {[1] = 0x7c7c7c7c, [2] = 0x567c567c, [4] = 0x1234567c};
     for (uint32_t bytes = 1; bytes <= 4; bytes *= 2) {
         node_scene s = node_open_scene(state, false);
@@ -113,8 +109,7 @@ SUITE_CASE(test_conformance_node__patched_values_are_cut) {
     }
 }
 
-SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__copies_and_fills_take_other_ends) {
     node_scene s = node_open_scene(state, false);
     uint32_t *source = suite_allocate(s.context, RONDO_MEMORY_PINNED, NODE_COUNT);
     source[0] = 70;
@@ -142,8 +137,7 @@ SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends) {
     node_close_scene(&s);
 }
 
-SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__nodes_are_switched_off_and_on) {
     node_scene s = node_open_scene(state, false);
     const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
@@ -199,8 +193,7 @@ static rondo_status record_patched(node_scene *s, rondo_graph *graph, bool has_b
 }
 
 // An update takes over what was recorded, without the patches of either graph.
-SUITE_CASE(test_conformance_node__updates_end_patches) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__updates_end_patches) {
     node_scene s = node_open_scene(state, false);
     rondo_graph *source = suite_create_graph(s.context, true);
     for (uint32_t i = 0; i < 4; ++i) {
@@ -246,8 +239,7 @@ SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call) {
     node_close_scene(&s);
 }
 
-SUITE_CASE(test_conformance_node__handles_end_with_their_recording) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__handles_end_with_their_recording) {
     node_scene s = node_open_scene(state, false);
     rondo_graph *source = suite_create_graph(s.context, true);
     rondo_node node = record_kernel(&s, 1, 1);
@@ -310,8 +302,7 @@ SUITE_CASE(test_conformance_node__a_node_has_one_handle) {
 // ---- what is refused --------------------------------------------------------------------------
 
 // A node that was patched already is checked as the first time.
-SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__a_second_patch_is_checked_as_the_first) {
     node_scene s = node_open_scene(state, false);
     rondo_node node = record_kernel(&s, 1, 1);
     const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 5};
@@ -336,8 +327,7 @@ SUITE_CASE(test_conformance_node__a_second_patch_is_checked_as_the_first) {
     node_close_scene(&s);
 }
 
-SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__wrong_patches_change_nothing) {
     node_scene s = node_open_scene(state, false);
     const suite_affine_arguments arguments = {s.x, NODE_COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
@@ -394,8 +384,7 @@ SUITE_CASE(test_conformance_node__wrong_patches_change_nothing) {
     node_close_scene(&s);
 }
 
-SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__pageable_memory_is_refused_in_patches) {
     node_scene s = node_open_scene(state, false);
     uint32_t pageable[NODE_COUNT] = {9};
     const rondo_work good = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
@@ -409,8 +398,7 @@ SUITE_CASE(test_conformance_node__pageable_memory_is_refused_in_patches) {
 }
 
 // A pool gives pinned memory that a patched copy reads to nobody else.
-SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__pinned_memory_of_patches_is_in_use) {
     node_scene s = node_open_scene(state, false);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
     uint32_t *block = memory_take(pool, s.stream, NODE_COUNT);
@@ -430,8 +418,7 @@ SUITE_CASE(test_conformance_node__pinned_memory_of_patches_is_in_use) {
 }
 
 // A checked graph watches what it uses now, and nothing else.
-SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__checked_graphs_watch_what_patches_use) {
     node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = memory_create_checked_graph(s.context);
@@ -458,8 +445,7 @@ SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use) {
 
 // Memory that was freed stays refused until the nodes that use it name other memory: a patch of
 // something else does not hide it.
-SUITE_CASE(test_conformance_node__patches_do_not_hide_freed_memory) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__patches_do_not_hide_freed_memory) {
     node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = memory_create_checked_graph(s.context);
@@ -519,7 +505,6 @@ static rondo_status take_no_handle(rondo_stream *stream, void *user_data) {
 }
 
 SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     node_scene s = node_open_scene(state, false);
     memory_begin(s.graph, s.stream);
@@ -536,8 +521,7 @@ SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles) {
 
 // ---- graphs by hand ---------------------------------------------------------------------------
 
-SUITE_CASE(test_conformance_node__graphs_are_built_by_hand) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__graphs_are_built_by_hand) {
     node_scene s = node_open_scene(state, false);
     rondo_graph_destroy(s.graph);
     s.graph = suite_create_graph(s.context, true);
@@ -632,8 +616,7 @@ static rondo_status put_step(node_scene *s, rondo_stepper *stepper, uint32_t ter
     return status != RONDO_STATUS_OK ? status : rondo_stepper_end(stepper);
 }
 
-SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_node__a_stepper_runs_records_and_patches) {
     node_scene s = node_open_scene(state, false);
     rondo_stepper *stepper;
     rondo_stepper_options options = {.struct_size = sizeof options, .eager_steps = 2, .mode = 9};

@@ -37,9 +37,8 @@ static void toggle(scene *s, rondo_node node, rondo_toggle toggle) {
 // ---- templates --------------------------------------------------------------------------------
 
 // A graph that is to keep its executable alone keeps its template for the handles.
-SUITE_CASE(test_conformance_patch__handles_keep_the_template) {
-    suite_need_execution(suite_get_context(state));
-    scene s = open_scene(suite_get_context(state), RONDO_KEEP_EXECUTABLE);
+SUITE_CASE_EXECUTED(test_conformance_patch__handles_keep_the_template) {
+    scene s = open_scene(context, RONDO_KEEP_EXECUTABLE);
     size_t count = 0;
     memory_begin(s.graph, s.stream);
     ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
@@ -70,9 +69,7 @@ SUITE_CASE(test_conformance_patch__handles_keep_the_template) {
 }
 
 // Also where the template can have one executable at a time, which then goes to the other graph.
-SUITE_CASE(test_conformance_patch__updates_take_what_was_recorded) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_patch__updates_take_what_was_recorded) {
     suite_need(context, RONDO_FEATURE_IF);
     for (int has_branch = 0; has_branch < 2; ++has_branch) {
         scene s = open_scene(context, RONDO_KEEP_TEMPLATE);
@@ -103,9 +100,8 @@ static rondo_status put_two(rondo_stream *stream, void *user_data) {
 }
 
 // What was switched off or patched in the former work says nothing of the new.
-SUITE_CASE(test_conformance_patch__recaptures_begin_anew) {
-    suite_need_execution(suite_get_context(state));
-    scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
+SUITE_CASE_EXECUTED(test_conformance_patch__recaptures_begin_anew) {
+    scene s = open_scene(context, RONDO_KEEP_TEMPLATE);
     memory_begin(s.graph, s.stream);
     const rondo_node node = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
     const rondo_work fill = node_fill_work(s.x + 1, 9, 1);
@@ -208,9 +204,7 @@ static void record_one_of_many(many *m, uint32_t i) {
     }
 }
 
-SUITE_CASE(test_conformance_patch__many_nodes_in_one_call) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_patch__many_nodes_in_one_call) {
     if (suite_is_swept) {
         suite_skip("every point of so many calls would take hours");
     }
@@ -255,9 +249,8 @@ SUITE_CASE(test_conformance_patch__many_nodes_in_one_call) {
 
 // ---- errors name what they are about ----------------------------------------------------------
 
-SUITE_CASE(test_conformance_patch__errors_name_graph_and_node) {
-    suite_need_execution(suite_get_context(state));
-    scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
+SUITE_CASE_EXECUTED(test_conformance_patch__errors_name_graph_and_node) {
+    scene s = open_scene(context, RONDO_KEEP_TEMPLATE);
     rondo_event *event = suite_create_event(s.context, RONDO_EVENT_EXTERNAL);
     uint32_t *seen = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
     const rondo_work fill = node_fill_work(s.x, 1, 1);
@@ -377,9 +370,7 @@ static void *run_alone(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_patch__threads_patch_graphs_of_their_own) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_patch__threads_patch_graphs_of_their_own) {
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     member members[THREADS];
     for (uint32_t i = 0; i < THREADS; ++i) {
@@ -446,9 +437,7 @@ static void *run_replayer(void *data) {
     return NULL;
 }
 
-SUITE_CASE(test_conformance_patch__a_graph_is_handed_over_in_turns) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_patch__a_graph_is_handed_over_in_turns) {
     scene s = open_scene(context, RONDO_KEEP_EXECUTABLE);
     memory_begin(s.graph, s.stream);
     rondo_node node = node_add_affine(context, s.stream, s.x, COUNT, 1, 1);

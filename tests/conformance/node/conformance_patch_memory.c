@@ -152,7 +152,7 @@ SUITE_CASE(test_conformance_patch_memory__arenas_shared_later_are_in_order) {
 
 // "b" was recorded into another graph, which does what it did.
 SUITE_CASE(test_conformance_patch_memory__recorded_graphs_are_in_order) {
-    suite_need_children(suite_get_context(state));
+    suite_need_children(context);
     for (int i = 0; i < 2; ++i) {
         scene s = open_scene(state, i == 1);
         ASSERT_OK(rondo_arena_create(s.context->device, NULL, &s.arena));
@@ -223,7 +223,6 @@ SUITE_CASE(test_conformance_patch_memory__a_node_keeps_its_own_place) {
 // ---- memory that is gone ----------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_patch_memory__recorded_graphs_watch_what_patches_use) {
-    suite_context *context = suite_get_context(state);
     suite_need_children(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = memory_create_checked_graph(context);
@@ -269,7 +268,6 @@ static rondo_status take_block(rondo_stream *stream, void *user_data) {
 
 // An arena comes with an update, and the next recapture takes its memory there.
 SUITE_CASE(test_conformance_patch_memory__recaptures_stay_in_the_arena) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     step_data d = {.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE)};
     rondo_arena *arena;

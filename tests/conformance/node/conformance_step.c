@@ -158,7 +158,7 @@ static int32_t get_cause(scene *s) {
 }
 
 SUITE_CASE(test_conformance_step__a_step_that_records) {
-    scene s = create_scene(suite_get_context(state));
+    scene s = create_scene(context);
     rondo_step_outcome outcome = RONDO_STEP_RAN_EAGERLY;
     ASSERT_OK(capture(&s, STEP_RECORDS, NULL, &outcome));
     assert_int_equal(outcome, RONDO_STEP_CAPTURED);
@@ -182,7 +182,7 @@ SUITE_CASE(test_conformance_step__what_cannot_be_recorded_runs) {
         {STEP_LEAVES_A_BRANCH, RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAUSE_UNJOINED_STREAM},
         {STEP_ALLOCATES, RONDO_CAPTURE_GLOBAL, RONDO_CAUSE_ALLOCATION},
     };
-    scene s = create_scene(suite_get_context(state));
+    scene s = create_scene(context);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_step_options options = {.struct_size = sizeof options};
         rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
@@ -210,7 +210,7 @@ SUITE_CASE(test_conformance_step__what_cannot_be_recorded_runs) {
 }
 
 SUITE_CASE(test_conformance_step__own_failures_are_passed_on) {
-    scene s = create_scene(suite_get_context(state));
+    scene s = create_scene(context);
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
     ASSERT_STATUS(capture(&s, STEP_FAILS, NULL, &outcome), INVALID);
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
@@ -231,9 +231,7 @@ SUITE_CASE(test_conformance_step__own_failures_are_passed_on) {
 }
 
 // What ran eagerly drew the numbers that it would have drawn without any capture.
-SUITE_CASE(test_conformance_step__generators_and_pools_are_rolled_back) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(test_conformance_step__generators_and_pools_are_rolled_back) {
     scene s = create_scene(context);
     rondo_pool_stats stats = {.struct_size = sizeof stats};
     rondo_step_outcome outcome;
@@ -266,7 +264,7 @@ SUITE_CASE(test_conformance_step__generators_and_pools_are_rolled_back) {
 }
 
 SUITE_CASE(test_conformance_step__misuse) {
-    scene s = create_scene(suite_get_context(state));
+    scene s = create_scene(context);
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
     rondo_step_options options = {.struct_size = sizeof options};
     ASSERT_STATUS(rondo_graph_capture_step(s.graph, s.stream, NULL, NULL, NULL, &outcome), INVALID);

@@ -87,9 +87,8 @@ static void record_layer(scene *s, const char *label, suite_gate *gate) {
     ASSERT_OK(rondo_label_pop(s->stream));
 }
 
-SUITE_CASE(test_conformance_watchdog__stalls_are_told) {
-    suite_need_execution(suite_get_context(state));
-    suite_gate *gate = suite_gate_create(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_conformance_watchdog__stalls_are_told) {
+    suite_gate *gate = suite_gate_create(context);
     scene s;
     open_scene(state, 2 * 1000 * 1000, &s);
     memory_begin(s.graph, s.stream);

@@ -1,7 +1,6 @@
 // node_support.h — what the cases about nodes by handle share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H
+#pragma once
 
 #include "conformance/memory/memory_support.h"
 #include "rondo/node.h"
@@ -33,5 +32,3 @@ rondo_node node_add_affine(suite_context *context, rondo_stream *stream, uint32_
 // Patches such a node.
 rondo_status node_patch_affine(suite_context *context, rondo_graph *graph, rondo_node node,
                                uint32_t *x, uint32_t count, uint32_t factor, uint32_t term);
-
-#endif  // RONDO_TESTS_CONFORMANCE_NODE_SUPPORT_H

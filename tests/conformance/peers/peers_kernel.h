@@ -1,7 +1,6 @@
 // peers_kernel.h — kernels of the cases' own: one text for CUDA, one C function for the others.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_PEERS_KERNEL_H
-#define RONDO_TESTS_CONFORMANCE_PEERS_KERNEL_H
+#pragma once
 
 #include "conformance/conformance.h"
 
@@ -28,5 +27,3 @@ void *peers_get_function(suite_context *context, const peers_kernel *kernel);
 // Launches `blocks` blocks of one thread.
 rondo_status peers_launch(rondo_stream *stream, const peers_kernel *kernel, void *function,
                           uint32_t blocks, const void *arguments, size_t argument_bytes);
-
-#endif  // RONDO_TESTS_CONFORMANCE_PEERS_KERNEL_H

@@ -10,7 +10,6 @@ enum { COUNT = 1024 };  // elements of most blocks: 4 KiB
 // ---- one graph --------------------------------------------------------------------------------
 
 SUITE_CASE(torch_11_capture_out_of_memory) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "greedy", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -43,7 +42,6 @@ SUITE_CASE(torch_11_capture_out_of_memory) {
 
 // PyTorch: 100 captures of a product that needs a workspace.
 SUITE_CASE(torch_12_repeated_captures_do_not_grow) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "again", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -78,7 +76,6 @@ SUITE_CASE(torch_12_repeated_captures_do_not_grow) {
 }
 
 SUITE_CASE(torch_18_stats_and_use_after_the_graph) {
-    suite_context *context = suite_get_context(state);
     static const size_t counts[] = {COUNT, (size_t)3 << 20};  // a small one, one of 12 MiB
     static const uint64_t regions[] = {2u << 20, 32u << 20};
     for (int i = 0; i < 2; ++i) {
@@ -124,7 +121,6 @@ SUITE_CASE(torch_18_stats_and_use_after_the_graph) {
 // Blocks that were freed before a capture, and that another stream may still use, are not asked
 // about during it; declaring a use inside it is harmless.
 SUITE_CASE(torch_19_declared_uses_around_a_capture) {
-    suite_context *context = suite_get_context(state);
     suite_gate *gate = suite_gate_create(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "uses", NULL);
@@ -170,7 +166,6 @@ SUITE_CASE(torch_19_declared_uses_around_a_capture) {
 }
 
 SUITE_CASE(torch_32_joined_streams_take_from_the_arena) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "joined", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -205,7 +200,6 @@ SUITE_CASE(torch_32_joined_streams_take_from_the_arena) {
 
 // A block that a second stream used is not taken again before the join, and is after it.
 SUITE_CASE(torch_38_reuse_after_two_streams_joined) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "two", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -244,7 +238,6 @@ SUITE_CASE(torch_38_reuse_after_two_streams_joined) {
 }
 
 SUITE_CASE(torch_39_reuse_needs_all_four_streams) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "four", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -287,7 +280,6 @@ SUITE_CASE(torch_39_reuse_needs_all_four_streams) {
 
 // A block freed on one stream serves another one only once that comes after it.
 SUITE_CASE(reuse_by_another_stream_after_the_join) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "handed over", NULL);
     rondo_stream *stream = suite_create_stream(context);
@@ -346,7 +338,6 @@ static void *take_on_thread(void *data) {
 
 // One thread's stream records, another's does not; the arena empties when the graph dies.
 SUITE_CASE(torch_56_threads_inside_and_outside) {
-    suite_context *context = suite_get_context(state);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     rondo_graph *graph = memory_create_graph(context, "threads", NULL);
     rondo_arena *arena = memory_get_arena(graph);
@@ -390,7 +381,6 @@ SUITE_CASE(torch_56_threads_inside_and_outside) {
 
 // Two graphs with eager work between; sharing saves what the first has freed.
 SUITE_CASE(torch_15_two_successive_graphs) {
-    suite_context *context = suite_get_context(state);
     uint64_t reserved[2];
     for (int shares = 0; shares < 2; ++shares) {
         rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -493,7 +483,6 @@ static void free_three(sharers *s) {
 }
 
 SUITE_CASE(torch_17_three_graphs_in_and_out_of_order) {
-    suite_context *context = suite_get_context(state);
     // Apart: any order is right.
     sharers s = make_three(context, false, false);
     static const int orders[2][3] = {{0, 1, 2}, {0, 2, 1}};
@@ -546,7 +535,6 @@ SUITE_CASE(torch_17_three_graphs_in_and_out_of_order) {
 // Two graphs on two streams at once: apart they run side by side; sharers, which would corrupt each
 // other, are put one after the other.
 SUITE_CASE(torch_16_concurrent_replays) {
-    suite_context *context = suite_get_context(state);
     for (int shares = 0; shares < 2; ++shares) {
         rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
         rondo_stream *streams[2] = {suite_create_stream(context), suite_create_stream(context)};

@@ -35,7 +35,6 @@ static bool is_capturing(rondo_stream *stream) {
 // ---- capture ----------------------------------------------------------------------------------
 
 SUITE_CASE(torch_01_is_capturing) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *other = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -57,12 +56,9 @@ SUITE_CASE(torch_01_is_capturing) {
     assert_false(is_capturing(context->stream));
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-SUITE_CASE(torch_02_capture_simple) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(torch_02_capture_simple) {
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1000);
     suite_set(context, x, 0, 1000);
@@ -75,13 +71,10 @@ SUITE_CASE(torch_02_capture_simple) {
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_VALUE(context, x, 999, 30);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // The same lines for any device, asked for by name.
-SUITE_CASE(torch_03_device_neutral) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(torch_03_device_neutral) {
     rondo_device *device;
     rondo_stream *stream;
     rondo_graph *graph;
@@ -107,7 +100,6 @@ SUITE_CASE(torch_03_device_neutral) {
 
 // Generators cost device memory, graphs that use them do not; all of it comes back.
 SUITE_CASE(torch_05_memory_of_generators_and_graphs) {
-    suite_context *context = suite_get_context(state);
     enum { GENERATORS = 3, GRAPHS = 8 };
     uint32_t *out = suite_allocate(context, RONDO_MEMORY_DEVICE, 64);
     rondo_generator *generators[GENERATORS];
@@ -144,11 +136,9 @@ SUITE_CASE(torch_05_memory_of_generators_and_graphs) {
     }
     assert_int_equal(with_graphs, with_generators[GENERATORS - 1]);
     assert_int_equal(at_last, 0);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
 SUITE_CASE(torch_06_reset_and_recapture) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
     suite_set(context, x, 1, 4);
@@ -164,11 +154,9 @@ SUITE_CASE(torch_06_reset_and_recapture) {
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_VALUE(context, x, 3, 11);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(torch_07_debug_dump) {
-    suite_context *context = suite_get_context(state);
     rondo_stream *side = suite_create_stream(context);
     rondo_event *fork = suite_create_event(context, 0);
     rondo_event *join = suite_create_event(context, 0);
@@ -197,11 +185,9 @@ SUITE_CASE(torch_07_debug_dump) {
     rondo_event_destroy(fork);
     rondo_event_destroy(join);
     rondo_stream_destroy(side);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(torch_08_timing) {
-    suite_context *context = suite_get_context(state);
     const uint32_t flags = RONDO_EVENT_TIMED | RONDO_EVENT_EXTERNAL;
     rondo_event *start = suite_create_event(context, flags);
     rondo_event *end = suite_create_event(context, flags);
@@ -227,7 +213,6 @@ SUITE_CASE(torch_08_timing) {
 }
 
 SUITE_CASE(torch_09_default_stream_refused) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no default stream\n");
         skip();
@@ -260,7 +245,6 @@ SUITE_CASE(torch_09_default_stream_refused) {
         rondo_stream_destroy(stream);
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 static void count_warnings(void *user_data, rondo_log_level level, const char *message) {
@@ -268,7 +252,6 @@ static void count_warnings(void *user_data, rondo_log_level level, const char *m
 }
 
 SUITE_CASE(torch_10_empty_capture_warns) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     int warnings = 0;
     rondo_log_set_sink(count_warnings, &warnings);
@@ -282,7 +265,6 @@ SUITE_CASE(torch_10_empty_capture_warns) {
 
 // Library randomness inside and outside of graphs, handed from stream to stream by events.
 SUITE_CASE(torch_20_eager_and_captured_dropout_mix) {
-    suite_context *context = suite_get_context(state);
     enum { COUNT = 500, ROUNDS = 6 };
     rondo_generator *generator = suite_create_generator(context, 11);
     rondo_stream *other = suite_create_stream(context);
@@ -317,14 +299,11 @@ SUITE_CASE(torch_20_eager_and_captured_dropout_mix) {
     rondo_generator_release(generator);
     rondo_event_destroy(event);
     rondo_stream_destroy(other);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
 }
 
 // ---- native handles and instantiation on demand ------------------------------------------------
 
 SUITE_CASE(torch_28_handles_without_a_kept_template) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     void *native = NULL;
@@ -337,11 +316,9 @@ SUITE_CASE(torch_28_handles_without_a_kept_template) {
     ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
     assert_null(native);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(torch_29_nodes_can_be_listed) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 8);
     begin(graph, context->stream);
@@ -381,11 +358,9 @@ SUITE_CASE(torch_29_nodes_can_be_listed) {
     ASSERT_OK(rondo_graph_replay(graph, context->stream));  // instantiates
     ASSERT_VALUE(context, x, 7, 3);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 SUITE_CASE(torch_30_executable_handle) {
-    suite_context *context = suite_get_context(state);
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     void *native = NULL;
@@ -412,12 +387,9 @@ SUITE_CASE(torch_30_executable_handle) {
     }
     rondo_graph_destroy(bare);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-SUITE_CASE(torch_31_reset_and_recapture_raw) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(torch_31_reset_and_recapture_raw) {
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     suite_set(context, x, 0, 2);
@@ -439,7 +411,6 @@ SUITE_CASE(torch_31_reset_and_recapture_raw) {
     ASSERT_VALUE(context, x, 0, 3);
     ASSERT_VALUE(context, x, 1, 10);
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 // ---- a scale that lives on the device ---------------------------------------------------------
@@ -484,9 +455,7 @@ static void run_scaler(void *data) {
 
 PEERS_FAKE(run_scaler, scaler_arguments);
 
-SUITE_CASE(torch_36_scale_is_read_from_the_device) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(torch_36_scale_is_read_from_the_device) {
     static const peers_kernel kernel = {"scaler", scaler_text, run_scaler, fake_run_scaler};
     void *function = peers_get_function(context, &kernel);
     enum { COUNT = 8 };
@@ -530,11 +499,6 @@ SUITE_CASE(torch_36_scale_is_read_from_the_device) {
         ASSERT_VALUE(context, good_steps, 0, steps);
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
-    suite_free(context, RONDO_MEMORY_DEVICE, scale);
-    suite_free(context, RONDO_MEMORY_DEVICE, good_steps);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
 // ---- graphs that wait for each other ----------------------------------------------------------
@@ -558,9 +522,7 @@ static void run_await(void *data) {
 
 PEERS_FAKE(run_await, await_arguments);
 
-SUITE_CASE(torch_37_external_wait_and_record) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(torch_37_external_wait_and_record) {
     static const peers_kernel kernel = {"await_flag", await_text, run_await, fake_run_await};
     void *function = peers_get_function(context, &kernel);
     rondo_stream *side = suite_create_stream(context);
@@ -608,7 +570,4 @@ SUITE_CASE(torch_37_external_wait_and_record) {
     rondo_graph_destroy(b);
     rondo_event_destroy(event);
     rondo_stream_destroy(side);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_PINNED, y);
-    suite_free(context, RONDO_MEMORY_PINNED, flag);
 }

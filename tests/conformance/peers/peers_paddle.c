@@ -11,9 +11,7 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
 }
 
-SUITE_CASE(paddle_01_replays_with_fresh_input) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(paddle_01_replays_with_fresh_input) {
     enum { COUNT = 300 };
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
@@ -39,9 +37,6 @@ SUITE_CASE(paddle_01_replays_with_fresh_input) {
         ASSERT_VALUE(context, sum, round, expected);
     }
     rondo_graph_destroy(graph);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, sum);
-    suite_free(context, RONDO_MEMORY_PINNED, fresh);
 }
 
 // ---- concat and split by tables of pointers ---------------------------------------------------
@@ -83,7 +78,6 @@ static void run_parts(void *data) {
 PEERS_FAKE(run_parts, parts_arguments);
 
 SUITE_CASE(paddle_02_concat_and_split) {
-    suite_context *context = suite_get_context(state);
     static const peers_kernel kernel = {"move_parts", parts_text, run_parts, fake_run_parts};
     void *function = peers_get_function(context, &kernel);
     enum { WAYS = 100, COUNT = 7 };
@@ -131,9 +125,6 @@ SUITE_CASE(paddle_02_concat_and_split) {
     for (uint32_t i = 0; i < WAYS; ++i) {
         suite_free(context, RONDO_MEMORY_DEVICE, parts[i]);
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, whole);
-    suite_free(context, RONDO_MEMORY_DEVICE, table);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
 // ---- a loader beside the capture --------------------------------------------------------------
@@ -213,9 +204,7 @@ static void *run_loader(void *argument) {
     return NULL;
 }
 
-SUITE_CASE(paddle_03_capture_beside_loader_threads) {
-    suite_context *context = suite_get_context(state);
-    suite_need_execution(context);
+SUITE_CASE_EXECUTED(paddle_03_capture_beside_loader_threads) {
     rondo_stream *stream = context->stream;
     static loader_queue queue;
     queue = (loader_queue){.context = context};
@@ -300,7 +289,6 @@ static rondo_status op_with_workspace(suite_context *context, rondo_pool *pool,
 }
 
 SUITE_CASE(paddle_04_workspace_inside_a_capture) {
-    suite_context *context = suite_get_context(state);
     enum { COUNT = 5000 };
     rondo_pool *pool;
     ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
@@ -322,6 +310,4 @@ SUITE_CASE(paddle_04_workspace_inside_a_capture) {
     }
     rondo_graph_destroy(graph);
     rondo_pool_release(pool);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, y);
 }

@@ -40,9 +40,8 @@ static void capture_draws(parts *p, int draws) {
 
 // ---- PyTorch ----------------------------------------------------------------------------------
 
-SUITE_CASE(torch_04_two_generators_swapped_in_one_capture) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(torch_04_two_generators_swapped_in_one_capture) {
+    parts p = make_parts(context);
     rondo_generator *other = suite_create_generator(p.context, 5);
     uint32_t *more = suite_allocate(p.context, RONDO_MEMORY_DEVICE, OUT_WORDS);
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -78,9 +77,8 @@ static rondo_status drop(parts *p, const float *x, float *y) {
                                                            y + DROP_COUNT, 501, 1.0, 2.0);
 }
 
-SUITE_CASE(torch_13_graph_eager_graph_equals_eager) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(torch_13_graph_eager_graph_equals_eager) {
+    parts p = make_parts(context);
     enum { Y_COUNT = DROP_COUNT + 501 };
     float *x = (float *)suite_allocate(p.context, RONDO_MEMORY_DEVICE, DROP_COUNT);
     float *y = (float *)suite_allocate(p.context, RONDO_MEMORY_DEVICE, Y_COUNT);
@@ -141,9 +139,8 @@ static rondo_status sample(parts *p, int sampler, void *out, const void *in) {
     }
 }
 
-SUITE_CASE(torch_14_every_sampler_draws_as_if_eager) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(torch_14_every_sampler_draws_as_if_eager) {
+    parts p = make_parts(context);
     uint32_t *in = suite_allocate(p.context, RONDO_MEMORY_DEVICE, OUT_WORDS);
     suite_set(p.context, in, 0x3f003c00, OUT_WORDS);  // 0.5 and the like, in each type
     uint32_t eager[2][OUT_WORDS];
@@ -176,9 +173,8 @@ SUITE_CASE(torch_14_every_sampler_draws_as_if_eager) {
     free_parts(&p);
 }
 
-SUITE_CASE(torch_21_rewinding_inside_a_capture) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(torch_21_rewinding_inside_a_capture) {
+    parts p = make_parts(context);
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
     rondo_generator_mark before;
     rondo_generator_mark after;
@@ -217,9 +213,8 @@ SUITE_CASE(torch_21_rewinding_inside_a_capture) {
     free_parts(&p);
 }
 
-SUITE_CASE(torch_22_a_seed_during_the_capture_is_refused) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(torch_22_a_seed_during_the_capture_is_refused) {
+    parts p = make_parts(context);
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
     // It does not take part yet.
     ASSERT_OK(rondo_generator_set_seed(p.generator, 3));
@@ -244,9 +239,8 @@ SUITE_CASE(torch_22_a_seed_during_the_capture_is_refused) {
 
 // ---- pains of PyTorch's users -------------------------------------------------------------------
 
-SUITE_CASE(test_peers_random__a_seed_between_replays_takes_effect) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_peers_random__a_seed_between_replays_takes_effect) {
+    parts p = make_parts(context);
     capture_draws(&p, 2);
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));
@@ -268,11 +262,10 @@ SUITE_CASE(test_peers_random__a_seed_between_replays_takes_effect) {
     free_parts(&p);
 }
 
-SUITE_CASE(test_peers_random__any_number_of_generators) {
-    suite_need_execution(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_peers_random__any_number_of_generators) {
     enum { GENERATORS = 40 };
     const int count = suite_rounds(GENERATORS, 10);
-    parts p = make_parts(suite_get_context(state));
+    parts p = make_parts(context);
     rondo_generator *generators[GENERATORS];
     uint32_t *out = suite_allocate(p.context, RONDO_MEMORY_DEVICE, GENERATORS * 64);
     for (int i = 0; i < count; ++i) {
@@ -300,9 +293,8 @@ SUITE_CASE(test_peers_random__any_number_of_generators) {
     free_parts(&p);
 }
 
-SUITE_CASE(test_peers_random__graphs_share_a_generator) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_peers_random__graphs_share_a_generator) {
+    parts p = make_parts(context);
     parts q = make_parts(p.context);
     rondo_generator_release(q.generator);
     q.generator = p.generator;
@@ -329,9 +321,8 @@ SUITE_CASE(test_peers_random__graphs_share_a_generator) {
     free_parts(&p);
 }
 
-SUITE_CASE(test_peers_random__a_replay_adds_no_launch) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_peers_random__a_replay_adds_no_launch) {
+    parts p = make_parts(context);
     capture_draws(&p, 3);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(p.graph, &stats));
@@ -359,9 +350,8 @@ SUITE_CASE(test_peers_random__a_replay_adds_no_launch) {
     free_parts(&p);
 }
 
-SUITE_CASE(test_peers_random__a_failed_capture_leaves_generators_where_they_stood) {
-    suite_need_execution(suite_get_context(state));
-    parts p = make_parts(suite_get_context(state));
+SUITE_CASE_EXECUTED(test_peers_random__a_failed_capture_leaves_generators_where_they_stood) {
+    parts p = make_parts(context);
     ASSERT_OK(suite_draw(p.generator, p.stream, p.out));
     for (int i = 0; i < 3; ++i) {
         ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));

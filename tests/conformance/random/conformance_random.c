@@ -57,7 +57,6 @@ SUITE_CASE(test_conformance_random__numbers_have_golden_bits) {
     };
     static const rondo_dtype dtypes[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F64, RONDO_DTYPE_F16,
                                          RONDO_DTYPE_BF16};
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 0);
     const size_t room = (SAMPLE_COUNT + 3) * sizeof(double);
     char *in = take(context, room);
@@ -116,9 +115,6 @@ SUITE_CASE(test_conformance_random__numbers_have_golden_bits) {
             }
         }
     }
-    suite_free(context, RONDO_MEMORY_DEVICE, in);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
-    suite_free(context, RONDO_MEMORY_DEVICE, mask);
     rondo_generator_release(generator);
 }
 
@@ -143,7 +139,6 @@ static void assert_chi_square(const uint32_t *counts, const double *expected, co
 }
 
 SUITE_CASE(test_conformance_random__uniform_numbers_are_even) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2026);
     float *out = take(context, MANY * sizeof *out);
     float *x = malloc(MANY * sizeof *x);
@@ -191,7 +186,6 @@ SUITE_CASE(test_conformance_random__uniform_numbers_are_even) {
     }
     free(bits);
     free(x);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
     rondo_generator_release(generator);
 }
 
@@ -227,7 +221,6 @@ static void check_normals(const double *x) {
 }
 
 SUITE_CASE(test_conformance_random__normal_numbers_are_normal) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2027);
     double *out = take(context, MANY * sizeof *out);
     double *x = malloc(MANY * sizeof *x);
@@ -245,12 +238,10 @@ SUITE_CASE(test_conformance_random__normal_numbers_are_normal) {
     check_normals(x);
     free(x);
     free(y);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
     rondo_generator_release(generator);
 }
 
 SUITE_CASE(test_conformance_random__coins_and_dropout_keep_their_odds) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 2028);
     float *x = take(context, MANY * sizeof *x);
     uint8_t *mask = take(context, MANY);
@@ -286,15 +277,12 @@ SUITE_CASE(test_conformance_random__coins_and_dropout_keep_their_odds) {
     }
     free(coins);
     free(y);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-    suite_free(context, RONDO_MEMORY_DEVICE, mask);
     rondo_generator_release(generator);
 }
 
 // ---- order ------------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     rondo_stream *streams[3];
     uint32_t *out = take(context, 3 * 64 * 4);
@@ -345,7 +333,6 @@ SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order) {
     ASSERT_OK(suite_draw(generator, context->stream, out));
     ASSERT_DRAWN(context, out, 1, offset + 32);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
 static void record_empty_body(rondo_stream *stream, const uint32_t *predicate) {
@@ -359,7 +346,6 @@ static void record_empty_body(rondo_stream *stream, const uint32_t *predicate) {
 
 // What a conditional node does to the capture around it.
 SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled) {
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     rondo_generator *generator = suite_create_generator(context, 1);
     rondo_stream *stream = suite_create_stream(context);
@@ -404,14 +390,11 @@ SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled) {
     rondo_stream_destroy(stream);
     rondo_stream_destroy(branch);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
-    suite_free(context, RONDO_MEMORY_DEVICE, predicate);
 }
 
 // A graph recorded into another capture takes its turn, whatever streams the draws around it are
 // on.
 SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 1);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *branch = suite_create_stream(context);
@@ -466,13 +449,11 @@ SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn) {
     rondo_stream_destroy(stream);
     rondo_stream_destroy(branch);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
 // ---- misuse -----------------------------------------------------------------------------------
 
 SUITE_CASE(test_conformance_random__misuse_is_refused) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 3);
     rondo_stream *stream = context->stream;
     float *out = take(context, 64);
@@ -520,6 +501,5 @@ SUITE_CASE(test_conformance_random__misuse_is_refused) {
     rondo_generator_retain(generator);
     rondo_generator_release(generator);
     rondo_generator_release(NULL);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
     rondo_generator_release(generator);
 }

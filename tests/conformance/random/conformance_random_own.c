@@ -78,7 +78,6 @@ static rondo_status draw_own(rondo_generator *generator, rondo_stream *stream,
 }
 
 SUITE_CASE(test_conformance_random_own__kernels_reserve_their_range) {
-    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 6);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_stream *stream = suite_create_stream(context);
@@ -101,5 +100,4 @@ SUITE_CASE(test_conformance_random_own__kernels_reserve_their_range) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
 }

@@ -141,7 +141,6 @@ static void drop_gate(suite_gate *gate) {
 // Four uses on two streams, of which neither may begin before all are there; then the stream of the
 // last one begins first. A sample of all orders, in which each use follows each other one.
 SUITE_CASE(test_conformance_random_shared__uses_on_two_streams_take_turns) {
-    suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     enum { CHOICES = 2 * USE_COUNT, ALL = CHOICES * CHOICES * CHOICES * CHOICES, SAMPLE = 300 };
     for (int i = 0; i < suite_rounds(SAMPLE, 4); ++i) {
@@ -177,7 +176,6 @@ static rondo_graph *begin_other_capture(pair *p, rondo_stream *stream) {
 
 // What the stream was given before the capture comes first, whatever becomes of the capture.
 SUITE_CASE(test_conformance_random_shared__streams_that_record_are_followed) {
-    suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     for (int round = 0; round < 6; ++round) {
         bool is_broken = round % 3 == 1;
@@ -216,7 +214,6 @@ SUITE_CASE(test_conformance_random_shared__streams_that_record_are_followed) {
 
 // The state can be asked for, too, where the last use was on a stream that records now.
 SUITE_CASE(test_conformance_random_shared__the_state_is_there_during_a_capture) {
-    suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     put_use(&p, REPLAY_FIRST, p.streams[0]);
     rondo_graph *other = begin_other_capture(&p, p.streams[0]);
@@ -230,7 +227,6 @@ SUITE_CASE(test_conformance_random_shared__the_state_is_there_during_a_capture) 
 
 // A stream that joins a capture of another one.
 SUITE_CASE(test_conformance_random_shared__streams_that_join_are_followed) {
-    suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     rondo_event *fork = suite_create_event(context, 0);
     rondo_event *join = suite_create_event(context, 0);
@@ -263,7 +259,6 @@ SUITE_CASE(test_conformance_random_shared__streams_that_join_are_followed) {
 
 // A capture that the program began without Rondo left no place: that is said, and passes.
 SUITE_CASE(test_conformance_random_shared__foreign_captures_are_not_followed) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no captures but Rondo's\n");
         skip();
@@ -311,7 +306,6 @@ static void *run_destroyer(void *data) {
 // One thread destroys a stream while another thread's replay must come after its work: whichever
 // begins first.
 SUITE_CASE(test_conformance_random_shared__streams_that_go_are_followed) {
-    suite_context *context = suite_get_context(state);
     static destroyer d;
     pair p = make_pair(context);
     for (int round = 0; round < suite_rounds(20, 2); ++round) {
@@ -338,7 +332,6 @@ SUITE_CASE(test_conformance_random_shared__streams_that_go_are_followed) {
 
 // A stream destroyed in the middle of a capture, which keeps CUDA from waiting for it.
 SUITE_CASE(test_conformance_random_shared__streams_that_go_in_a_capture_are_followed) {
-    suite_context *context = suite_get_context(state);
     pair p = make_pair(context);
     rondo_event *fork = suite_create_event(context, 0);
     for (int is_origin = 0; is_origin < 2; ++is_origin) {
@@ -366,7 +359,6 @@ SUITE_CASE(test_conformance_random_shared__streams_that_go_in_a_capture_are_foll
 
 // A wrapper that is gone while the native stream lives on and works.
 SUITE_CASE(test_conformance_random_shared__wrappers_that_go_are_followed) {
-    suite_context *context = suite_get_context(state);
     if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
         skip();

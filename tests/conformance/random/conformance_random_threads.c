@@ -117,7 +117,6 @@ static void drop_worker(worker *w) {
 }
 
 SUITE_CASE(test_conformance_random_threads__own_generators_do_not_meet) {
-    suite_context *context = suite_get_context(state);
     static worker workers[THREADS];
     run_workers(context, workers, NULL);
     for (int i = 0; i < THREADS; ++i) {
@@ -133,7 +132,6 @@ SUITE_CASE(test_conformance_random_threads__own_generators_do_not_meet) {
 
 // What was not refused took counters of its own, and what was refused took none.
 SUITE_CASE(test_conformance_random_threads__a_shared_generator_loses_no_count) {
-    suite_context *context = suite_get_context(state);
     static worker workers[THREADS];
     rondo_generator *generator = suite_create_generator(context, SEED);
     run_workers(context, workers, generator);

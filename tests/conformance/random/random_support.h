@@ -1,7 +1,6 @@
 // random_support.h — what the cases on random numbers share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CONFORMANCE_RANDOM_SUPPORT_H
-#define RONDO_TESTS_CONFORMANCE_RANDOM_SUPPORT_H
+#pragma once
 
 #include "conformance/conformance.h"
 #include "rondo/random.h"
@@ -27,5 +26,3 @@ void suite_assert_stands(rondo_generator *generator, uint64_t seed, uint64_t off
                          const char *file, int line);
 // Copies device memory to the host, when all work is done.
 void suite_read(suite_context *context, void *destination, const void *source, size_t bytes);
-
-#endif  // RONDO_TESTS_CONFORMANCE_RANDOM_SUPPORT_H

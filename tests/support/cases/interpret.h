@@ -1,8 +1,7 @@
 // support/cases/interpret.h — a program run op by op with the plain C references: the oracle for
 // passes and executors.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TEST_INTERPRET_H
-#define RONDO_TEST_INTERPRET_H
+#pragma once
 
 #include "program/program.h"
 
@@ -10,7 +9,6 @@
 // allocated.
 //
 // Errors:    what the ops report; UNSUPPORTED for control flow.
-// Threads:   safe.
 rondo_status interpret_program(const rondo_program *program, const rondo_tensor *inputs,
                                rondo_tensor *outputs);
 
@@ -22,5 +20,3 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b);
 // How many nodes of a program are this op, and the first of them, NULL where there is none.
 size_t interpret_count(const rondo_program *program, rondo__op_id op);
 const rondo__node *interpret_find(const rondo_program *program, rondo__op_id op);
-
-#endif  // RONDO_TEST_INTERPRET_H

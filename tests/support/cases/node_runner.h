@@ -1,8 +1,7 @@
 // support/cases/node_runner.h — runs ONNX test directories op by op on the plain C references,
 // without any device: inference, then compute, then a comparison with the expected outputs.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_NODE_RUNNER_H
-#define RONDO_TESTS_NODE_RUNNER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ typedef enum node_outcome { NODE_PASSED, NODE_FAILED, NODE_SKIPPED } node_outcom
 //
 // Skipped: what the library refuses as unsupported, and control flow.
 node_outcome node_runner_run(const char *directory, char *reason, size_t reason_bytes);
-
-#endif  // RONDO_TESTS_NODE_RUNNER_H

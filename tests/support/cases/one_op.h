@@ -1,7 +1,6 @@
 // support/cases/one_op.h — a program of one op.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_ONE_OP_H
-#define RONDO_TESTS_SUPPORT_ONE_OP_H
+#pragma once
 
 #include "rondo/builder.h"
 
@@ -12,5 +11,3 @@
 rondo_program *one_op_build(const char *op, const rondo_port *inputs, size_t input_count,
                             const char *const *operands, const char *result,
                             const rondo_builder_node_options *options);
-
-#endif  // RONDO_TESTS_SUPPORT_ONE_OP_H

@@ -1,7 +1,6 @@
 // Written by tools/attention_cases.py, with onnx 1.23.2 and onnxruntime 1.32.0.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_OP_ATTENTION_CASES_H
-#define RONDO_TESTS_OP_ATTENTION_CASES_H
+#pragma once
 
 #include "support/cases/op_rows.h"
 
@@ -592,5 +591,3 @@ static const op_row g_microsoft_rows[] = {
      "1.71875,-0.265625,0.859375,1.125,"
      "0"},
 };
-
-#endif  // RONDO_TESTS_OP_ATTENTION_CASES_H

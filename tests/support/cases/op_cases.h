@@ -21,8 +21,7 @@
 //               front)
 //   outputs     how many are wanted
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TEST_OP_CASES_H
-#define RONDO_TEST_OP_CASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ struct rondo_stream;
 // Prepares the kernel of every case and puts it on the stream once; looks at no result, so the
 // stream need not be able to run any.
 void op_cases_issue(struct rondo_stream *stream, const char *filter, op_case_counts *out_counts);
-
-#endif  // RONDO_TEST_OP_CASES_H

@@ -1,8 +1,7 @@
 // support/cases/op_probe.h — one op, run through its inference and reference, for tests whose
 // tensors are computed; where they can be written down, a row of op_rows.h is shorter.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_OP_PROBE_H
-#define RONDO_TESTS_OP_PROBE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void op_probe_add_absent(op_probe *test);
 void op_probe_run(op_probe *test);
 // Compares two tensors: dtypes, shapes and elements.
 void op_probe_compare(const rondo_tensor *actual, const rondo_tensor *expected, double tolerance);
-
-#endif  // RONDO_TESTS_OP_PROBE_H

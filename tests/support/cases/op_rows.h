@@ -20,8 +20,7 @@
 // garbage (numbers only), and with every allocation failing once. What inference says without
 // values must agree.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_OP_ROWS_H
-#define RONDO_TESTS_OP_ROWS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -38,4 +37,8 @@ void op_rows_check(const op_row *rows, size_t count);
 
 #define OP_ROWS_CHECK(rows) op_rows_check((rows), sizeof(rows) / sizeof((rows)[0]))
 
-#endif  // RONDO_TESTS_OP_ROWS_H
+// A test (support/test.h) of nothing but rows.
+#define OP_ROWS_TEST(name, rows) \
+    TEST(name) {                 \
+        OP_ROWS_CHECK(rows);     \
+    }

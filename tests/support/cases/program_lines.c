@@ -12,17 +12,11 @@
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 #include "tensor/narrow.h"
 
 enum { WORDS_MAX = 24, INPUTS_MAX = 8, TEXT_BYTES = 512 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // ---- programs in lines ------------------------------------------------------------------------
 
@@ -138,14 +132,14 @@ static void add_node(model *m, char **words, size_t count) {
     const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                 .attributes = attributes,
                                                 .attribute_count = attribute_count};
-    check(rondo_builder_add_node(m->builder, words[0], inputs, input_count, outputs, output_count,
-                                 &options));
+    OK(rondo_builder_add_node(m->builder, words[0], inputs, input_count, outputs, output_count,
+                              &options));
 }
 
 static void add_value(model *m, const char *name, rondo_dtype dtype, float number,
                       const rondo_shape *shape) {
     rondo_tensor tensor;
-    check(rondo_tensor_init(dtype, shape, &tensor));
+    OK(rondo_tensor_init(dtype, shape, &tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         if (dtype == RONDO_DTYPE_F32) {
             ((float *)tensor.data)[i] = number;
@@ -157,7 +151,7 @@ static void add_value(model *m, const char *name, rondo_dtype dtype, float numbe
             ((uint8_t *)tensor.data)[i] = (uint8_t)(int)number;
         }
     }
-    check(rondo_builder_add_constant(m->builder, name, dtype, shape, tensor.data));
+    OK(rondo_builder_add_constant(m->builder, name, dtype, shape, tensor.data));
     rondo_tensor_deinit(&tensor);
 }
 
@@ -173,20 +167,20 @@ static void add_line(model *m, const char *line) {
     (void)snprintf(text, sizeof text, "%s", line);
     const size_t count = split(text, words);
     if (strcmp(words[0], "output") == 0) {
-        check(rondo_builder_add_output(m->builder, words[1], NULL));
+        OK(rondo_builder_add_output(m->builder, words[1], NULL));
     } else if (strcmp(words[0], "list") == 0) {
         int64_t numbers[RONDO_RANK_MAX];
         const rondo_shape shape = {1, {(int64_t)read_numbers(words[2], numbers)}};
-        check(rondo_builder_add_constant(m->builder, words[1], RONDO_DTYPE_I64, &shape, numbers));
+        OK(rondo_builder_add_constant(m->builder, words[1], RONDO_DTYPE_I64, &shape, numbers));
     } else if (strcmp(words[0], "value") == 0) {
         const rondo_shape shape = read_shape(count > 4 ? words[4] : "");
         add_value(m, words[1], read_dtype(words[2]), strtof(words[3], NULL), &shape);
     } else if (strcmp(words[0], "const") == 0) {
         const rondo_shape shape = read_shape(count > 3 ? words[3] : "");
         rondo_tensor tensor;
-        check(rondo_tensor_init(read_dtype(words[2]), &shape, &tensor));
+        OK(rondo_tensor_init(read_dtype(words[2]), &shape, &tensor));
         fill(&tensor);
-        check(rondo_builder_add_constant(m->builder, words[1], tensor.dtype, &shape, tensor.data));
+        OK(rondo_builder_add_constant(m->builder, words[1], tensor.dtype, &shape, tensor.data));
         rondo_tensor_deinit(&tensor);
     } else if (strcmp(words[0], "input") == 0) {
         const rondo_shape shape = read_shape(count > 3 ? words[3] : "");
@@ -195,8 +189,8 @@ static void add_line(model *m, const char *line) {
                            .dtype = read_dtype(words[2]),
                            .rank = shape.rank};
         memcpy(port.extent, shape.extent, sizeof shape.extent);
-        check(rondo_builder_add_input(m->builder, &port));
-        check(rondo_tensor_init(port.dtype, &shape, &m->inputs[m->input_count]));
+        OK(rondo_builder_add_input(m->builder, &port));
+        OK(rondo_tensor_init(port.dtype, &shape, &m->inputs[m->input_count]));
         fill(&m->inputs[m->input_count]);
         if (count > 4) {
             empty_first_row(&m->inputs[m->input_count]);
@@ -211,23 +205,23 @@ static void load(const char *const *lines, model *m) {
     rondo_tensor shapes[INPUTS_MAX] = {{0}};
     *m = (model){0};
     random_state = 7;
-    check(rondo_builder_create(NULL, &m->builder));
+    OK(rondo_builder_create(NULL, &m->builder));
     for (size_t i = 0; i < PROGRAM_LINES_MAX && lines[i] != NULL; ++i) {
         add_line(m, lines[i]);
     }
-    check(rondo_builder_finish(m->builder, &m->source));
+    OK(rondo_builder_finish(m->builder, &m->source));
     rondo_builder_destroy(m->builder);
     for (size_t i = 0; i < m->input_count; ++i) {
         shapes[i].dtype = m->inputs[i].dtype;
         shapes[i].shape = m->inputs[i].shape;
     }
     rondo_program *copy;
-    check(rondo__program_specialise(m->source, shapes, 0, &m->program, NULL));
-    check(interpret_program(m->program, m->inputs, m->expected));
+    OK(rondo__program_specialise(m->source, shapes, 0, &m->program, NULL));
+    OK(interpret_program(m->program, m->inputs, m->expected));
     rondo_program_destroy(m->program);
-    check(rondo__program_clone(m->source, &copy));
-    check(rondo__program_quantise(copy));
-    check(rondo__program_specialise(copy, shapes, 1 << 20, &m->program, NULL));
+    OK(rondo__program_clone(m->source, &copy));
+    OK(rondo__program_quantise(copy));
+    OK(rondo__program_specialise(copy, shapes, 1 << 20, &m->program, NULL));
     rondo_program_destroy(copy);
 }
 
@@ -266,10 +260,10 @@ void program_rows_check(const program_row *rows, size_t count, const rondo__pass
         char ops[TEXT_BYTES];
         model m;
         load(rows[i].lines, &m);
-        check(rondo__program_simplify(m.program));
-        check(rondo__pass_detections(m.program));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__pass_detections(m.program));
         if (options != NULL) {
-            check(rondo__program_optimise(m.program, options));
+            OK(rondo__program_optimise(m.program, options));
         }
         list_ops(m.program, ops, sizeof ops);
         char *names;
@@ -281,7 +275,7 @@ void program_rows_check(const program_row *rows, size_t count, const rondo__pass
         if (strcmp(ops, names + is_rounded) != 0) {
             fail_msg("row %zu leaves\n  %s\nexpected is\n  %s", i, ops, rows[i].ops);
         }
-        check(interpret_program(m.program, m.inputs, outputs));
+        OK(interpret_program(m.program, m.inputs, outputs));
         for (size_t k = 0; k < m.program->output_count; ++k) {
             const double error = compare_tensors(&outputs[k], &m.expected[k]);
             const double most = outputs[k].dtype == RONDO_DTYPE_F16 ? 1e-3 : 1e-6;

@@ -10,8 +10,7 @@
 //                               with a point is a float, an equation a string
 //   "output y"
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TEST_PROGRAM_LINES_H
-#define RONDO_TEST_PROGRAM_LINES_H
+#pragma once
 
 #include "program/passes/passes.h"
 
@@ -27,5 +26,3 @@ typedef struct program_row {
 // Fails the test where other ops are left, or results differ. `options` NULL: only those passes
 // that need no shapes.
 void program_rows_check(const program_row *rows, size_t count, const rondo__pass_options *options);
-
-#endif  // RONDO_TEST_PROGRAM_LINES_H

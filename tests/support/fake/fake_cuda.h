@@ -12,8 +12,7 @@
 //
 // State is the process's, as a driver's is; all calls are serialised by a lock.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_FAKE_CUDA_H
-#define RONDO_TESTS_SUPPORT_FAKE_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
 unsigned int fake_cuda_get_cluster(void);
 // For such kernels: calls what the host backend runs in their place, with at most 256 bytes.
 void fake_cuda_run_host(rondo_host_function function, const void *arguments, size_t argument_bytes);
-
-#endif  // RONDO_TESTS_SUPPORT_FAKE_CUDA_H

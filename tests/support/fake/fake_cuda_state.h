@@ -1,7 +1,6 @@
 // support/fake/fake_cuda_state.h — what the two files of the fake driver share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
-#define RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -357,5 +356,3 @@ bool fake_break_blocking(void);
 #include "backend/cuda/driver/cuda_symbols.h"
 #include "support/driver_symbols.h"
 #undef RONDO__CUDA_SYMBOL
-
-#endif  // RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H

@@ -4,8 +4,7 @@
 // and writes records where a test says that a device did something. Call number n can fail. What
 // the real one would not forgive (calls while nothing is subscribed, ids that pile up) is noted.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_FAKE_CUPTI_H
-#define RONDO_TESTS_SUPPORT_FAKE_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void fake_cupti_add_fill(uint32_t launch, uint64_t bytes, uint64_t graph_node, u
                          uint64_t end_ns);
 // So many records are lost.
 void fake_cupti_drop(size_t count);
-
-#endif  // RONDO_TESTS_SUPPORT_FAKE_CUPTI_H

@@ -4,8 +4,7 @@
 //   s = x + w        w: a parameter, w[i] = i / 2
 //   y = s + x
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_ADD_PROGRAM_H
-#define RONDO_TESTS_ADD_PROGRAM_H
+#pragma once
 
 #include "rondo/executor.h"
 
@@ -38,5 +37,3 @@ void add_program_fill(float *values, float first);
 
 // The first element that is not that of y (is_y) or s for such an x; ADD_COUNT when all are.
 size_t add_program_check(const float *values, float first, bool is_y);
-
-#endif  // RONDO_TESTS_ADD_PROGRAM_H

@@ -1,8 +1,7 @@
 // support/models/code_programs.h — programs built in code, for tests of the builder, of saved
 // files, and of failing allocations.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_CODE_PROGRAMS_H
-#define RONDO_TESTS_CODE_PROGRAMS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ void code_program_run_with(rondo_program *program, const rondo_binding *feeds, s
 
 // Fails the running test unless they are the same, bit for bit, strings and sequences, too.
 void code_program_compare(const rondo_tensor *a, const rondo_tensor *b);
-
-#endif  // RONDO_TESTS_CODE_PROGRAMS_H

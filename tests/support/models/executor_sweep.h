@@ -2,8 +2,7 @@
 // call and every allocation fails once while a program is built, compiled, run, captured and
 // replayed. Afterwards it runs twice, unless the device is lost, and nothing is left.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_MODELS_EXECUTOR_SWEEP_H
-#define RONDO_TESTS_SUPPORT_MODELS_EXECUTOR_SWEEP_H
+#pragma once
 
 #include "rondo/models.h"
 #include "support/sweep.h"
@@ -28,5 +27,3 @@ void executor_sweep_on_fake(const char *name, const executor_sweep *sweep);
 
 // A builder with an input: a row of f32.
 rondo_status executor_world_begin(executor_world *w, const char *input, int64_t count);
-
-#endif  // RONDO_TESTS_SUPPORT_MODELS_EXECUTOR_SWEEP_H

@@ -4,8 +4,7 @@
 // All of them have the same inputs: x, w (f32 [3, 3]), list (f32 [4, 3, 3]), n (i64, a trip count)
 // and go (bool, a condition); and outputs out0, out1, ...
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_FLOW_MODELS_H
-#define RONDO_TESTS_FLOW_MODELS_H
+#pragma once
 
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
@@ -31,5 +30,3 @@ size_t flow_model_build_moves(model_builder *builder);
 
 // Inputs that follow from `seed`; n and go as given.
 void flow_feeds_make(flow_feeds *feeds, uint64_t seed, int64_t n, bool go);
-
-#endif  // RONDO_TESTS_FLOW_MODELS_H

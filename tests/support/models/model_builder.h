@@ -3,8 +3,7 @@
 //
 // Everything belongs to the builder and is freed at once. Any failure to allocate ends the test.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_MODEL_BUILDER_H
-#define RONDO_TESTS_MODEL_BUILDER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ char *model_builder_make_folder(model_builder *builder);
 // Writes a file and returns its path, freed with the builder.
 char *model_builder_write_file(model_builder *builder, const char *folder, const char *name,
                                const void *bytes, size_t byte_count);
-
-#endif  // RONDO_TESTS_MODEL_BUILDER_H

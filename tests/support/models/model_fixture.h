@@ -1,8 +1,7 @@
 // support/models/model_fixture.h — a model built by a test, with its program and an executor on the
 // host.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_MODEL_FIXTURE_H
-#define RONDO_TESTS_MODEL_FIXTURE_H
+#pragma once
 
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
@@ -24,5 +23,3 @@ void model_fixture_init_on(model_fixture *fixture, const char *device);
 // Makes program and executor of what was built.
 void model_fixture_load(model_fixture *fixture);
 void model_fixture_deinit(model_fixture *fixture);
-
-#endif  // RONDO_TESTS_MODEL_FIXTURE_H

@@ -1,8 +1,7 @@
 // support/models/placed_program.h — small programs whose ops are placed, and runs beside the
 // host's.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_PLACED_PROGRAM_H
-#define RONDO_TESTS_PLACED_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void placed_close(rondo_device *const *gpus, int count, rondo_device *host);
 rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind, const char *name);
 void placed_expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
                          const char *place, const char *reason);
-
-#endif  // RONDO_TESTS_PLACED_PROGRAM_H

@@ -17,8 +17,7 @@
 // test.Mode is 1 in training and 0 otherwise, [1]. These are plain C only. test.Device is a Step
 // without plain C.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_SUPPORT_USER_OPS_H
-#define RONDO_TESTS_SUPPORT_USER_OPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ rondo_status user_ops_build_chain(size_t count, const char *const *faults,
                                   rondo_program **out_program);
 // Runs it on zeroes into out_y.
 rondo_status user_ops_run_chain(rondo_executor *executor, float *out_y);
-
-#endif  // RONDO_TESTS_SUPPORT_USER_OPS_H

@@ -81,7 +81,6 @@ TEST(test_base_crew__once) {
 TEST(test_base_crew__copy) {
     static const size_t sizes[] = {0, 1, 63, 64, 65, 1000, LARGE - 1, LARGE, LARGE + 65};
     uint8_t *from = malloc(LARGE + 65), *to = malloc(LARGE + 66);
-    (void)state;
     assert_true(from != NULL && to != NULL);
     for (size_t i = 0; i < LARGE + 65; ++i) {
         from[i] = (uint8_t)(i * 31 + i / 255);

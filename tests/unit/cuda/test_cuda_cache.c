@@ -159,15 +159,4 @@ TEST(test_cuda_cache__folder_follows_the_environment) {
     assert_false(rondo__kernel_cache_get_folder(path, 3));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_cuda_cache__round_trip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cuda_cache__damage_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cuda_cache__size_is_checked_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cuda_cache__no_usable_folder_is_fine, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_cuda_cache__folder_follows_the_environment, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

@@ -645,24 +645,7 @@ static int open_everything(void) {
 int main(void) {
     int result = open_everything();
     if (result == 0) {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_cuda_device__describes_itself),
-            cmocka_unit_test(test_cuda_device__launches_packed_arguments),
-            cmocka_unit_test(test_cuda_device__large_shared_memory),
-            cmocka_unit_test(test_cuda_device__bad_kernels),
-            cmocka_unit_test(test_cuda_device__events_tell_time),
-            cmocka_unit_test(test_cuda_device__host_functions),
-            cmocka_unit_test(test_cuda_device__branches_and_dump),
-            cmocka_unit_test(test_cuda_device__broken_captures),
-            cmocka_unit_test(test_cuda_device__own_calls_leave_the_capture_alone),
-            cmocka_unit_test(test_cuda_device__legacy_stream),
-            cmocka_unit_test(test_cuda_device__updates_executables),
-            cmocka_unit_test(test_cuda_device__updates_take_other_clusters),
-            cmocka_unit_test(test_cuda_device__threads_capture_at_once),
-            cmocka_unit_test(test_cuda_device__rounds_do_not_grow),
-            cmocka_unit_test(test_cuda_device__fault_loses_the_device),
-        };
-        result = cmocka_run_group_tests(tests, NULL, NULL);
+        result = RUN_TESTS(NULL, NULL);
     }
     if (g_device != NULL) {
         rondo_memory_free(g_device, g_values);

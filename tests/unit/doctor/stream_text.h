@@ -16,8 +16,7 @@
 //
 // A call takes 2 us, a wait 20 us, and 1 us lies between two.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_TESTS_UNIT_DOCTOR_STREAM_TEXT_H
-#define RONDO_TESTS_UNIT_DOCTOR_STREAM_TEXT_H
+#pragma once
 
 #include "doctor/analysis/doctor_log.h"
 
@@ -30,5 +29,3 @@ void stream_add_works(rondo__doctor_log *log, const char *name, int count, uint6
 
 // The number of a text, which is added when it is new.
 uint32_t stream_add_text(rondo__doctor_log *log, const char *text);
-
-#endif  // RONDO_TESTS_UNIT_DOCTOR_STREAM_TEXT_H

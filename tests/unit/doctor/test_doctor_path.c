@@ -1,16 +1,11 @@
 // The critical path of a step and its replay: streams that fork and join, works that share the
 // device, waits of the host, times that are not the step's.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "doctor/analysis/doctor_path.h"
+#include "support/test.h"
 #include "unit/doctor/stream_text.h"
 
 enum { STEPS = 12, WORKS_MAX = 8 };
@@ -98,8 +93,7 @@ static bool is_near(double found, double wanted) {
     return found > wanted - 1e-6 && found < wanted + 1e-6;
 }
 
-static void test_paths(void **state) {
-    (void)state;
+TEST(test_paths) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const row *r = &g_rows[i];
         rondo__doctor_log log = {.events = NULL};
@@ -126,8 +120,7 @@ static void test_paths(void **state) {
 
 // Works that the program did while it started are left out, a lost one harms nothing, and the
 // median counts.
-static void test_other_works(void **state) {
-    (void)state;
+TEST(test_other_works) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_path path;
     stream_add_steps(&log, "L:na L:nb L:nc L:nd L:ne L:nf L:ng L:nh W", STEPS);
@@ -146,8 +139,7 @@ static void test_other_works(void **state) {
 }
 
 // Without times of this step there is no path.
-static void test_no_times(void **state) {
-    (void)state;
+TEST(test_no_times) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_path path;
     stream_add_steps(&log, "L:na L:nb W", STEPS);
@@ -160,8 +152,7 @@ static void test_no_times(void **state) {
 }
 
 // The order in which works were asked for counts, where it is known, and not when they ran.
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_path path;
     stream_add_steps(&log, "L:na " FORK " L:nb:s8 L:nc " JOIN " L:nd W", STEPS);
@@ -183,12 +174,4 @@ static void test_order(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_other_works),
-        cmocka_unit_test(test_no_times),
-        cmocka_unit_test(test_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

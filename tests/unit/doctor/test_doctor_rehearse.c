@@ -1,16 +1,11 @@
 // The rehearsal of a step: which waits and copies its graph has, in which order, and what is left
 // behind when the driver refuses a call.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "doctor/rehearse/doctor_rehearse.h"
 #include "support/fake/fake_cuda.h"
+#include "support/test.h"
 
 enum { PART_COUNT = 7, REFUSED = 999 };
 
@@ -88,8 +83,7 @@ static void check_nothing_is_left(void) {
     assert_int_equal(fake_cuda_count_bytes(false) + fake_cuda_count_bytes(true), 0);
 }
 
-static void test_graph(void **state) {
-    (void)state;
+TEST(test_graph) {
     rondo__doctor_rehearsal found = {0};
     start();
     assert_null(
@@ -106,8 +100,7 @@ static void test_graph(void **state) {
     check_nothing_is_left();
 }
 
-static void test_another_device(void **state) {
-    (void)state;
+TEST(test_another_device) {
     rondo__doctor_rehearsal found;
     const uint64_t uuid[2] = {1, 2};
     start();
@@ -117,8 +110,7 @@ static void test_another_device(void **state) {
 }
 
 // Whichever call is refused, the reason is told and nothing stays.
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     bool has_failed = true;
     for (long n = 0; has_failed; n++) {
         rondo__doctor_rehearsal found;
@@ -136,11 +128,4 @@ static void test_refusals(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph),
-        cmocka_unit_test(test_another_device),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

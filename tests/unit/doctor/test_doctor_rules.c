@@ -1,16 +1,11 @@
 // Each rule, with a stream that has the fault and one that has not: the first is found, and nothing
 // else; in the second nothing is.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "doctor/analysis/doctor_rules.h"
+#include "support/test.h"
 #include "unit/doctor/stream_text.h"
 
 enum { STEPS = 24 };
@@ -116,8 +111,7 @@ static void check_nothing_else(const row *r, const rondo__doctor_findings *findi
     }
 }
 
-static void test_each_rule(void **state) {
-    (void)state;
+TEST(test_each_rule) {
     static rondo__doctor_findings findings;
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const row *r = &g_rows[i];
@@ -136,8 +130,7 @@ static void test_each_rule(void **state) {
 }
 
 // Two collectives that change places from step to step.
-static void test_collectives(void **state) {
-    (void)state;
+TEST(test_collectives) {
     static rondo__doctor_findings findings;
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
@@ -157,8 +150,7 @@ static void test_collectives(void **state) {
 }
 
 // The same collectives in another order on another process, or in the same one.
-static void test_ranks(void **state) {
-    (void)state;
+TEST(test_ranks) {
     static rondo__doctor_findings findings;
     static const char *const ranks[] = {"L:na L:nncclSum L:nncclMax L:nb W",
                                         "L:nb L:nncclMax L:nncclSum W", "L:nncclSum L:nncclMax W",
@@ -181,8 +173,7 @@ static void test_ranks(void **state) {
     }
 }
 
-static void test_texts(void **state) {
-    (void)state;
+TEST(test_texts) {
     bool has_row[RONDO__DOCTOR_RULE_COUNT] = {[RULE(COLLECTIVE_RANKS)] = true};  // test_ranks
     for (size_t i = 0; i < ROW_COUNT; i++) {
         has_row[g_rows[i].rule] = true;
@@ -199,8 +190,7 @@ static void test_texts(void **state) {
 }
 
 // docs/doctor.md has a section for each rule, with its cure.
-static void test_documentation(void **state) {
-    (void)state;
+TEST(test_documentation) {
     static char text[1 << 16];
     FILE *file = fopen(RONDO_SOURCE_DIR "/docs/doctor.md", "r");
     assert_non_null(file);
@@ -217,8 +207,7 @@ static void test_documentation(void **state) {
 }
 
 // What breaks a capture comes first, then what costs most.
-static void test_order(void **state) {
-    (void)state;
+TEST(test_order) {
     static rondo__doctor_findings findings;
     examine("L:na:w# cuEventCreate cuMemAlloc W L:nb W", &findings);
     assert_int_equal(findings.count, 4);
@@ -230,11 +219,4 @@ static void test_order(void **state) {
     assert_true(findings.rows[0].cost_us > 19.0 && findings.rows[0].cost_us < 21.0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_rule),     cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_ranks),         cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_documentation), cmocka_unit_test(test_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -1,17 +1,12 @@
 // The period, the steps, the log and its file, the verdicts.
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "doctor/analysis/doctor_period.h"
 #include "doctor/analysis/doctor_predict.h"
+#include "support/test.h"
 #include "unit/doctor/stream_text.h"
 
 // ---- the period -------------------------------------------------------------------------------
@@ -22,8 +17,7 @@ static rondo__doctor_period find(const uint64_t *tokens, size_t count) {
     return period;
 }
 
-static void test_period_lengths(void **state) {
-    (void)state;
+TEST(test_period_lengths) {
     static const size_t lengths[] = {1, 2, 7, 100, 3001, 20000};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         const size_t count = 3 * lengths[i];
@@ -38,8 +32,7 @@ static void test_period_lengths(void **state) {
 }
 
 // Twelve layers of nine kernels and a head: the step is the period, not the layer.
-static void test_layers(void **state) {
-    (void)state;
+TEST(test_layers) {
     enum { LAYERS = 12, KERNELS = 9, HEAD = 3, STEP = LAYERS * KERNELS + HEAD, STEPS = 6 };
     uint64_t tokens[STEP * STEPS];
     for (size_t i = 0; i < STEP * STEPS; i++) {
@@ -50,8 +43,7 @@ static void test_layers(void **state) {
 }
 
 // So many layers that they match nearly as well as the step does; the wait behind them decides.
-static void test_many_layers(void **state) {
-    (void)state;
+TEST(test_many_layers) {
     enum {
         LAYERS = 150,
         KERNELS = 9,
@@ -68,8 +60,7 @@ static void test_many_layers(void **state) {
     free(tokens);
 }
 
-static void test_noise(void **state) {
-    (void)state;
+TEST(test_noise) {
     enum { STEP = 50, STEPS = 20, COUNT = STEP * STEPS };
     uint64_t tokens[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
@@ -88,8 +79,7 @@ static void test_noise(void **state) {
 
 // ---- steps ------------------------------------------------------------------------------------
 
-static void test_start_up_is_no_step(void **state) {
-    (void)state;
+TEST(test_start_up_is_no_step) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
     char name[64];
@@ -108,8 +98,7 @@ static void test_start_up_is_no_step(void **state) {
 }
 
 // Without the waits, equal layers would be the step.
-static void test_waits_part_steps(void **state) {
-    (void)state;
+TEST(test_waits_part_steps) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
     stream_add_steps(&log, "L:na L:nb L:na L:nb L:na L:nb W", 20);
@@ -120,8 +109,7 @@ static void test_waits_part_steps(void **state) {
 }
 
 // What a program does at its end, often or not, is not its step.
-static void test_other_ends(void **state) {
-    (void)state;
+TEST(test_other_ends) {
     static const char *const ends[] = {"cuGraphLaunch W", "cuGraphLaunch L:nz W", "L:nx L:ny W"};
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         rondo__doctor_log log = {.events = NULL};
@@ -139,8 +127,7 @@ static void test_other_ends(void **state) {
 }
 
 // Steps of one kernel alone begin behind the wait, too, wherever in a step the records begin.
-static void test_one_kernel(void **state) {
-    (void)state;
+TEST(test_one_kernel) {
     for (int ahead = 0; ahead < 9; ahead++) {
         rondo__doctor_log log = {.events = NULL};
         rondo__doctor_steps steps;
@@ -157,8 +144,7 @@ static void test_one_kernel(void **state) {
 }
 
 // Some steps do more; the others are still steps.
-static void test_longer_steps(void **state) {
-    (void)state;
+TEST(test_longer_steps) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
     for (int i = 0; i < 60; i++) {
@@ -174,8 +160,7 @@ static void test_longer_steps(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
-static void test_nothing(void **state) {
-    (void)state;
+TEST(test_nothing) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
     rondo__doctor_costs costs;
@@ -190,8 +175,7 @@ static void test_nothing(void **state) {
 // ---- the log ----------------------------------------------------------------------------------
 
 // Hours of calls take no more memory than minutes do.
-static void test_memory_is_bounded(void **state) {
-    (void)state;
+TEST(test_memory_is_bounded) {
     rondo__doctor_log log = {.events = NULL};
     const rondo__doctor_event event = {.call = RONDO__DOCTOR_cuLaunchKernel, .word_count = 4};
     const uint64_t words[4] = {1, 2, 3, 4};
@@ -235,8 +219,7 @@ static const char *read_file(const stream_file *file, size_t bytes, rondo__docto
     return problem;
 }
 
-static void test_file(void **state) {
-    (void)state;
+TEST(test_file) {
     rondo__doctor_log log = {.events = NULL};
     stream_file file = make_file();
     assert_null(read_file(&file, sizeof(file), &log));
@@ -275,8 +258,7 @@ typedef struct verdict_row {
     bool is_worth_it;
 } verdict_row;
 
-static void test_verdicts(void **state) {
-    (void)state;
+TEST(test_verdicts) {
     // Ten calls and a wait: 50 us a step.
     static const char ten[] = "L:na L:nb L:nc L:nd L:ne L:nf L:ng L:nh L:ni L:nj W";
     static const char graph[] = "cuGraphLaunch L:nb W";
@@ -312,8 +294,7 @@ static void test_verdicts(void **state) {
     }
 }
 
-static void test_numbers(void **state) {
-    (void)state;
+TEST(test_numbers) {
     rondo__doctor_log log = {.events = NULL};
     rondo__doctor_steps steps;
     rondo__doctor_costs costs;
@@ -333,22 +314,4 @@ static void test_numbers(void **state) {
     rondo__doctor_log_clear(&log);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_period_lengths),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_many_layers),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_start_up_is_no_step),
-        cmocka_unit_test(test_waits_part_steps),
-        cmocka_unit_test(test_other_ends),
-        cmocka_unit_test(test_one_kernel),
-        cmocka_unit_test(test_longer_steps),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_memory_is_bounded),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

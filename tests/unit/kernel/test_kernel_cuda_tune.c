@@ -177,9 +177,8 @@ static void write_file(const char *choice) {
     rondo_device_release(device);
 }
 
-static void test_kernel_cuda_tune__modes(void **state) {
+TEST(test_kernel_cuda_tune__modes) {
     world w = {.mode = RONDO_TUNING_OFF};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     assert_int_equal(choose(&w, "first"), 0);  // the best guess, nothing timed
     w.mode = RONDO_TUNING_FAST;
@@ -196,9 +195,8 @@ static void test_kernel_cuda_tune__modes(void **state) {
 }
 
 // Who is not among the best guesses has to be faster by more than times vary.
-static void test_kernel_cuda_tune__margin(void **state) {
+TEST(test_kernel_cuda_tune__margin) {
     world w = {.mode = RONDO_TUNING_FULL};
-    (void)state;
     long kept[WAY_COUNT];
     memcpy(kept, g_times_us, sizeof kept);
     OK(rondo_device_open("cuda:0", &w.device));
@@ -213,9 +211,8 @@ static void test_kernel_cuda_tune__margin(void **state) {
 }
 
 // All launches but the first, which is not timed, have a neighbour behind them.
-static void test_kernel_cuda_tune__neighbours(void **state) {
+TEST(test_kernel_cuda_tune__neighbours) {
     world w = {.mode = RONDO_TUNING_FAST};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     memset(g_timed, 0, sizeof g_timed);
     memset(g_neighbours, 0, sizeof g_neighbours);
@@ -227,9 +224,8 @@ static void test_kernel_cuda_tune__neighbours(void **state) {
 }
 
 // A choice that cannot be built once more, as engines of cuDNN: the next one takes its place.
-static void test_kernel_cuda_tune__choice_breaks(void **state) {
+TEST(test_kernel_cuda_tune__choice_breaks) {
     world w = {.mode = RONDO_TUNING_OFF, .fragile = 1 + 0};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     assert_int_equal(choose(&w, "breaks"), 1);
     w = (world){.device = w.device, .mode = RONDO_TUNING_FAST, .fragile = 1 + 1};
@@ -238,9 +234,8 @@ static void test_kernel_cuda_tune__choice_breaks(void **state) {
 }
 
 // A library is loaded where one of its ways may be taken, and for nothing else.
-static void test_kernel_cuda_tune__library(void **state) {
+TEST(test_kernel_cuda_tune__library) {
     world w = {.mode = RONDO_TUNING_OFF};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     g_library = 1 << 3;
     g_has_library = true;
@@ -272,9 +267,8 @@ static void test_kernel_cuda_tune__library(void **state) {
 
 // What a missing library would make takes no part; what is left alone needs no contest, and is
 // not kept: the library may come.
-static void test_kernel_cuda_tune__no_library(void **state) {
+TEST(test_kernel_cuda_tune__no_library) {
     world w = {.mode = RONDO_TUNING_FULL};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     g_library = 1 << 3;
     g_has_library = false;
@@ -288,9 +282,8 @@ static void test_kernel_cuda_tune__no_library(void **state) {
 }
 
 // What does not change of a device is asked of the driver once.
-static void test_kernel_cuda_tune__facts(void **state) {
+TEST(test_kernel_cuda_tune__facts) {
     world w = {.mode = RONDO_TUNING_FAST};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     for (int turn = 0; turn < 3; ++turn) {
         assert_int_equal(choose(&w, "facts"), 1);
@@ -305,9 +298,8 @@ static void test_kernel_cuda_tune__facts(void **state) {
 }
 
 // A choice that was kept is followed by its name where its number is another one's by now.
-static void test_kernel_cuda_tune__renumbered(void **state) {
+TEST(test_kernel_cuda_tune__renumbered) {
     world w = {.mode = RONDO_TUNING_FULL};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     assert_int_equal(choose(&w, "renumbered"), 3);
     g_rotation = 1;
@@ -329,12 +321,11 @@ static size_t count_tunings(rondo_profile *profile) {
 }
 
 // A contest is an event of a profile; a guess, or what was kept, is none.
-static void test_kernel_cuda_tune__event(void **state) {
+TEST(test_kernel_cuda_tune__event) {
     const rondo_profile_options options = {.struct_size = sizeof options,
                                            .source = RONDO_PROFILE_SOURCE_NONE};
     world w = {.mode = RONDO_TUNING_OFF};
     rondo_profile *profile = NULL;
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     for (int turn = 0; turn < 3; ++turn) {
         w.mode = turn == 0 ? RONDO_TUNING_OFF : RONDO_TUNING_FAST;
@@ -348,9 +339,8 @@ static void test_kernel_cuda_tune__event(void **state) {
     rondo_device_release(w.device);
 }
 
-static void test_kernel_cuda_tune__variable(void **state) {
+TEST(test_kernel_cuda_tune__variable) {
     world w = {.mode = RONDO_TUNING_AUTO};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     assert_int_equal(setenv("RONDO_TUNE", "off", 1), 0);
     assert_int_equal(choose(&w, "third"), 0);
@@ -361,12 +351,11 @@ static void test_kernel_cuda_tune__variable(void **state) {
     rondo_device_release(w.device);
 }
 
-static void test_kernel_cuda_tune__file(void **state) {
+TEST(test_kernel_cuda_tune__file) {
     static const struct {
         const char *choice;
         size_t way;
     } rows[] = {{"slow", 0}, {"last", 4}, {"broken", 1}, {"of another version", 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         world w = {.mode = RONDO_TUNING_FAST};
         write_file(rows[i].choice);
@@ -379,10 +368,9 @@ static void test_kernel_cuda_tune__file(void **state) {
 }
 
 // What was timed or recalled is noted; a guess is not.
-static void test_kernel_cuda_tune__noted(void **state) {
+TEST(test_kernel_cuda_tune__noted) {
     world w = {.mode = RONDO_TUNING_OFF};
     rondo__text text = {0};
-    (void)state;
     OK(rondo_device_open("cuda:0", &w.device));
     OK(rondo__tuning_choices_create(NULL, &w.choices));
     assert_int_equal(choose(&w, "guessed"), 0);
@@ -561,13 +549,12 @@ static void check_constants(rondo_device *device, const constants_row *row) {
 
 // Each call that may run out of memory does so once: a contest goes on with what there is, and
 // leaves nothing behind.
-static void test_kernel_cuda_tune__short_of_memory(void **state) {
+TEST(test_kernel_cuda_tune__short_of_memory) {
     enum { OUT_OF_MEMORY = 2, CALLS_MAX = 4096 };
     static struct { size_t timed, places, looks; } seen[CALLS_MAX];
     rondo_device *device = NULL;
     size_t count = 0;
     bool has_failed = true, has_one_copy = false, stays_warm = false;
-    (void)state;
     fake_cuda_set_kernel("touch", run_touch);
     fake_cuda_set_kernel("look", run_look);
     OK(rondo_device_open("cuda:0", &device));
@@ -604,7 +591,7 @@ static void test_kernel_cuda_tune__short_of_memory(void **state) {
     rondo_device_release(device);
 }
 
-static void test_kernel_cuda_tune__constants(void **state) {
+TEST(test_kernel_cuda_tune__constants) {
     static const constants_row rows[] = {
         {.key = "warm", .places = 1},
         {.key = "warm, early", .is_early = true, .places = 1},
@@ -616,7 +603,6 @@ static void test_kernel_cuda_tune__constants(void **state) {
          .replays = 5},
     };
     rondo_device *device = NULL;
-    (void)state;
     fake_cuda_set_kernel("touch", run_touch);
     fake_cuda_set_kernel("look", run_look);
     OK(rondo_device_open("cuda:0", &device));
@@ -651,30 +637,12 @@ static int close_fake(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__modes, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__margin, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__neighbours, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__choice_breaks, open_fake,
-                                        close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__library, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__no_library, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__renumbered, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__facts, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__event, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__variable, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__file, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__noted, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__constants, open_fake, close_fake),
-        cmocka_unit_test_setup_teardown(test_kernel_cuda_tune__short_of_memory, open_fake,
-                                        close_fake),
-    };
     if (mkdtemp(g_cache) == NULL || setenv("RONDO_CACHE_DIR", g_cache, 1) != 0 ||
         unsetenv("RONDO_TUNE") != 0) {
         return 1;
     }
     (void)snprintf(g_file, sizeof g_file, "%s/model.tuning", g_cache);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = test_run(g_listed, open_fake, close_fake, NULL, NULL);
     char command[96];
     (void)snprintf(command, sizeof command, "rm -r '%s'", g_cache);
     return system(command) == 0 ? failed : 1;

@@ -113,7 +113,6 @@ static void check_forms(const char *device, int32_t threads) {
 
 TEST(test_kernel_weights__arrive) {
     static const char *const devices[] = {"cuda:0", "host"};
-    (void)state;
     fake_cuda_reset(NULL);
     fake_cuda_install();
     for (size_t i = 0; i < 2; ++i) {
@@ -128,7 +127,6 @@ TEST(test_kernel_weights__arrive) {
 // What copies go through is given back, the forms stay; it is there again for the next one.
 TEST(test_kernel_weights__settled) {
     world w;
-    (void)state;
     fake_cuda_reset(NULL);
     fake_cuda_install();
     open_world("cuda:0", &w);
@@ -176,7 +174,6 @@ TEST(test_kernel_weights__in_time) {
     rondo_tensor constant;
     const rondo_shape shape = {.rank = 1, .extent = {1}};
     void *address = NULL;
-    (void)state;
     fake_cuda_reset(NULL);
     fake_cuda_install();
     open_world("cuda:0", &w);
@@ -231,7 +228,6 @@ static void check_turn(size_t rows, size_t columns, size_t element_bytes) {
 TEST(test_kernel_weights__turned) {
     static const size_t extents[] = {1, 2, 7, 8, 9, 16, 63, 64, 65, 130};
     static const size_t sizes[] = {1, 2, 3, 4, 8, 16};
-    (void)state;
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; ++i) {
         for (size_t j = 0; j < sizeof extents / sizeof extents[0]; ++j) {
             for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {

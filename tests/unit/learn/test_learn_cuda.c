@@ -278,7 +278,7 @@ static rondo_status step_of_two(rondo_stream *stream, const rondo_value *a, void
 
 // On a thread without a current context the patches select the device's, once for all; the launch
 // only where the driver asks for it.
-static void changed_values_cost_patches_and_a_launch(void **state) {
+TEST(changed_values_cost_patches_and_a_launch) {
     static const struct {
         int version;
         size_t calls;
@@ -384,13 +384,4 @@ TEST(many_host_nodes_are_patched) {
     rondo_learned_destroy(learned);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(attributes_are_no_words),      CASE(attributes_are_differences),
-        CASE(cut_addresses_are_refused),    CASE(changed_values_cost_patches_and_a_launch),
-        CASE(unknown_sources_are_not_read), CASE(many_host_nodes_are_patched),
-#undef CASE
-    };
-    return cmocka_run_group_tests_name("learn_cuda", tests, NULL, NULL);
-}
+TEST_MAIN_WITH(open_world, close_world)

@@ -617,24 +617,4 @@ TEST(ops_are_learned) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(special_values_are_never_missed),
-        CASE(few_values_are_combined),
-        CASE(odds_are_counted),
-        CASE(runs_are_compared_until_the_odds_stand),
-        CASE(a_compared_run_finds_a_rare_case),
-        CASE(ways_to_lie_that_were_not_drawn_are_compared),
-        CASE(three_pointers_at_one_address_are_compared),
-        CASE(named_values_are_tried),
-        CASE(exclusive_pointers_share_no_memory),
-        CASE(what_the_step_refuses_is_left_out),
-        CASE(freed_memory_is_noticed_where_nothing_has_changed),
-        CASE(refusals_are_told_once_and_listed),
-        CASE(keys_are_eight_bytes_a_value),
-        CASE(ops_are_learned),
-#undef CASE
-    };
-    return cmocka_run_group_tests_name("learn_odds", tests, NULL, NULL);
-}
+TEST_MAIN_WITH(open_world, close_world)

@@ -375,12 +375,4 @@ TEST(nodes_that_cannot_be_patched_are_refused) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words_are_explained_or_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(blocks_are_not_dependences, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nodes_that_cannot_be_patched_are_refused, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests_name("learn_solve", tests, NULL, NULL);
-}
+TEST_MAIN_WITH(set_up, tear_down)

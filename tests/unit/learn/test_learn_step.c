@@ -637,22 +637,4 @@ TEST(bad_descriptions_are_refused) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(a_step_is_learned_and_runs_with_any_values),
-        CASE(trials_leave_nothing_behind),
-        CASE(blocks_of_trials_are_taken_back),
-        CASE(pinned_sources_are_learned),
-        CASE(adversaries_are_refused),
-        CASE(arguments_of_no_use_are_warned_of),
-        CASE(a_choice_by_alignment_is_found),
-        CASE(refused_steps_fall_back),
-        CASE(padding_is_named_without_its_neighbour),
-        CASE(checks_find_rare_cases),
-        CASE(bad_values_are_refused_and_nothing_is_lost),
-        CASE(bad_descriptions_are_refused),
-#undef CASE
-    };
-    return cmocka_run_group_tests_name("learn_step", tests, NULL, NULL);
-}
+TEST_MAIN_WITH(open_world, close_world)

@@ -1,7 +1,6 @@
 // Ops that are written out as they are read, and what is said of those of other domains.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "onnx/expand/expand.h"
@@ -9,22 +8,12 @@
 #include "rondo/onnx.h"
 #include "rondo/user_op.h"
 #include "support/models/model_builder.h"
+#include "support/models/parse_model.h"
 #include "support/test.h"
 
 static int set_up(void **state) {
-    model_builder *builder = malloc(sizeof(*builder));
-    if (builder == NULL) {
-        return -1;
-    }
-    model_builder_init(builder);
-    model_builder_import_opset(builder, "com.microsoft", 1);
-    *state = builder;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    model_builder_deinit(*state);
-    free(*state);
+    (void)parse_model_set_up(state);
+    model_builder_import_opset(*state, "com.microsoft", 1);
     return 0;
 }
 
@@ -203,4 +192,4 @@ TEST(test_onnx_expand__leaves_an_op_of_a_user) {
     expect(builder, "BiasGelu:node");
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+TEST_MAIN_WITH(set_up, parse_model_tear_down)

@@ -1,54 +1,19 @@
 // Bodies, what they capture, and functions written out in place.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/models/parse_model.h"
 #include "support/test.h"
 
 static int set_up(void **state) {
-    model_builder *builder = malloc(sizeof(*builder));
-    if (builder == NULL) {
-        return -1;
-    }
-    model_builder_init(builder);
+    (void)parse_model_set_up(state);
+    model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "c", 9, "");
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
-    *state = builder;
     return 0;
-}
-
-static int tear_down(void **state) {
-    model_builder_deinit(*state);
-    free(*state);
-    return 0;
-}
-
-static rondo_status parse(model_builder *builder, rondo_program **out_program) {
-    size_t count = 0;
-    const uint8_t *bytes = model_builder_pack(builder, &count);
-    return rondo_program_parse_onnx(bytes, count, out_program);
-}
-
-static rondo_program *parse_ok(model_builder *builder) {
-    rondo_program *program = NULL;
-    if (parse(builder, &program) != RONDO_STATUS_OK) {
-        fail_msg("%s", rondo_error_get_last()->message);
-    }
-    return program;
-}
-
-static void assert_refused(model_builder *builder, rondo_status expected, const char *reason) {
-    rondo_program *program = NULL;
-    rondo_status status = parse(builder, &program);
-    assert_null(program);
-    const char *message = rondo_error_get_last()->message;
-    if (status != expected || strstr(message, reason) == NULL) {
-        fail_msg("status %d, \"%s\"; expected %d, \"%s\"", status, message, expected, reason);
-    }
 }
 
 // A body that gives out what it makes of `input`.
@@ -81,7 +46,7 @@ TEST(test_onnx_graphs__captures_outer_values) {
     add_if(builder, builder->graph, make_relu_body(builder, "x"), make_relu_body(builder, "y"),
            "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->node_count, 1);
     const rondo__node *node = &program->nodes[0];
     assert_int_equal(node->explicit_count, 1);
@@ -103,7 +68,7 @@ TEST(test_onnx_graphs__captures_through_two_levels) {
     model_builder_add_output(builder, outer, "nested", 1, NULL);
     add_if(builder, builder->graph, outer, make_relu_body(builder, "x"), "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     const rondo_program *body = get_body(&program->nodes[0], "then_branch");
     // The condition of the inner If, and x once for all its uses.
     assert_int_equal(body->input_count, 2);
@@ -120,7 +85,7 @@ TEST(test_onnx_graphs__shares_constants_with_bodies) {
     add_if(builder, builder->graph, make_relu_body(builder, "w"), make_relu_body(builder, "w"),
            "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->nodes[0].input_count, 1);
     const rondo_program *body = get_body(&program->nodes[0], "then_branch");
     int32_t inner = rondo__program_find_value(body, "w");
@@ -136,7 +101,7 @@ TEST(test_onnx_graphs__prefers_inner_names) {
     model_builder_add_floats(builder, body, "x", &value, 1);
     add_if(builder, builder->graph, body, make_relu_body(builder, "x"), "z");
     model_builder_add_output(builder, builder->graph, "z", 1, NULL);
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(get_body(&program->nodes[0], "then_branch")->input_count, 0);
     assert_int_equal(get_body(&program->nodes[0], "else_branch")->input_count, 1);
     rondo_program_destroy(program);
@@ -148,7 +113,7 @@ TEST(test_onnx_graphs__captures_what_is_only_given_out) {
     model_builder_add_output(builder, body, "x", 1, NULL);
     add_if(builder, builder->graph, body, make_relu_body(builder, "x"), "z");
     model_builder_add_output(builder, builder->graph, "z", 1, NULL);
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     const rondo_program *imported = get_body(&program->nodes[0], "then_branch");
     assert_int_equal(imported->outputs[0], imported->inputs[0]);
     rondo_program_destroy(program);
@@ -159,7 +124,7 @@ TEST(test_onnx_graphs__refuses_bodies_that_use_later_values_in_a_circle) {
     add_if(builder, builder->graph, make_relu_body(builder, "z"), make_relu_body(builder, "x"),
            "z");
     model_builder_add_output(builder, builder->graph, "z", 1, NULL);
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
 }
 
 TEST(test_onnx_graphs__names_nodes_in_bodies) {
@@ -168,8 +133,8 @@ TEST(test_onnx_graphs__names_nodes_in_bodies) {
     model_builder_add_node(builder, body, "Relu", "deep", "nowhere", "inner");
     model_builder_add_output(builder, body, "inner", 1, NULL);
     add_if(builder, builder->graph, body, make_relu_body(builder, "x"), "z");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA,
-                   "Relu node \"deep\": value \"nowhere\" is used, but nothing makes it");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA,
+                        "Relu node \"deep\": value \"nowhere\" is used, but nothing makes it");
     assert_string_equal(rondo_error_get_last()->op, "deep");
 }
 
@@ -189,14 +154,14 @@ TEST(test_onnx_graphs__limits_nesting) {
     model_builder_add_output(builder, builder->graph, "z", 1, NULL);
     add_if(builder, builder->graph, nest(builder, RONDO__BODY_DEPTH_MAX),
            make_relu_body(builder, "x"), "z");
-    rondo_program_destroy(parse_ok(builder));
+    rondo_program_destroy(parse_model_ok(builder));
     builder->graph->n_node = 0;
     add_if(builder, builder->graph, nest(builder, RONDO__BODY_DEPTH_MAX + 1),
            make_relu_body(builder, "x"), "z");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "nested more than 32 deep");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "nested more than 32 deep");
     builder->graph->n_node = 0;
     add_if(builder, builder->graph, nest(builder, 1000), make_relu_body(builder, "x"), "z");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "nested too deep");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "nested too deep");
 }
 
 // ---- functions
@@ -211,7 +176,7 @@ TEST(test_onnx_graphs__writes_functions_out) {
     model_builder_add_node(builder, builder->graph, "my:Twice", "", "x y", "one");
     model_builder_add_node(builder, builder->graph, "my:Twice", "", "one y", "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->node_count, 4);
     assert_string_equal(program->nodes[0].op.def->name, "Add");
     assert_int_equal(program->nodes[0].inputs[0], program->inputs[1]);
@@ -241,7 +206,7 @@ TEST(test_onnx_graphs__passes_attributes_to_functions) {
     model_builder_add_node(builder, builder->graph, "my:Outer", "", "x", "w");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
     model_builder_add_output(builder, builder->graph, "w", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->node_count, 2);
     assert_true(rondo__op_get_float(&program->nodes[0].op, "alpha", 0) == 0.75f);
     assert_null(rondo__op_find(&program->nodes[1].op, "alpha"));
@@ -294,16 +259,17 @@ TEST(test_onnx_graphs__functions_have_attribute_defaults) {
         outer->n_attribute_proto = rows[i].outer > 0;
         node->attribute[0]->f = rows[i].given;
         node->n_attribute = rows[i].given > 0;
-        rondo_program *program = parse_ok(builder);
+        rondo_program *program = parse_model_ok(builder);
         assert_int_equal(program->node_count, 1);
         assert_true(rondo__op_get_float(&program->nodes[0].op, "alpha", 0) == rows[i].expected);
         rondo_program_destroy(program);
     }
     set_default(builder, inner, "slope", 1);
     inner->attribute_proto[0]->ref_attr_name = model_builder_copy(builder, "other");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"slope\" refers to another attribute");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"slope\" refers to another attribute");
     inner->attribute_proto[0]->name = model_builder_copy(builder, "");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"Leak\": an attribute's default has no name");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA,
+                        "\"Leak\": an attribute's default has no name");
 }
 
 // Functions of one name are told apart by their overload.
@@ -322,16 +288,16 @@ TEST(test_onnx_graphs__functions_have_overloads) {
     }
     for (int i = 0; i < 3; ++i) {
         node->overload = model_builder_copy(builder, overloads[i] != NULL ? overloads[i] : "");
-        rondo_program *program = parse_ok(builder);
+        rondo_program *program = parse_model_ok(builder);
         assert_int_equal(program->node_count, 1);
         assert_string_equal(program->nodes[0].op.def->name, ops[i]);
         rondo_program_destroy(program);
     }
     node->overload = model_builder_copy(builder, "third");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "op my.F version 1 (overload \"third\" of no function of the model)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "op my.F version 1 (overload \"third\" of no function of the model)");
     builder->model->functions[2]->overload = model_builder_copy(builder, "float");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "function \"F\" stands there twice");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "function \"F\" stands there twice");
 }
 
 TEST(test_onnx_graphs__passes_inputs_through_functions) {
@@ -340,7 +306,7 @@ TEST(test_onnx_graphs__passes_inputs_through_functions) {
     model_builder_add_function_node(builder, function, "Relu", "a", "unused");
     model_builder_add_node(builder, builder->graph, "my:Same", "", "x", "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(rondo__program_remove_dead(program), RONDO_STATUS_OK);
     assert_int_equal(program->node_count, 1);
     assert_string_equal(program->nodes[0].op.def->name, "Identity");
@@ -353,7 +319,7 @@ TEST(test_onnx_graphs__functions_see_nothing_outside) {
     model_builder_add_function_node(builder, function, "Add", "a x", "r");
     model_builder_add_node(builder, builder->graph, "my:Peek", "call", "x", "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
 }
 
 TEST(test_onnx_graphs__limits_functions) {
@@ -362,7 +328,7 @@ TEST(test_onnx_graphs__limits_functions) {
     model_builder_add_function_node(builder, endless, "my:Endless", "a", "r");
     model_builder_add_node(builder, builder->graph, "my:Endless", "", "x", "z");
     model_builder_add_output(builder, builder->graph, "z", 1, "2");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "more than 32 deep");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "more than 32 deep");
 
     // Each calls the next one 16 times: 16^30 nodes of a file of a few kB.
     char name[16];
@@ -380,7 +346,7 @@ TEST(test_onnx_graphs__limits_functions) {
     }
     builder->graph->n_node = 0;
     model_builder_add_node(builder, builder->graph, "my:F0", "", "x", "z");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "functions come to more than");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "functions come to more than");
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+TEST_MAIN_WITH(set_up, parse_model_tear_down)

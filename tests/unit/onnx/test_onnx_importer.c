@@ -1,55 +1,13 @@
 // Whole models: ports, constants, mapped weights, what is unsupported, what is malformed.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/models/parse_model.h"
 #include "support/test.h"
-
-static int set_up(void **state) {
-    model_builder *builder = malloc(sizeof(*builder));
-    if (builder == NULL) {
-        return -1;
-    }
-    model_builder_init(builder);
-    *state = builder;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    model_builder_deinit(*state);
-    free(*state);
-    return 0;
-}
-
-static rondo_status parse(model_builder *builder, rondo_program **out_program) {
-    size_t count = 0;
-    uint8_t *bytes = model_builder_pack(builder, &count);
-    rondo_status status = rondo_program_parse_onnx(bytes, count, out_program);
-    memset(bytes, 0xAA, count);  // nothing may point into them any more
-    return status;
-}
-
-static rondo_program *parse_ok(model_builder *builder) {
-    rondo_program *program = NULL;
-    if (parse(builder, &program) != RONDO_STATUS_OK) {
-        fail_msg("%s", rondo_error_get_last()->message);
-    }
-    return program;
-}
-
-static void assert_refused(model_builder *builder, rondo_status expected, const char *reason) {
-    rondo_program *program = NULL;
-    rondo_status status = parse(builder, &program);
-    assert_null(program);
-    const char *message = rondo_error_get_last()->message;
-    if (status != expected || strstr(message, reason) == NULL) {
-        fail_msg("status %d, \"%s\"; expected %d, \"%s\"", status, message, expected, reason);
-    }
-}
 
 static const rondo_tensor *get_constant(const rondo_program *program, const char *name) {
     int32_t number = rondo__program_find_value(program, name);
@@ -70,7 +28,7 @@ TEST(test_onnx_importer__reads_ports_and_nodes) {
     model_builder_add_node(builder, builder->graph, "Relu", "", "sum", "y");
     model_builder_add_node(builder, builder->graph, "Add", "add", "x weight", "sum");
     model_builder_add_output(builder, builder->graph, "y", 1, "batch ?");
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(rondo_program_get_input_count(program), 1);
     assert_int_equal(rondo_program_get_output_count(program), 1);
     rondo_port port = {.struct_size = sizeof port};
@@ -161,7 +119,7 @@ TEST(test_onnx_importer__reads_all_forms_of_constant) {
     attribute->n_ints = 3;
     attribute->ints = ints;
     model_builder_add_output(builder, builder->graph, "ints", 7, NULL);
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->node_count, 0);
     assert_memory_equal(get_constant(program, "tensor")->data, ints, sizeof(ints));
     assert_int_equal(get_constant(program, "float")->shape.rank, 0);
@@ -181,14 +139,14 @@ TEST(test_onnx_importer__names_unsupported_ops) {
     Onnx__NodeProto *node =
         model_builder_add_node(builder, builder->graph, "NoSuchOp", "odd", "x", "y");
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: op NoSuchOp version 17");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: op NoSuchOp version 17");
     assert_string_equal(rondo_error_get_last()->op, "odd");
     node->domain = model_builder_copy(builder, "com.example");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op com.example.NoSuchOp version 1");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op com.example.NoSuchOp version 1");
     node->domain = model_builder_copy(builder, "ai.onnx");
     node->op_type = model_builder_copy(builder, "Relu");
-    rondo_program_destroy(parse_ok(builder));
+    rondo_program_destroy(parse_model_ok(builder));
 }
 
 TEST(test_onnx_importer__names_unsupported_attributes) {
@@ -197,13 +155,13 @@ TEST(test_onnx_importer__names_unsupported_attributes) {
     Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
     model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op Relu version 17 (attribute speed)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op Relu version 17 (attribute speed)");
     node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "c");
     model_builder_add_attribute(builder, node, "sparse_value",
                                 ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op Constant version 17 (attribute sparse_value)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op Constant version 17 (attribute sparse_value)");
 }
 
 TEST(test_onnx_importer__names_all_that_is_unsupported) {
@@ -215,10 +173,10 @@ TEST(test_onnx_importer__names_all_that_is_unsupported) {
     Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "c", "y");
     model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op NoSuchOp version 17 (the op is unknown), 2 nodes; op Relu "
-                   "version 17 (attribute "
-                   "speed)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op NoSuchOp version 17 (the op is unknown), 2 nodes; op Relu "
+                        "version 17 (attribute "
+                        "speed)");
     assert_string_equal(rondo_error_get_last()->op, "first");
     // More than a message can hold are counted.
     for (int i = 0; i < 40; ++i) {
@@ -228,7 +186,7 @@ TEST(test_onnx_importer__names_all_that_is_unsupported) {
         snprintf(name, sizeof name, "v%d", i);
         model_builder_add_node(builder, builder->graph, op, "", "x", name);
     }
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "op Strange00 version 17");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, "op Strange00 version 17");
     assert_non_null(strstr(rondo_error_get_last()->message, "; and "));
     assert_string_equal(
         rondo_error_get_last()->message + strlen(rondo_error_get_last()->message) - strlen(" more"),
@@ -240,13 +198,13 @@ TEST(test_onnx_importer__names_ops_that_touch_odd_types) {
     model_builder_add_input(builder, builder->graph, "x", 27, "2");
     model_builder_add_node(builder, builder->graph, "Identity", "", "x", "y");
     model_builder_add_output(builder, builder->graph, "y", 27, "2");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op Identity version 17 (input \"x\" is a tensor of "
-                   "float6e2m3: use float8e4m3fn)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op Identity version 17 (input \"x\" is a tensor of "
+                        "float6e2m3: use float8e4m3fn)");
     builder->graph->n_node = 0;
     builder->graph->n_output = 0;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: input \"x\" is a tensor of float6e2m3: use float8e4m3fn");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: input \"x\" is a tensor of float6e2m3: use float8e4m3fn");
 }
 
 // Each type that ONNX defines and Rondo does not have is refused by ONNX's name, with the tensor,
@@ -268,14 +226,14 @@ TEST(test_onnx_importer__names_element_types) {
         graph->n_input = graph->n_output = graph->n_node = graph->n_initializer = 0;
         model_builder_add_input(builder, graph, "x", types[i].number, "2");
         snprintf(wanted, sizeof wanted, "unsupported: input \"x\" is a tensor of %s: use ", type);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         model_builder_add_node(builder, graph, "Identity", "", "x", "y");
         snprintf(wanted, sizeof wanted, "Identity version 17 (input \"x\" is a tensor of %s: use ",
                  type);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         graph->n_input = 0;
         model_builder_add_initializer(builder, graph, "x", types[i].number, 1, two);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         graph->n_initializer = graph->n_node = 0;
         Onnx__NodeProto *node = model_builder_add_node(builder, graph, "Constant", "", "", "c");
         model_builder_add_attribute(builder, node, "value",
@@ -283,18 +241,18 @@ TEST(test_onnx_importer__names_element_types) {
             ->t = model_builder_new_tensor(builder, "", types[i].number, 1, two);
         snprintf(wanted, sizeof wanted,
                  "Constant version 17 (attribute value is a tensor of %s: use ", type);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         graph->n_node = 0;
         model_builder_add_input(builder, graph, "x", 1, "2");
         node = model_builder_add_node(builder, graph, "Cast", "", "x", "y");
         model_builder_set_int(builder, node, "to", types[i].number);
         snprintf(wanted, sizeof wanted, "Cast version 17 (attribute to=%d, %s: use ",
                  (int)types[i].number, type);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         model_builder_add_output(builder, graph, "y", types[i].number, "2");
         snprintf(wanted, sizeof wanted, "Cast version 17 (output \"y\" is a tensor of %s: use ",
                  type);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
     }
 }
 
@@ -310,9 +268,10 @@ TEST(test_onnx_importer__one_reason_is_one_entry) {
         model_builder_add_initializer(builder, builder->graph, name, 27, 1, two);
         model_builder_add_node(builder, builder->graph, "Relu", "", name, result);
     }
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op Relu version 17 (input \"w0\" is a tensor of float6e2m3: use "
-                   "float8e4m3fn), 20 nodes");
+    parse_model_refused(
+        builder, RONDO_STATUS_UNSUPPORTED,
+        "unsupported: op Relu version 17 (input \"w0\" is a tensor of float6e2m3: use "
+        "float8e4m3fn), 20 nodes");
     // Ops that are known in other opsets, and one that is known in none.
     builder->model->opset_import[0]->version = 30;
     builder->graph->n_initializer = builder->graph->n_node = 0;
@@ -320,12 +279,13 @@ TEST(test_onnx_importer__one_reason_is_one_entry) {
     model_builder_add_node(builder, builder->graph, "Relu", "", "x", "a");
     model_builder_add_node(builder, builder->graph, "Exp", "", "a", "b");
     model_builder_add_node(builder, builder->graph, "NoSuchOp", "", "b", "c");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: opset 30 (opsets 9 to 28 are known: export the model for one of "
-                   "them, or try allow_newer_opset (--allow-newer-opset)), 3 nodes");
+    parse_model_refused(
+        builder, RONDO_STATUS_UNSUPPORTED,
+        "unsupported: opset 30 (opsets 9 to 28 are known: export the model for one of "
+        "them, or try allow_newer_opset (--allow-newer-opset)), 3 nodes");
     builder->model->opset_import[0]->version = 28;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "unsupported: op NoSuchOp version 28 (the op is unknown)");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "unsupported: op NoSuchOp version 28 (the op is unknown)");
 }
 
 typedef struct missing_list {
@@ -408,7 +368,7 @@ TEST(test_onnx_importer__refuses_cycles) {
     model_builder_add_node(builder, builder->graph, "Relu", "there", "b", "a");
     model_builder_add_node(builder, builder->graph, "Relu", "back", "a", "b");
     model_builder_add_output(builder, builder->graph, "b", 1, NULL);
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
 }
 
 TEST(test_onnx_importer__refuses_duplicate_names) {
@@ -417,27 +377,27 @@ TEST(test_onnx_importer__refuses_duplicate_names) {
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
     model_builder_add_node(builder, builder->graph, "Relu", "again", "x", "y");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
     builder->graph->n_node = 1;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\" is declared twice");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\" is declared twice");
     builder->graph->n_input = 1;
     model_builder_add_floats(builder, builder->graph, "w", &value, 1);
     model_builder_add_floats(builder, builder->graph, "w", &value, 1);
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"w\" stands there twice");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"w\" stands there twice");
     builder->graph->n_initializer = 0;
     model_builder_add_floats(builder, builder->graph, "y", &value, 1);
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
 }
 
 TEST(test_onnx_importer__refuses_dangling_names) {
     model_builder *builder = *state;
     model_builder_add_node(builder, builder->graph, "Relu", "user", "nowhere", "y");
     model_builder_add_output(builder, builder->graph, "y", 1, NULL);
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"user\"");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"nowhere\"");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"user\"");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"nowhere\"");
     builder->graph->n_node = 0;
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\"");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\"");
 }
 
 TEST(test_onnx_importer__knows_ir_versions_1_to_14) {
@@ -447,17 +407,17 @@ TEST(test_onnx_importer__knows_ir_versions_1_to_14) {
     model_builder_add_output(builder, builder->graph, "y", 1, "2");
     for (int64_t version = 1; version <= 14; ++version) {
         builder->model->ir_version = version;
-        rondo_program_destroy(parse_ok(builder));
+        rondo_program_destroy(parse_model_ok(builder));
     }
     builder->model->ir_version = 15;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
-                   "ir_version 15, with opset 17; 1 to 14 are known");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                        "ir_version 15, with opset 17; 1 to 14 are known");
     builder->model->ir_version = INT64_MAX;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "ir_version 9223372036854775807");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, "ir_version 9223372036854775807");
     builder->model->ir_version = 0;
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
     builder->model->has_ir_version = 0;
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "names no ir_version");
 }
 
 // Ops that a later opset defines anew with more types only, or not at all, are read as before.
@@ -474,10 +434,10 @@ TEST(test_onnx_importer__knows_opsets_9_to_28) {
     model_builder_add_output(builder, graph, "s", 7, "2");
     for (int64_t opset = 9; opset <= 28; ++opset) {
         builder->model->opset_import[0]->version = opset;
-        rondo_program_destroy(parse_ok(builder));
+        rondo_program_destroy(parse_model_ok(builder));
     }
     builder->model->opset_import[0]->version = 29;
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: opset 29 (opsets 9 to 28");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: opset 29 (opsets 9 to 28");
 }
 
 // What a version adds is asked for by name, and is not there before it.
@@ -510,12 +470,12 @@ TEST(test_onnx_importer__versions_bring_attributes) {
         builder->model->opset_import[0]->version = rows[i].since - 1;
         snprintf(wanted, sizeof wanted, "op %s version %d (attribute %s)", rows[i].op,
                  (int)rows[i].since - 1, rows[i].attribute);
-        assert_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
+        parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, wanted);
         builder->model->opset_import[0]->version = rows[i].since;
         if (rows[i].refused != NULL) {
-            assert_refused(builder, RONDO_STATUS_UNSUPPORTED, rows[i].refused);
+            parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, rows[i].refused);
         } else {
-            rondo_program_destroy(parse_ok(builder));
+            rondo_program_destroy(parse_model_ok(builder));
         }
     }
 }
@@ -530,13 +490,13 @@ TEST(test_onnx_importer__flags_are_0_or_1) {
     flag->has_i = 1;
     model_builder_add_output(builder, builder->graph, "y", 1, NULL);
     for (flag->i = 0; flag->i <= 1; ++flag->i) {
-        rondo_program_destroy(parse_ok(builder));
+        rondo_program_destroy(parse_model_ok(builder));
     }
     static const int64_t wrong[] = {2, -1, INT64_MIN};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
         flag->i = wrong[i];
-        assert_refused(builder, RONDO_STATUS_BAD_DATA,
-                       "ReduceMax node \"most\": attribute keepdims is ");
+        parse_model_refused(builder, RONDO_STATUS_BAD_DATA,
+                            "ReduceMax node \"most\": attribute keepdims is ");
     }
 }
 
@@ -619,9 +579,9 @@ TEST(test_onnx_importer__initializers_fit_their_inputs) {
         builder->graph->n_input = 0;
         model_builder_add_input(builder, builder->graph, "w", rows[i].type, rows[i].shape);
         if (rows[i].message == NULL) {
-            rondo_program_destroy(parse_ok(builder));
+            rondo_program_destroy(parse_model_ok(builder));
         } else {
-            assert_refused(builder, RONDO_STATUS_BAD_DATA, rows[i].message);
+            parse_model_refused(builder, RONDO_STATUS_BAD_DATA, rows[i].message);
         }
     }
 }
@@ -631,7 +591,7 @@ TEST(test_onnx_importer__negative_extents_are_unknown) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "-1 3 -2 ? None n");
     model_builder_add_output(builder, builder->graph, "x", 1, NULL);
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     rondo_port port = {.struct_size = sizeof port};
     assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
     assert_int_equal(port.rank, 6);
@@ -685,29 +645,29 @@ TEST(test_onnx_importer__names_files_of_other_kinds) {
 TEST(test_onnx_importer__refuses_absurd_declarations) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "4611686018427387904");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
     builder->graph->n_input = 0;
     model_builder_add_input(builder, builder->graph, "x", 1, "2147483648 2147483648 8 batch");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "overflows");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "overflows");
     builder->graph->n_input = 0;
     model_builder_add_input(builder, builder->graph, "x", 99, "3");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "element type 99");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "element type 99");
     builder->graph->n_input = 0;
     model_builder_add_input(builder, builder->graph, "x", 1, "1 1 1 1 1 1 1 1 1");
-    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "rank");
+    parse_model_refused(builder, RONDO_STATUS_UNSUPPORTED, "rank");
 }
 
 TEST(test_onnx_importer__refuses_wrong_counts) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 1, "2");
     model_builder_add_node(builder, builder->graph, "Relu", "many", "x x", "y");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"many\": has 2 inputs");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"many\": has 2 inputs");
     builder->graph->n_node = 0;
     model_builder_add_node(builder, builder->graph, "Add", "few", "x", "y");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "has 1 inputs");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "has 1 inputs");
     builder->graph->n_node = 0;
     model_builder_add_node(builder, builder->graph, "Relu", "pair", "x", "y z");
-    assert_refused(builder, RONDO_STATUS_BAD_DATA, "has 2 outputs");
+    parse_model_refused(builder, RONDO_STATUS_BAD_DATA, "has 2 outputs");
 }
 
 TEST(test_onnx_importer__handles_long_chains) {
@@ -722,9 +682,9 @@ TEST(test_onnx_importer__handles_long_chains) {
         model_builder_add_node(builder, builder->graph, "Relu", "", from, to);
     }
     model_builder_add_output(builder, builder->graph, to, 1, NULL);
-    rondo_program *program = parse_ok(builder);
+    rondo_program *program = parse_model_ok(builder);
     assert_int_equal(program->node_count, COUNT);
     rondo_program_destroy(program);
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+TEST_MAIN_WITH(parse_model_set_up, parse_model_tear_down)

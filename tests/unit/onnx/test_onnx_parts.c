@@ -2,7 +2,6 @@
 // the broadcasting of versions before 7.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "program/program.h"
@@ -10,23 +9,8 @@
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
 #include "support/models/model_fixture.h"
+#include "support/models/parse_model.h"
 #include "support/test.h"
-
-static int set_up(void **state) {
-    model_builder *builder = malloc(sizeof(*builder));
-    if (builder == NULL) {
-        return -1;
-    }
-    model_builder_init(builder);
-    *state = builder;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    model_builder_deinit(*state);
-    free(*state);
-    return 0;
-}
 
 static rondo_status parse_with(model_builder *builder, bool allow_newer,
                                rondo_program **out_program) {
@@ -301,4 +285,4 @@ TEST(test_onnx_parts__old_operands_begin_at_an_axis) {
             (float[12]){-12, -10, -8, -6, -4, -2, 0, 1, 2, 3, 4, 5});
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+TEST_MAIN_WITH(parse_model_set_up, parse_model_tear_down)

@@ -1,7 +1,6 @@
 // TensorProto to tensor: typed lists, raw bytes, mapped and external data, and what is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sys/stat.h>
@@ -10,23 +9,8 @@
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/models/model_builder.h"
+#include "support/models/parse_model.h"
 #include "support/test.h"
-
-static int set_up(void **state) {
-    model_builder *builder = malloc(sizeof(*builder));
-    if (builder == NULL) {
-        return -1;
-    }
-    model_builder_init(builder);
-    *state = builder;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    model_builder_deinit(*state);
-    free(*state);
-    return 0;
-}
 
 static rondo_status load(model_builder *builder, const Onnx__TensorProto *proto,
                          rondo_tensor *out_tensor) {
@@ -522,4 +506,4 @@ TEST(test_onnx_tensors__refuses_external_data_of_models_in_memory) {
     assert_null(program);
 }
 
-TEST_MAIN_WITH(set_up, tear_down)
+TEST_MAIN_WITH(parse_model_set_up, parse_model_tear_down)

@@ -242,66 +242,59 @@ TEST(test_op_fused__matmul_equals_the_plain_ops) {
     }
 }
 
-TEST(test_op_fused__second_convolution) {
-    static const op_row rows[] = {
-        // Of the three pixels of x2 the first and the last, (1, 2) and (5, 6), by (10, 100).
-        {"rondo.Conv", 1,
-         "f32[1,1,2,1]:1,-300 f32[1,1,1,1]:2 f32[1]:0.5 f32[1,1,2,1]:1,1 f32[1,1,3,2]:1,2,3,4,5,6 "
-         "f32[1,2,1,1]:10,100",
-         "channels_last=1 second_strides=I:1,2 activation=s:relu", "f32[1,1,2,1]:213.5,51.5"},
-        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[2,1,1,1]:2,3 - - f32[1,1,2,1]:1,10 f32[2,1,1,1]:1,2",
-         "channels_last=1", "f32[1,1,2,2]:3,5,12,23"},
-        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,5,1]:1 f32[1,1,1,1]:1",
-         "channels_last=1 second_strides=I:1,2", "!BAD_DATA inputs x2 and w2"},
-        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[2,1,1,1]:1",
-         "channels_last=1", "!BAD_DATA inputs x2 and w2"},
-        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[1,1,1,1]:1", "",
-         "!BAD_DATA inputs x2 and w2"},
-        {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1", "channels_last=1",
-         "!BAD_DATA inputs x2 and w2"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row second_convolution_rows[] = {
+    // Of the three pixels of x2 the first and the last, (1, 2) and (5, 6), by (10, 100).
+    {"rondo.Conv", 1,
+     "f32[1,1,2,1]:1,-300 f32[1,1,1,1]:2 f32[1]:0.5 f32[1,1,2,1]:1,1 f32[1,1,3,2]:1,2,3,4,5,6 "
+     "f32[1,2,1,1]:10,100",
+     "channels_last=1 second_strides=I:1,2 activation=s:relu", "f32[1,1,2,1]:213.5,51.5"},
+    {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[2,1,1,1]:2,3 - - f32[1,1,2,1]:1,10 f32[2,1,1,1]:1,2",
+     "channels_last=1", "f32[1,1,2,2]:3,5,12,23"},
+    {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,5,1]:1 f32[1,1,1,1]:1",
+     "channels_last=1 second_strides=I:1,2", "!BAD_DATA inputs x2 and w2"},
+    {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[2,1,1,1]:1",
+     "channels_last=1", "!BAD_DATA inputs x2 and w2"},
+    {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1 f32[1,1,1,1]:1", "",
+     "!BAD_DATA inputs x2 and w2"},
+    {"rondo.Conv", 1, "f32[1,1,2,1]:1 f32[1,1,1,1]:2 - - f32[1,1,2,1]:1", "channels_last=1",
+     "!BAD_DATA inputs x2 and w2"},
+};
+OP_ROWS_TEST(test_op_fused__second_convolution, second_convolution_rows)
 
 // Of 32 columns, 16 times (1, 3): mean 2, and 32 for the squares; and of 32 twos.
-TEST(test_op_fused__moments) {
-    static const op_row rows[] = {
-        {"rondo.MatMul", 1,
-         "f32[1,1]:1 f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
-         "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2",
-         "",
-         "f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
-         "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2 "
-         "f32[1,2,2]:2,32,2,0"},
-        {"rondo.MatMul", 1, "f32[1,1]:1 f32[1,2]:1,3", "",
-         "!2 BAD_DATA rows of shape [1, 2] have no moments"},
-        {"rondo.NormMatMul", 1, "f32[1,32]:1 f32[32,1]:1 - - f32[32]:1 - f32[1,2,2]:1", "",
-         "!BAD_DATA input 6 has not the shape"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row moments_rows[] = {
+    {"rondo.MatMul", 1,
+     "f32[1,1]:1 f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
+     "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2",
+     "",
+     "f32[1,64]:1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,1,3,"
+     "2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2 "
+     "f32[1,2,2]:2,32,2,0"},
+    {"rondo.MatMul", 1, "f32[1,1]:1 f32[1,2]:1,3", "",
+     "!2 BAD_DATA rows of shape [1, 2] have no moments"},
+    {"rondo.NormMatMul", 1, "f32[1,32]:1 f32[32,1]:1 - - f32[32]:1 - f32[1,2,2]:1", "",
+     "!BAD_DATA input 6 has not the shape"},
+};
+OP_ROWS_TEST(test_op_fused__moments, moments_rows)
 
 // Rows (-1, 1) and (1, -1), times (2, 0.5), plus (1, -1): (-1, -0.5) and (3, -1.5).
-TEST(test_op_fused__norm_matmul) {
-    static const op_row rows[] = {
-        {"rondo.NormMatMul", 1,
-         "f32[2,2]:1,3,0,-4 f32[2,2]:1,2,3,4 f32[2]:1 f32[2,2]:0,0,0,-5 f32[2]:2,0.5 f32[2]:1,-1",
-         "alpha_scale=f:0.5 activation=s:relu epsilon=f:0",
-         "f32[2,2]:0,0,0.25,0 f32[2,2]:-1,-0.5,3,-1.5"},
-        // A row of one number is the shift, whatever epsilon is; without rows as an output, too.
-        {"rondo.NormMatMul", 1, "f16[1,2]:7 f16[2,1]:1,2 - - f16[2]:2,0.5 f16[2]:1,-1", "",
-         "f16[1,1]:-1"},
-        {"rondo.NormMatMul", 1, "f32[1,1,2]:1,3 f32[2,2]:1,2,3,4 - - f32[2]:1",
-         "trans_b=1 epsilon=f:3", "f32[1,1,2]:0.5 f32[1,1,2]:-0.5,0.5"},
-        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - - f32[2]:1", "",
-         "!BAD_DATA input 4 is missing"},
-        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - f32[2]:1 f32[3]:1", "",
-         "!BAD_DATA input 5 has shape [3]"},
-        {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[3,2]:1 - - f32[2]:1", "",
-         "!BAD_DATA inner extents"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row norm_matmul_rows[] = {
+    {"rondo.NormMatMul", 1,
+     "f32[2,2]:1,3,0,-4 f32[2,2]:1,2,3,4 f32[2]:1 f32[2,2]:0,0,0,-5 f32[2]:2,0.5 f32[2]:1,-1",
+     "alpha_scale=f:0.5 activation=s:relu epsilon=f:0",
+     "f32[2,2]:0,0,0.25,0 f32[2,2]:-1,-0.5,3,-1.5"},
+    // A row of one number is the shift, whatever epsilon is; without rows as an output, too.
+    {"rondo.NormMatMul", 1, "f16[1,2]:7 f16[2,1]:1,2 - - f16[2]:2,0.5 f16[2]:1,-1", "",
+     "f16[1,1]:-1"},
+    {"rondo.NormMatMul", 1, "f32[1,1,2]:1,3 f32[2,2]:1,2,3,4 - - f32[2]:1", "trans_b=1 epsilon=f:3",
+     "f32[1,1,2]:0.5 f32[1,1,2]:-0.5,0.5"},
+    {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - - f32[2]:1", "",
+     "!BAD_DATA input 4 is missing"},
+    {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[2,2]:1 - - f32[2]:1 f32[3]:1", "",
+     "!BAD_DATA input 5 has shape [3]"},
+    {"rondo.NormMatMul", 1, "f32[1,2]:1,3 f32[3,2]:1 - - f32[2]:1", "", "!BAD_DATA inner extents"},
+};
+OP_ROWS_TEST(test_op_fused__norm_matmul, norm_matmul_rows)
 
 static void check_group_norm(uint32_t seed) {
     random_state = seed;
@@ -351,54 +344,47 @@ TEST(test_op_fused__group_norm_equals_the_plain_op) {
     }
 }
 
-TEST(test_op_fused__group_norm_refuses) {
-    static const op_row rows[] = {
-        {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[6] f32[6]", "groups=4 channels_last=1",
-         "!BAD_DATA groups is 4"},
-        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]", "groups=0",
-         "!BAD_DATA groups"},
-        {"rondo.GroupNormalization", 17, "f32[6] f32[6] f32[6]", "groups=1", "!BAD_DATA groups"},
-        {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[2] f32[6]", "groups=2 channels_last=1",
-         "!BAD_DATA input 1 has shape [2], [6] is expected"},
-        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f64[6]", "groups=2",
-         "!UNSUPPORTED input 2"},
-        {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]",
-         "groups=2 activation=s:softly", "!BAD_DATA attribute activation is \"softly\""},
-        {"rondo.GroupNormalization", 17, "f16[1,6,0,2] f32[6] f32[6]", "groups=2", "f16[1,6,0,2]"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row group_norm_refuses_rows[] = {
+    {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[6] f32[6]", "groups=4 channels_last=1",
+     "!BAD_DATA groups is 4"},
+    {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]", "groups=0", "!BAD_DATA groups"},
+    {"rondo.GroupNormalization", 17, "f32[6] f32[6] f32[6]", "groups=1", "!BAD_DATA groups"},
+    {"rondo.GroupNormalization", 17, "f32[1,2,2,6] f32[2] f32[6]", "groups=2 channels_last=1",
+     "!BAD_DATA input 1 has shape [2], [6] is expected"},
+    {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f64[6]", "groups=2",
+     "!UNSUPPORTED input 2"},
+    {"rondo.GroupNormalization", 17, "f32[1,6,2,2] f32[6] f32[6]", "groups=2 activation=s:softly",
+     "!BAD_DATA attribute activation is \"softly\""},
+    {"rondo.GroupNormalization", 17, "f16[1,6,0,2] f32[6] f32[6]", "groups=2", "f16[1,6,0,2]"},
+};
+OP_ROWS_TEST(test_op_fused__group_norm_refuses, group_norm_refuses_rows)
 
 // Sums beyond the range of f16, and digits that it does not have.
-TEST(test_op_fused__matmul_of_half_to_single) {
-    static const op_row rows[] = {
-        {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=1",
-         "f32[1,2]:65536.5,256.000976562"},
-        {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=10",
-         "f16[1,2]:inf,256"},
-        {"rondo.NormMatMul", 1, "f16[1,2]:1,3 f16[2,1]:1024,1025 - - f16[2]:32,-32",
-         "to=1 epsilon=f:0", "f32[1,1]:-65568"},
-        {"rondo.MatMul", 1, "f16[1,2]:1 f16[2,2]:1", "to=7", "!BAD_DATA attribute to"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row matmul_of_half_to_single_rows[] = {
+    {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=1",
+     "f32[1,2]:65536.5,256.000976562"},
+    {"rondo.MatMul", 1, "f16[1,2]:256,1 f16[2,2]:256,1,0.5,0.000976562", "to=10",
+     "f16[1,2]:inf,256"},
+    {"rondo.NormMatMul", 1, "f16[1,2]:1,3 f16[2,1]:1024,1025 - - f16[2]:32,-32", "to=1 epsilon=f:0",
+     "f32[1,1]:-65568"},
+    {"rondo.MatMul", 1, "f16[1,2]:1 f16[2,2]:1", "to=7", "!BAD_DATA attribute to"},
+};
+OP_ROWS_TEST(test_op_fused__matmul_of_half_to_single, matmul_of_half_to_single_rows)
 
-TEST(test_op_fused__concat_takes_blocks) {
-    static const op_row rows[] = {
-        // One block of 2 x 2 pixels beside four pixels of one channel.
-        {"rondo.Concat", 17, "f32[1,1,1,8]:1,2,3,4,5,6,7,8 f32[1,2,2,1]:-1,-2,-3,-4",
-         "blocks=I:2,1", "f32[1,2,2,3]:1,2,-1,3,4,-2,5,6,-3,7,8,-4"},
-        {"rondo.Concat", 17, "f16[1,1,2,4]:1,2,3,4,5,6,7,8", "blocks=I:2",
-         "f16[1,2,4,1]:1,2,5,6,3,4,7,8"},
-        {"rondo.Concat", 17, "f32[1,1,1,8] f32[1,2,3,1]", "blocks=I:2,1", "!BAD_DATA input 1"},
-        {"rondo.Concat", 17, "f32[1,1,1,6] f32[1,2,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
-        {"rondo.Concat", 17, "f32[1,1,8] f32[1,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
-        {"rondo.Concat", 17, "f32[1,2,2,1] f16[1,2,2,1]", "blocks=I:1,1", "!BAD_DATA input 1"},
-        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1", "!BAD_DATA blocks"},
-        {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1,0", "!BAD_DATA blocks"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row concat_takes_blocks_rows[] = {
+    // One block of 2 x 2 pixels beside four pixels of one channel.
+    {"rondo.Concat", 17, "f32[1,1,1,8]:1,2,3,4,5,6,7,8 f32[1,2,2,1]:-1,-2,-3,-4", "blocks=I:2,1",
+     "f32[1,2,2,3]:1,2,-1,3,4,-2,5,6,-3,7,8,-4"},
+    {"rondo.Concat", 17, "f16[1,1,2,4]:1,2,3,4,5,6,7,8", "blocks=I:2",
+     "f16[1,2,4,1]:1,2,5,6,3,4,7,8"},
+    {"rondo.Concat", 17, "f32[1,1,1,8] f32[1,2,3,1]", "blocks=I:2,1", "!BAD_DATA input 1"},
+    {"rondo.Concat", 17, "f32[1,1,1,6] f32[1,2,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+    {"rondo.Concat", 17, "f32[1,1,8] f32[1,2,1]", "blocks=I:2,1", "!BAD_DATA input 0"},
+    {"rondo.Concat", 17, "f32[1,2,2,1] f16[1,2,2,1]", "blocks=I:1,1", "!BAD_DATA input 1"},
+    {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1", "!BAD_DATA blocks"},
+    {"rondo.Concat", 17, "f32[1,2,2,1] f32[1,2,2,1]", "blocks=I:1,0", "!BAD_DATA blocks"},
+};
+OP_ROWS_TEST(test_op_fused__concat_takes_blocks, concat_takes_blocks_rows)
 
 static void check_pool(const char *name, uint32_t seed) {
     random_state = seed;
@@ -446,28 +432,26 @@ TEST(test_op_fused__pools_equal_the_plain_ops) {
     }
 }
 
-TEST(test_op_fused__elementwise) {
-    static const op_row rows[] = {
-        // (x + row) * sigmoid(x), then a clip: one input is broadcast, results are used again.
-        {"rondo.Elementwise", 1, "f32[2,2]:0,1,-1,4 f32[2]:1,-2",
-         "ops=S:Add,Sigmoid,Mul,Clip operands=I:0,1,-1,0,-1,-1,2,3,-1,4,-1,-1 "
-         "alphas=F:0,0,0,-0.5 betas=F:0,0,0,1.5",
-         "f32[2,2]:0.5,-0.5,0,1.5"},
-        // Finite numbers stay finite as f16, everything else stays; inputs may be of two types.
-        {"rondo.Elementwise", 1, "f32[6]:100000,-3.4e38,65519,inf,nan,2.5",
-         "ops=S:Saturate operands=I:0,-1,-1 to=10", "f16[6]:65504,-65504,65504,inf,nan,2.5"},
-        {"rondo.Elementwise", 1, "f32[6]:100000,-3.4e38,65519,inf,nan,2.5",
-         "ops=S:Saturate operands=I:0,-1,-1 to=7", "!BAD_DATA attribute to"},
-        {"rondo.Elementwise", 1, "f16[2]:0.5,2 f32[2]:1000000,0.25",
-         "ops=S:Add operands=I:0,1,-1 to=1", "f32[2]:1000000,2.25"},
-        {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "", "!BAD_DATA attribute ops"},
-        {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "ops=S:Add operands=I:0,1,-1",
-         "!BAD_DATA attribute operands"},
-        {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "ops=S:Explode operands=I:0,1,-1",
-         "!BAD_DATA Explode"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row elementwise_rows[] = {
+    // (x + row) * sigmoid(x), then a clip: one input is broadcast, results are used again.
+    {"rondo.Elementwise", 1, "f32[2,2]:0,1,-1,4 f32[2]:1,-2",
+     "ops=S:Add,Sigmoid,Mul,Clip operands=I:0,1,-1,0,-1,-1,2,3,-1,4,-1,-1 "
+     "alphas=F:0,0,0,-0.5 betas=F:0,0,0,1.5",
+     "f32[2,2]:0.5,-0.5,0,1.5"},
+    // Finite numbers stay finite as f16, everything else stays; inputs may be of two types.
+    {"rondo.Elementwise", 1, "f32[6]:100000,-3.4e38,65519,inf,nan,2.5",
+     "ops=S:Saturate operands=I:0,-1,-1 to=10", "f16[6]:65504,-65504,65504,inf,nan,2.5"},
+    {"rondo.Elementwise", 1, "f32[6]:100000,-3.4e38,65519,inf,nan,2.5",
+     "ops=S:Saturate operands=I:0,-1,-1 to=7", "!BAD_DATA attribute to"},
+    {"rondo.Elementwise", 1, "f16[2]:0.5,2 f32[2]:1000000,0.25", "ops=S:Add operands=I:0,1,-1 to=1",
+     "f32[2]:1000000,2.25"},
+    {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "", "!BAD_DATA attribute ops"},
+    {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "ops=S:Add operands=I:0,1,-1",
+     "!BAD_DATA attribute operands"},
+    {"rondo.Elementwise", 1, "f32[3]:~1*0.5", "ops=S:Explode operands=I:0,1,-1",
+     "!BAD_DATA Explode"},
+};
+OP_ROWS_TEST(test_op_fused__elementwise, elementwise_rows)
 
 TEST(test_op_fused__elementwise_knows_every_scalar_op) {
 #define CHECK_SCALAR(name, operands, op)                                                  \
@@ -497,44 +481,40 @@ TEST(test_op_fused__elementwise_knows_every_scalar_op) {
 }
 
 // Numbers from numpy: pad, reshape, transpose, pad.
-TEST(test_op_fused__space_to_depth) {
-    static const op_row rows[] = {
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]:1,2,3,4,5,6,7,8,9,10,11,12",
-         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1",
-         "f32[1,2,2,8]:0,0,0,1,0,0,0,7,0,0,2,3,0,0,8,9,0,4,0,0,0,10,0,0,5,6,0,0,11,12,0,0"},
-        // A row of blocks alone, so that half of the image is not seen.
-        {"rondo.SpaceToDepth", 1, "f16[2,1,2,2]:1,2,3,4,5,6,7,8",
-         "block=I:1,2 before=I:0,0 extent=I:1,1 channels=3 to=1", "f32[2,1,1,3]:1,2,0,5,6,0"},
-        {"rondo.SpaceToDepth", 1, "f32[1,1,3,2]:1,2,3,4,5,6",
-         "block=I:1,1 before=I:0,1 extent=I:1,3 channels=3 channels_last=1 to=10",
-         "f16[1,1,3,3]:0,0,0,1,2,0,3,4,0"},
-        {"rondo.SpaceToDepth", 1, "f32[1,1,1,6]:100000,-3.4e38,65519,inf,nan,2.5",
-         "block=I:1,6 before=I:0,0 extent=I:1,1 channels=6 to=10 saturate=1",
-         "f16[1,1,1,6]:65504,-65504,65504,inf,nan,2.5"},
-        {"rondo.SpaceToDepth", 1, "f32[1,1,1,3]:100000,-3.4e38,nan",
-         "block=I:1,3 before=I:0,0 extent=I:1,1 channels=3 to=10", "f16[1,1,1,3]:inf,-inf,nan"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=7 to=1",
-         "!BAD_DATA attribute channels is 7"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2,0 before=I:1,1 extent=I:2,2 channels=8 to=1",
-         "!BAD_DATA attribute block[1] is 0"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2147483647,2147483647 before=I:1,1 extent=I:2,2 channels=8 to=1",
-         "!BAD_DATA attribute channels"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2,2 before=I:-1,1 extent=I:2,2 channels=8 to=1",
-         "!BAD_DATA attribute before[0] is -1"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2,2 before=I:1,1 extent=I:2 channels=8 to=1", "!BAD_DATA attribute extent has 1"},
-        {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
-         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=7", "!BAD_DATA attribute to"},
-        {"rondo.SpaceToDepth", 1, "f32[2,2,3]",
-         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1", "!BAD_DATA rank 3"},
-        {"rondo.SpaceToDepth", 1, "i32[1,2,2,3]",
-         "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1", "!UNSUPPORTED type i32"},
-    };
-    OP_ROWS_CHECK(rows);
-}
+static const op_row space_to_depth_rows[] = {
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]:1,2,3,4,5,6,7,8,9,10,11,12",
+     "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1",
+     "f32[1,2,2,8]:0,0,0,1,0,0,0,7,0,0,2,3,0,0,8,9,0,4,0,0,0,10,0,0,5,6,0,0,11,12,0,0"},
+    // A row of blocks alone, so that half of the image is not seen.
+    {"rondo.SpaceToDepth", 1, "f16[2,1,2,2]:1,2,3,4,5,6,7,8",
+     "block=I:1,2 before=I:0,0 extent=I:1,1 channels=3 to=1", "f32[2,1,1,3]:1,2,0,5,6,0"},
+    {"rondo.SpaceToDepth", 1, "f32[1,1,3,2]:1,2,3,4,5,6",
+     "block=I:1,1 before=I:0,1 extent=I:1,3 channels=3 channels_last=1 to=10",
+     "f16[1,1,3,3]:0,0,0,1,2,0,3,4,0"},
+    {"rondo.SpaceToDepth", 1, "f32[1,1,1,6]:100000,-3.4e38,65519,inf,nan,2.5",
+     "block=I:1,6 before=I:0,0 extent=I:1,1 channels=6 to=10 saturate=1",
+     "f16[1,1,1,6]:65504,-65504,65504,inf,nan,2.5"},
+    {"rondo.SpaceToDepth", 1, "f32[1,1,1,3]:100000,-3.4e38,nan",
+     "block=I:1,3 before=I:0,0 extent=I:1,1 channels=3 to=10", "f16[1,1,1,3]:inf,-inf,nan"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+     "block=I:2,2 before=I:1,1 extent=I:2,2 channels=7 to=1", "!BAD_DATA attribute channels is 7"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+     "block=I:2,0 before=I:1,1 extent=I:2,2 channels=8 to=1", "!BAD_DATA attribute block[1] is 0"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+     "block=I:2147483647,2147483647 before=I:1,1 extent=I:2,2 channels=8 to=1",
+     "!BAD_DATA attribute channels"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+     "block=I:2,2 before=I:-1,1 extent=I:2,2 channels=8 to=1",
+     "!BAD_DATA attribute before[0] is -1"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]", "block=I:2,2 before=I:1,1 extent=I:2 channels=8 to=1",
+     "!BAD_DATA attribute extent has 1"},
+    {"rondo.SpaceToDepth", 1, "f32[1,2,2,3]",
+     "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=7", "!BAD_DATA attribute to"},
+    {"rondo.SpaceToDepth", 1, "f32[2,2,3]", "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1",
+     "!BAD_DATA rank 3"},
+    {"rondo.SpaceToDepth", 1, "i32[1,2,2,3]",
+     "block=I:2,2 before=I:1,1 extent=I:2,2 channels=8 to=1", "!UNSUPPORTED type i32"},
+};
+OP_ROWS_TEST(test_op_fused__space_to_depth, space_to_depth_rows)
 
 TEST_MAIN()

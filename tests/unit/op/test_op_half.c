@@ -22,7 +22,6 @@ TEST(test_op_half__all_halves_widen) {
     enum { COUNT = 1 << 16 };
     static uint16_t halves[COUNT];
     static float wide[COUNT];
-    (void)state;
     for (uint32_t i = 0; i < COUNT; ++i) {
         halves[i] = (uint16_t)i;
     }
@@ -58,7 +57,6 @@ TEST(test_op_half__ties_narrow) {
 
 TEST(test_op_half__any_bits_narrow) {
     uint64_t seed = 1;
-    (void)state;
     for (int round = 0; round < 20000; ++round) {
         float values[251];
         for (size_t i = 0; i < 251; ++i) {

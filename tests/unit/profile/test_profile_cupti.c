@@ -329,16 +329,7 @@ TEST(test_profile_cupti__survives_want_of_memory) {
     rondo_graph_destroy(graph);
 }
 
-#define PREPARED(name) \
-    cmocka_unit_test_setup_teardown(test_profile_cupti__##name, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(knows_an_executors_kernels), PREPARED(names_nodes_inside_nodes),
-        PREPARED(counts_work_without_times),  PREPARED(gives_way_to_another_tool),
-        PREPARED(wants_an_open_device),       PREPARED(counts_what_is_lost),
-        PREPARED(survives_want_of_memory),    PREPARED(copies_count_once),
-    };
     rondo_log_set_level(RONDO_LOG_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(g_listed, set_up, tear_down, NULL, NULL);
 }

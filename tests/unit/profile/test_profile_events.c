@@ -370,21 +370,7 @@ TEST(test_profile_events__survives_want_of_memory) {
     }
 }
 
-#define PREPARED(name) \
-    cmocka_unit_test_setup_teardown(test_profile_events__##name, set_up, tear_down)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        PREPARED(measures_ops_replays_and_copies),
-        PREPARED(measures_a_replay),
-        PREPARED(begins_where_the_one_before_ended),
-        PREPARED(measures_an_executor),
-        PREPARED(knows_devices_that_are_opened_later),
-        PREPARED(leaves_out_what_has_no_end),
-        PREPARED(uses_pairs_again),
-        PREPARED(survives_each_failing_call),
-        PREPARED(survives_want_of_memory),
-    };
     rondo_log_set_level(RONDO_LOG_ERROR);  // failing clean-up is told as a warning
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(g_listed, set_up, tear_down, NULL, NULL);
 }

@@ -9,17 +9,11 @@
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static void fill(rondo_tensor *tensor, const rondo_shape *shape) {
-    check(rondo_tensor_init(RONDO_DTYPE_F32, shape, tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, shape, tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         ((float *)tensor->data)[i] = (float)((i * 7 + 3) % 23) / 8.0f - 1.25f;
     }
@@ -41,7 +35,7 @@ static void add_constants(rondo_program *program) {
         rondo_tensor tensor;
         int32_t value;
         fill(&tensor, &constants[i].shape);
-        check(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
+        OK(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
         rondo_tensor_deinit(&tensor);
     }
 }
@@ -58,16 +52,16 @@ static void add_line(rondo_program *program, char *line) {
         inputs[count] = rondo__program_find_value(program, word);
         assert_true(inputs[count++] >= 0);
     }
-    check(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
-    check(rondo__program_add_simple(program, "", is_spread ? "DepthToSpace" : name, NULL, inputs,
-                                    count, &output, 1));
+    OK(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
+    OK(rondo__program_add_simple(program, "", is_spread ? "DepthToSpace" : name, NULL, inputs,
+                                 count, &output, 1));
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     if (is_spread) {
-        check(rondo__op_set_int(op, "blocksize", 2));
-        check(rondo__op_set_string(op, "mode", strcmp(name, "Spread") == 0 ? "DCR" : "CRD"));
+        OK(rondo__op_set_int(op, "blocksize", 2));
+        OK(rondo__op_set_string(op, "mode", strcmp(name, "Spread") == 0 ? "DCR" : "CRD"));
     }
     if (strcmp(name, "Concat") == 0) {
-        check(rondo__op_set_int(op, "axis", 1));
+        OK(rondo__op_set_int(op, "axis", 1));
     }
 }
 
@@ -102,12 +96,12 @@ TEST(test_program_concat__forms) {
         rondo_tensor inputs[2], expected[1], outputs[1], shapes[2] = {{0}};
         char text[256], *rest = NULL;
         (void)snprintf(text, sizeof text, "%s", rows[r].lines);
-        check(rondo__program_create("p", &source));
+        OK(rondo__program_create("p", &source));
         for (size_t i = 0; i < 2; ++i) {
             int32_t value;
-            check(rondo__program_add_shaped(source, i == 0 ? "x" : "z", RONDO_DTYPE_F32,
-                                            i == 0 ? &small : &large, &value));
-            check(rondo__program_add_input(source, value));
+            OK(rondo__program_add_shaped(source, i == 0 ? "x" : "z", RONDO_DTYPE_F32,
+                                         i == 0 ? &small : &large, &value));
+            OK(rondo__program_add_input(source, value));
             fill(&inputs[i], i == 0 ? &small : &large);
             shapes[i] = (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = inputs[i].shape};
         }
@@ -116,12 +110,12 @@ TEST(test_program_concat__forms) {
              line = strtok_r(NULL, ";", &rest)) {
             add_line(source, line);
         }
-        check(rondo__program_add_output(source, rondo__program_find_value(source, "y")));
-        check(rondo__program_verify(source));
-        check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-        check(interpret_program(program, inputs, expected));
-        check(rondo__program_optimise(program, &all));
-        check(interpret_program(program, inputs, outputs));
+        OK(rondo__program_add_output(source, rondo__program_find_value(source, "y")));
+        OK(rondo__program_verify(source));
+        OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+        OK(interpret_program(program, inputs, expected));
+        OK(rondo__program_optimise(program, &all));
+        OK(interpret_program(program, inputs, outputs));
         const double error = compare_tensors(&outputs[0], &expected[0]);
         const size_t joined = interpret_count(program, RONDO__FUSED_Concat);
         const size_t transposes = interpret_count(program, RONDO__OP_Transpose);
@@ -139,7 +133,4 @@ TEST(test_program_concat__forms) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_program_concat__forms)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -428,7 +428,6 @@ static const op_case more_cases[] = {
 
 TEST(gradients_are_differences) {
     totals all = {0};
-    (void)state;
     op_cases_visit(try_case, &all);
     for (size_t i = 0; i < sizeof more_cases / sizeof *more_cases; ++i) {
         const size_t good = all.passed + all.failed;

@@ -9,19 +9,13 @@
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { IMAGES = 2, CHANNELS = 6, GROUPS = 3, HEIGHT = 5, WIDTH = 7 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static void fill(rondo_tensor *tensor, rondo_dtype dtype, const rondo_shape *shape, float first) {
-    check(rondo_tensor_init(dtype, shape, tensor));
+    OK(rondo_tensor_init(dtype, shape, tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         const float number = i == 0 ? first : (float)((i * 7 + 3) % 11) / 8.0f - 0.5f;
         if (dtype == RONDO_DTYPE_F16) {
@@ -65,14 +59,14 @@ static void add_constants(rondo_program *program, rondo_dtype dtype) {
     int32_t value;
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i) {
         fill(&tensor, dtype, &constants[i].shape, constants[i].first);
-        check(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
+        OK(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
         rondo_tensor_deinit(&tensor);
     }
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
         const rondo_shape shape = {1, {shapes[i].count}};
-        check(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
+        OK(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
         memcpy(tensor.data, shapes[i].extents, (size_t)shapes[i].count * sizeof(int64_t));
-        check(rondo__program_add_constant(program, shapes[i].name, &tensor, &value));
+        OK(rondo__program_add_constant(program, shapes[i].name, &tensor, &value));
         rondo_tensor_deinit(&tensor);
     }
 }
@@ -80,8 +74,8 @@ static void add_constants(rondo_program *program, rondo_dtype dtype) {
 static void add_input(rondo_program *program, const char *name, rondo_dtype dtype,
                       const rondo_shape *shape) {
     int32_t value;
-    check(rondo__program_add_shaped(program, name, dtype, shape, &value));
-    check(rondo__program_add_input(program, value));
+    OK(rondo__program_add_shaped(program, name, dtype, shape, &value));
+    OK(rondo__program_add_input(program, value));
 }
 
 // "Op inputs > output". Instance and Group stand for their normalisations, Group18 for the one that
@@ -97,20 +91,20 @@ static void add_line(rondo_program *program, char *line) {
         inputs[count] = rondo__program_find_value(program, word);
         assert_true(inputs[count++] >= 0);
     }
-    check(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
-    check(rondo__program_add_simple(program, "",
-                                    is_group                        ? "GroupNormalization"
-                                    : strcmp(name, "Instance") == 0 ? "InstanceNormalization"
-                                                                    : name,
-                                    NULL, inputs, count, &output, 1));
+    OK(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
+    OK(rondo__program_add_simple(program, "",
+                                 is_group                        ? "GroupNormalization"
+                                 : strcmp(name, "Instance") == 0 ? "InstanceNormalization"
+                                                                 : name,
+                                 NULL, inputs, count, &output, 1));
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     if (is_group) {
         op->opset = is_old ? 18 : 21;
-        check(rondo__op_set_int(op, "num_groups", GROUPS));
-        check(rondo__op_set_float(op, "epsilon", 0.125f));
+        OK(rondo__op_set_int(op, "num_groups", GROUPS));
+        OK(rondo__op_set_float(op, "epsilon", 0.125f));
     }
     if (strcmp(name, "LeakyRelu") == 0) {
-        check(rondo__op_set_float(op, "alpha", 0.25f));
+        OK(rondo__op_set_float(op, "alpha", 0.25f));
     }
 }
 
@@ -171,7 +165,7 @@ static rondo_program *build(const char *lines, rondo_dtype dtype) {
     rondo_program *program;
     char text[256], *rest = NULL;
     (void)snprintf(text, sizeof text, "%s", lines);
-    check(rondo__program_create("p", &program));
+    OK(rondo__program_create("p", &program));
     add_input(program, "x", dtype, &image);
     add_input(program, "m", dtype, &by_channel);
     add_input(program, "n", dtype, &by_group);
@@ -179,8 +173,8 @@ static rondo_program *build(const char *lines, rondo_dtype dtype) {
     for (char *line = strtok_r(text, ";", &rest); line != NULL; line = strtok_r(NULL, ";", &rest)) {
         add_line(program, line);
     }
-    check(rondo__program_add_output(program, rondo__program_find_value(program, "y")));
-    check(rondo__program_verify(program));
+    OK(rondo__program_add_output(program, rondo__program_find_value(program, "y")));
+    OK(rondo__program_verify(program));
     return program;
 }
 
@@ -199,14 +193,14 @@ static void load(model *m, const char *lines, rondo_dtype dtype) {
         fill(&m->inputs[i], dtype, &shape, 0.25f);
         shapes[i] = (rondo_tensor){.dtype = dtype, .shape = shape};
     }
-    check(rondo__program_specialise(m->source, shapes, 1 << 20, &m->program, NULL));
-    check(interpret_program(m->program, m->inputs, m->expected));
+    OK(rondo__program_specialise(m->source, shapes, 1 << 20, &m->program, NULL));
+    OK(interpret_program(m->program, m->inputs, m->expected));
 }
 
 // How far the program's results are from what they were. Then all of it is gone.
 static double unload(model *m) {
     rondo_tensor outputs[1];
-    check(interpret_program(m->program, m->inputs, outputs));
+    OK(interpret_program(m->program, m->inputs, outputs));
     const double error = compare_tensors(&outputs[0], &m->expected[0]);
     for (size_t i = 0; i < 3; ++i) {
         rondo_tensor_deinit(&m->inputs[i]);
@@ -234,8 +228,8 @@ static void check_row(const row *r, rondo_dtype dtype, double tolerance) {
     model m;
     size_t count;
     load(&m, r->lines, dtype);
-    check(rondo__pass_silu(m.program));
-    check(rondo__pass_group_norm(m.program));
+    OK(rondo__pass_silu(m.program));
+    OK(rondo__pass_group_norm(m.program));
     const rondo__node *norm = find_norm(m.program, &count);
     const size_t nodes = m.program->node_count;
     const int64_t groups = norm != NULL ? rondo__op_get_int(&norm->op, "groups", 0) : 0;
@@ -266,8 +260,8 @@ TEST(test_program_group_norm__double_precision_stays) {
         m.source->values[v].dtype = RONDO_DTYPE_F64;
     }
     size_t count;
-    check(rondo__pass_silu(m.source));
-    check(rondo__pass_group_norm(m.source));
+    OK(rondo__pass_silu(m.source));
+    OK(rondo__pass_group_norm(m.source));
     assert_null(find_norm(m.source, &count));
     assert_int_equal(m.source->node_count, r.node_count);
     rondo_program_destroy(m.source);
@@ -295,8 +289,8 @@ TEST(test_program_group_norm__follows_nhwc) {
         model m;
         size_t count, transposes = 0;
         load(&m, forms[i].lines, RONDO_DTYPE_F32);
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         const rondo__node *norm = find_norm(m.program, &count);
         for (size_t n = 0; n < m.program->node_count; ++n) {
             transposes += rondo__node_is(&m.program->nodes[n], RONDO__OP_Transpose) ? 1 : 0;

@@ -11,16 +11,10 @@
 #include "program/node_pattern.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { WIDTH = 512 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // ---- programs from text -----------------------------------------------------------------------
 
@@ -29,11 +23,11 @@ static int32_t add_filled(rondo_program *program, const char *name, int64_t rows
     int32_t number;
     rondo_tensor tensor;
     const rondo_shape shape = {.rank = columns == 0 ? 0 : 2, .extent = {rows, columns}};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(&shape); ++i) {
         ((float *)tensor.data)[i] = value;
     }
-    check(rondo__program_add_constant(program, name, &tensor, &number));
+    OK(rondo__program_add_constant(program, name, &tensor, &number));
     rondo_tensor_deinit(&tensor);
     return number;
 }
@@ -42,8 +36,8 @@ static void add_port(rondo_program *program, const char *name, rondo_dtype dtype
                      int64_t columns) {
     int32_t number;
     const rondo_shape shape = {.rank = 2, .extent = {rows, columns}};
-    check(rondo__program_add_shaped(program, name, dtype, &shape, &number));
-    check(rondo__program_add_input(program, number));
+    OK(rondo__program_add_shaped(program, name, dtype, &shape, &number));
+    OK(rondo__program_add_input(program, number));
 }
 
 static void add_helpers(rondo_program *program) {
@@ -57,30 +51,30 @@ static void add_helpers(rondo_program *program) {
         int32_t number;
         rondo_tensor tensor;
         const rondo_shape shape = {.rank = 1, .extent = {(int64_t)lists[i].count}};
-        check(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
+        OK(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
         memcpy(tensor.data, lists[i].values, lists[i].count * sizeof(int64_t));
-        check(rondo__program_add_constant(program, lists[i].name, &tensor, &number));
+        OK(rondo__program_add_constant(program, lists[i].name, &tensor, &number));
         rondo_tensor_deinit(&tensor);
     }
     int32_t number;
     rondo_tensor pair;
     const rondo_shape two = {.rank = 1, .extent = {2}};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &two, &pair));
-    check(rondo__program_add_constant(program, "pair", &pair, &number));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &two, &pair));
+    OK(rondo__program_add_constant(program, "pair", &pair, &number));
     rondo_tensor_deinit(&pair);
     rondo_tensor kernel;
     const rondo_shape shape = {.rank = 2, .extent = {WIDTH, 8}};
-    check(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &kernel));
-    check(rondo__program_add_constant(program, "kernel", &kernel, &number));
+    OK(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &kernel));
+    OK(rondo__program_add_constant(program, "kernel", &kernel, &number));
     rondo_tensor_deinit(&kernel);
     for (int k = 0; k < 2; ++k) {  // statistics of one number for each column
         rondo_tensor statistic;
         const rondo_shape columns = {.rank = 1, .extent = {WIDTH}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &columns, &statistic));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &columns, &statistic));
         for (size_t i = 0; i < WIDTH; ++i) {
             ((float *)statistic.data)[i] = k == 0 ? 1.0f : 1e8f;
         }
-        check(rondo__program_add_constant(program, k == 0 ? "ones" : "vast", &statistic, &number));
+        OK(rondo__program_add_constant(program, k == 0 ? "ones" : "vast", &statistic, &number));
         rondo_tensor_deinit(&statistic);
     }
 }
@@ -88,7 +82,7 @@ static void add_helpers(rondo_program *program) {
 // Inputs and constants that every row may use.
 static rondo_program *begin_program(void) {
     rondo_program *program;
-    check(rondo__program_create("p", &program));
+    OK(rondo__program_create("p", &program));
     add_port(program, "x", RONDO_DTYPE_F32, 4, WIDTH);
     add_port(program, "small", RONDO_DTYPE_F32, 2, 8);
     add_port(program, "ids", RONDO_DTYPE_I64, 4, WIDTH);
@@ -112,7 +106,7 @@ static rondo_program *begin_program(void) {
 static int32_t find_or_add(rondo_program *program, const char *name) {
     int32_t value = rondo__program_find_value(program, name);
     if (value < 0) {
-        check(rondo__program_add_value(program, name, &value));
+        OK(rondo__program_add_value(program, name, &value));
     }
     return value;
 }
@@ -141,10 +135,10 @@ static void add_line(rondo_program *program, char *line) {
             assert_true(inputs[input_count - 1] >= 0);
         }
     }
-    check(rondo__program_add_simple(program, "", op, name, inputs, input_count, outputs,
-                                    output_count));
+    OK(rondo__program_add_simple(program, "", op, name, inputs, input_count, outputs,
+                                 output_count));
     if (type != NULL) {
-        check(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", atoi(type)));
+        OK(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", atoi(type)));
     }
 }
 
@@ -159,14 +153,14 @@ static rondo_program *make_program(const char *lines) {
     for (char *line = strtok_r(text, ";", &rest); line != NULL; line = strtok_r(NULL, ";", &rest)) {
         add_line(program, line);
     }
-    check(rondo__program_add_output(program, rondo__program_find_value(program, "y")));
-    check(rondo__program_verify(program));
+    OK(rondo__program_add_output(program, rondo__program_find_value(program, "y")));
+    OK(rondo__program_verify(program));
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__value *value = &program->values[program->inputs[i]];
         feeds[i].dtype = value->dtype;
         assert_true(rondo__value_get_shape(value, &feeds[i].shape));
     }
-    check(rondo__program_specialise(program, feeds, 1 << 26, &specialised, NULL));
+    OK(rondo__program_specialise(program, feeds, 1 << 26, &specialised, NULL));
     rondo_program_destroy(program);
     return specialised;
 }
@@ -265,7 +259,7 @@ TEST(test_program_half__rules) {
         rondo_program *program = make_program(row->lines);
         rondo__half_decision *decisions = calloc(program->node_count + 1, sizeof *decisions);
         char kept[256] = "";
-        check(rondo__half_decide(program, NULL, decisions));
+        OK(rondo__half_decide(program, NULL, decisions));
         for (size_t n = 0; n < program->node_count; ++n) {
             if (decisions[n].is_touched && decisions[n].reason != NULL) {
                 const size_t used = strlen(kept);
@@ -294,8 +288,8 @@ TEST(test_program_half__casts_and_borders) {
     rondo_tensor inputs[4] = {{0}};
     rondo_tensor exact = {0};
     rondo_tensor rounded = {0};
-    check(rondo__program_clone(program, &single));
-    check(rondo__pass_half(program, NULL, &report));
+    OK(rondo__program_clone(program, &single));
+    OK(rondo__pass_half(program, NULL, &report));
     assert_int_equal(report.kept_count, 4);
     assert_int_equal(report.half_count, 3);
     assert_string_equal(report.kept[0].name, "p");
@@ -309,13 +303,13 @@ TEST(test_program_half__casts_and_borders) {
     for (size_t i = 0; i < 4; ++i) {
         rondo_shape shape;
         assert_true(rondo__value_get_shape(&program->values[program->inputs[i]], &shape));
-        check(rondo_tensor_init(program->values[program->inputs[i]].dtype, &shape, &inputs[i]));
+        OK(rondo_tensor_init(program->values[program->inputs[i]].dtype, &shape, &inputs[i]));
     }
     for (size_t i = 0; i < 4 * WIDTH; ++i) {
         ((float *)inputs[0].data)[i] = (float)(i % 7) * 0.25f;
     }
-    check(interpret_program(program, inputs, &rounded));
-    check(interpret_program(single, inputs, &exact));
+    OK(interpret_program(program, inputs, &rounded));
+    OK(interpret_program(single, inputs, &exact));
     assert_true(compare_tensors(&rounded, &exact) <= 5e-3);
     for (size_t i = 0; i < 4; ++i) {
         rondo_tensor_deinit(&inputs[i]);
@@ -332,7 +326,7 @@ TEST(test_program_half__f16_models_stay) {
         make_program("Cast:10 c x > a;Relu r a > b;Cast:1 d b > e;Neg n e > y");
     rondo__half_report report;
     const size_t node_count = program->node_count;
-    check(rondo__pass_half(program, NULL, &report));
+    OK(rondo__pass_half(program, NULL, &report));
     assert_non_null(report.note);
     assert_int_equal(report.half_count, 0);
     assert_int_equal(program->node_count, node_count);
@@ -357,14 +351,14 @@ TEST(test_program_half__patterns) {
     }
     rondo__half_decision decisions[3];
     rondo__half_mark(program, "enc/*", RONDO__PRECISION_SINGLE);
-    check(rondo__half_decide(program, NULL, decisions));
+    OK(rondo__half_decide(program, NULL, decisions));
     assert_non_null(strstr(decisions[0].reason, "keep_f32"));
     assert_non_null(strstr(decisions[1].reason, "keep_f32"));
     assert_null(decisions[2].reason);
     rondo_program_destroy(program);
     program = make_program("Pow p x two > y");
     rondo__half_mark(program, "Pow", RONDO__PRECISION_HALF);
-    check(rondo__half_decide(program, NULL, decisions));
+    OK(rondo__half_decide(program, NULL, decisions));
     assert_null(decisions[0].reason);
     rondo_program_destroy(program);
 }
@@ -375,14 +369,14 @@ TEST(test_program_half__constants) {
     rondo__half_cache *cache;
     rondo_tensor first = {0};
     rondo_tensor second = {0};
-    check(rondo__half_cache_create(program, RONDO_DTYPE_F16, &cache));
+    OK(rondo__half_cache_create(program, RONDO_DTYPE_F16, &cache));
     for (size_t v = 0; v < program->value_count; ++v) {
         const rondo_tensor *constant = &program->values[v].constant;
         if (constant->dtype != RONDO_DTYPE_F32) {
             continue;
         }
-        check(rondo__half_round(cache, constant, &first));
-        check(rondo__half_round(cache, constant, &second));
+        OK(rondo__half_round(cache, constant, &first));
+        OK(rondo__half_round(cache, constant, &second));
         assert_ptr_equal(first.data, second.data);
         if (rondo_shape_get_count(&first.shape) == 1) {
             assert_int_equal(*(uint16_t *)first.data, 0xfbff);  // -65504

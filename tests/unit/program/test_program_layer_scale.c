@@ -10,19 +10,13 @@
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { SIZE = 4 };  // of every axis, so that no shape gives a wrong axis away
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static void fill(rondo_tensor *tensor, const rondo_shape *shape, float first) {
-    check(rondo_tensor_init(RONDO_DTYPE_F32, shape, tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, shape, tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         ((float *)tensor->data)[i] = i == 0 ? first : (float)((i * 7 + 3) % 11) / 8.0f - 0.5f;
     }
@@ -49,15 +43,15 @@ static void add_constants(rondo_program *program) {
         rondo_tensor tensor;
         int32_t value;
         fill(&tensor, &constants[i].shape, constants[i].first);
-        check(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
+        OK(rondo__program_add_constant(program, constants[i].name, &tensor, &value));
         rondo_tensor_deinit(&tensor);
     }
 }
 
 static void add_input(rondo_program *program, const char *name, const rondo_shape *shape) {
     int32_t value;
-    check(rondo__program_add_shaped(program, name, RONDO_DTYPE_F32, shape, &value));
-    check(rondo__program_add_input(program, value));
+    OK(rondo__program_add_shaped(program, name, RONDO_DTYPE_F32, shape, &value));
+    OK(rondo__program_add_input(program, value));
 }
 
 // "Op inputs > output". ToNHWC and ToNCHW are Transposes, Turned is a Gemm whose matrix lies so.
@@ -73,21 +67,21 @@ static void add_line(rondo_program *program, char *line) {
         inputs[count] = rondo__program_find_value(program, word);
         assert_true(inputs[count++] >= 0);
     }
-    check(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
-    check(rondo__program_add_simple(program, "",
-                                    is_move     ? "Transpose"
-                                    : is_turned ? "Gemm"
-                                                : name,
-                                    NULL, inputs, count, &output, 1));
+    OK(rondo__program_add_value(program, strtok_r(NULL, " ", &rest), &output));
+    OK(rondo__program_add_simple(program, "",
+                                 is_move     ? "Transpose"
+                                 : is_turned ? "Gemm"
+                                             : name,
+                                 NULL, inputs, count, &output, 1));
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     if (is_move) {
         const bool is_last = strcmp(name, "ToNHWC") == 0;
-        check(rondo__op_set_ints(op, "perm", is_last ? to_nhwc : to_nchw, 4));
+        OK(rondo__op_set_ints(op, "perm", is_last ? to_nhwc : to_nchw, 4));
     }
     if (is_turned) {
-        check(rondo__op_set_int(op, "transB", 1));
-        check(rondo__op_set_float(op, "alpha", 0.5f));
-        check(rondo__op_set_float(op, "beta", 2.0f));
+        OK(rondo__op_set_int(op, "transB", 1));
+        OK(rondo__op_set_float(op, "alpha", 0.5f));
+        OK(rondo__op_set_float(op, "beta", 2.0f));
     }
 }
 
@@ -133,7 +127,7 @@ TEST(test_program_layer_scale__forms) {
         rondo_tensor inputs[2], expected[1], outputs[1], shapes[2] = {{0}};
         char text[256], *rest = NULL;
         (void)snprintf(text, sizeof text, "%s", rows[r].lines);
-        check(rondo__program_create("p", &source));
+        OK(rondo__program_create("p", &source));
         add_input(source, "x", &image);
         add_input(source, "m", &matrix);
         add_constants(source);
@@ -141,17 +135,17 @@ TEST(test_program_layer_scale__forms) {
              line = strtok_r(NULL, ";", &rest)) {
             add_line(source, line);
         }
-        check(rondo__program_add_output(source, rondo__program_find_value(source, "y")));
-        check(rondo__program_verify(source));
+        OK(rondo__program_add_output(source, rondo__program_find_value(source, "y")));
+        OK(rondo__program_verify(source));
         fill(&inputs[0], &image, 0.25f);
         fill(&inputs[1], &matrix, 0.25f);
         for (size_t i = 0; i < 2; ++i) {
             shapes[i] = (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = inputs[i].shape};
         }
-        check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-        check(interpret_program(program, inputs, expected));
-        check(rondo__pass_layer_scale(program));
-        check(interpret_program(program, inputs, outputs));
+        OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+        OK(interpret_program(program, inputs, expected));
+        OK(rondo__pass_layer_scale(program));
+        OK(interpret_program(program, inputs, outputs));
         // What stays is the same, infinities included, whose difference is no number.
         const double error = rows[r].is_taken ? compare_tensors(&outputs[0], &expected[0]) : 0.0;
         if (interpret_count(program, RONDO__OP_Mul) != (rows[r].is_taken ? 0 : 1) ||
@@ -169,7 +163,4 @@ TEST(test_program_layer_scale__forms) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_program_layer_scale__forms)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

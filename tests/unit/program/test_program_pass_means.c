@@ -7,16 +7,10 @@
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { CHANNELS = 8 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 typedef struct mean_row {
     int64_t axes[3];
@@ -52,23 +46,23 @@ static rondo_program *build(const mean_row *row) {
     rondo_builder *builder;
     rondo_program *program;
     rondo_tensor tensor;
-    check(rondo_builder_create(&opset, &builder));
-    check(rondo_builder_add_input(builder, &x));
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &weights, &tensor));
+    OK(rondo_builder_create(&opset, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &weights, &tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(&weights); ++i) {
         ((float *)tensor.data)[i] = (float)((i * 7 + 3) % 11) / 8.0f - 0.6f;
     }
-    check(rondo_builder_add_parameter(builder, "w", &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, "w", &tensor, RONDO_PARAMETER_COPIED));
     rondo_tensor_deinit(&tensor);
-    check(rondo_tensor_init(RONDO_DTYPE_I64, &list, &tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_I64, &list, &tensor));
     memcpy(tensor.data, row->axes, (size_t)row->axis_count * sizeof row->axes[0]);
-    check(rondo_builder_add_parameter(builder, "axes", &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, "axes", &tensor, RONDO_PARAMETER_COPIED));
     rondo_tensor_deinit(&tensor);
-    check(rondo_builder_add_node(builder, "Conv", operands, 2, made, 1, NULL));
-    check(rondo_builder_add_node(builder, "ReduceMean", averaged, row->is_list ? 2 : 1, means, 1,
-                                 &options));
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_add_node(builder, "Conv", operands, 2, made, 1, NULL));
+    OK(rondo_builder_add_node(builder, "ReduceMean", averaged, row->is_list ? 2 : 1, means, 1,
+                              &options));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -85,17 +79,17 @@ TEST(test_program_pass_means__of_images_are_averages) {
         rondo_program *source = build(&rows[i]), *program;
         rondo_tensor x, expected = {0}, found = {0};
         const rondo_shape shape = {4, {2, CHANNELS, 5, 6}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &x));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &x));
         for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
             ((float *)x.data)[e] = (float)((e * 5 + e / 13) % 19) / 9.0f - 1.0f;
         }
         rondo_tensor shape_only = x;
         shape_only.data = NULL;
         shape_only.storage = NULL;
-        check(rondo__program_specialise(source, &shape_only, 1 << 20, &program, NULL));
-        check(interpret_program(program, &x, &expected));
-        check(rondo__program_optimise(program, &nhwc));
-        check(interpret_program(program, &x, &found));
+        OK(rondo__program_specialise(source, &shape_only, 1 << 20, &program, NULL));
+        OK(interpret_program(program, &x, &expected));
+        OK(rondo__program_optimise(program, &nhwc));
+        OK(interpret_program(program, &x, &found));
         const size_t averages = interpret_count(program, RONDO__FUSED_GlobalAveragePool);
         const double difference = compare_tensors(&found, &expected);
         if (averages != (rows[i].is_average ? 1 : 0) || !(difference <= 1e-5)) {

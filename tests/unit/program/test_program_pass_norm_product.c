@@ -1,13 +1,12 @@
 // Which products take the LayerNormalization before them in, and that the results stay the same.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
-#include <string.h>
-
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/passes/passes.h"
-#include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/cases/pass_program.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { ROWS = 6, HALF_NAN = 0x7e00, HALF_INFINITY = 0x7c00 };
@@ -58,13 +57,6 @@ static const row rows[] = {
     {.what = "a mean that is wanted", .wants_mean = true},
 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static void fill(rondo_tensor *tensor, int64_t seed) {
     for (int64_t e = 0; e < rondo_shape_get_count(&tensor->shape); ++e) {
         const float value = (float)((e * 7 + seed * 5 + e / 11) % 23) / 8.0f - 1.25f;
@@ -86,14 +78,13 @@ typedef struct build {
 static int32_t add_constant(const build *b, int32_t rank, int64_t first, int64_t second,
                             int64_t seed, uint16_t odd) {
     const rondo_shape shape = {rank, {first, second}};
-    int32_t value;
     rondo_tensor tensor;
-    check(rondo_tensor_init(b->dtype, &shape, &tensor));
+    OK(rondo_tensor_init(b->dtype, &shape, &tensor));
     fill(&tensor, seed);
     if (odd != 0) {
         ((uint16_t *)tensor.data)[3] = odd;
     }
-    check(rondo__program_add_constant(b->program, "constant", &tensor, &value));
+    const int32_t value = pass_add_constant(b->program, &tensor);
     rondo_tensor_deinit(&tensor);
     return value;
 }
@@ -101,22 +92,13 @@ static int32_t add_constant(const build *b, int32_t rank, int64_t first, int64_t
 static int32_t add_node(const build *b, const char *op, int32_t first, int32_t second,
                         int32_t third) {
     const int32_t inputs[3] = {first, second, third};
-    int32_t value;
-    check(rondo__program_add_value(b->program, "made", &value));
-    check(rondo__program_add_simple(b->program, "", op, NULL, inputs,
-                                    third >= 0    ? 3
-                                    : second >= 0 ? 2
-                                                  : 1,
-                                    &value, 1));
-    return value;
+    const size_t count = third >= 0 ? 3 : second >= 0 ? 2 : 1;
+    return pass_add_node(b->program, "", op, inputs, count);
 }
 
 static int32_t add_input(const build *b, int64_t first, int64_t second) {
     const rondo_shape shape = {2, {first, second}};
-    int32_t value;
-    check(rondo__program_add_shaped(b->program, "x", b->dtype, &shape, &value));
-    check(rondo__program_add_input(b->program, value));
-    return value;
+    return pass_add_input(b->program, b->dtype, &shape);
 }
 
 static int32_t add_norm(const build *b) {
@@ -130,29 +112,22 @@ static int32_t add_norm(const build *b) {
         r->has_no_shift ? RONDO__VALUE_NONE : add_constant(b, 1, b->columns, 0, 2, 0);
     const int32_t y = add_node(b, "LayerNormalization", x, gain, shift);
     rondo__node *node = &b->program->nodes[b->program->node_count - 1];
-    check(rondo__op_set_int(&node->op, "axis", r->axis == 0 ? -1 : r->axis));
-    check(rondo__op_set_float(&node->op, "epsilon", 0.01f));
+    OK(rondo__op_set_int(&node->op, "axis", r->axis == 0 ? -1 : r->axis));
+    OK(rondo__op_set_float(&node->op, "epsilon", 0.01f));
     if (r->wants_mean) {
         int32_t *outputs = rondo__realloc(node->outputs, 2 * sizeof *outputs);
         assert_non_null(outputs);
         node->outputs = outputs;
-        check(rondo__program_add_value(b->program, "mean", &outputs[1]));
+        OK(rondo__program_add_value(b->program, "mean", &outputs[1]));
         node->output_count = 2;
-        check(rondo__program_add_output(b->program, outputs[1]));
+        OK(rondo__program_add_output(b->program, outputs[1]));
     }
     return y;
 }
 
 static int32_t add_reshape(const build *b, int32_t from, int64_t first, int64_t second) {
-    const rondo_shape list = {1, {3}};
     const int64_t extents[3] = {first, second, b->columns};
-    int32_t value;
-    rondo_tensor tensor;
-    check(rondo_tensor_init(RONDO_DTYPE_I64, &list, &tensor));
-    memcpy(tensor.data, extents, sizeof extents);
-    check(rondo__program_add_constant(b->program, "extents", &tensor, &value));
-    rondo_tensor_deinit(&tensor);
-    return add_node(b, "Reshape", from, value, RONDO__VALUE_NONE);
+    return add_node(b, "Reshape", from, pass_add_list(b->program, extents, 3), RONDO__VALUE_NONE);
 }
 
 // Where the rows go on: as they are, in other shapes, turned.
@@ -165,8 +140,8 @@ static int32_t add_between(const build *b, int32_t value) {
 }
 
 static rondo_program *make_program(const row *r) {
-    rondo_program *source, *program;
-    check(rondo__program_create("norm", &source));
+    rondo_program *source;
+    OK(rondo__program_create("norm", &source));
     const build b = {source, r, r->dtype != RONDO_DTYPE_NONE ? r->dtype : RONDO_DTYPE_F16,
                      r->columns > 0 ? r->columns : 16};
     const int64_t k = r->is_turned ? ROWS : b.columns;
@@ -188,20 +163,11 @@ static rondo_program *make_program(const row *r) {
     if (r->adds_rows || r->adds_rows_later || r->adds_rows_squared) {
         y = add_node(&b, "Add", y, square, RONDO__VALUE_NONE);
     }
-    check(rondo__program_add_output(source, y));
+    OK(rondo__program_add_output(source, y));
     if (r->shows_rows) {
-        check(rondo__program_add_output(source, normal));
+        OK(rondo__program_add_output(source, normal));
     }
-    check(rondo__program_verify(source));
-    rondo_tensor shapes[2] = {{0}};
-    for (size_t i = 0; i < source->input_count; ++i) {
-        const rondo__value *value = &source->values[source->inputs[i]];
-        shapes[i].dtype = value->dtype;
-        assert_true(rondo__value_get_shape(value, &shapes[i].shape));
-    }
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-    rondo_program_destroy(source);
-    return program;
+    return pass_specialise(source);
 }
 
 static void check_row(const row *r) {
@@ -211,12 +177,12 @@ static void check_row(const row *r) {
         rondo_shape shape;
         const rondo__value *value = &program->values[program->inputs[i]];
         assert_true(rondo__value_get_shape(value, &shape));
-        check(rondo_tensor_init(value->dtype, &shape, &x[i]));
+        OK(rondo_tensor_init(value->dtype, &shape, &x[i]));
         fill(&x[i], (int64_t)i + 40);
     }
-    check(interpret_program(program, x, expected));
-    check(rondo__pass_matmul(program));
-    check(rondo__pass_norm_product(program));
+    OK(interpret_program(program, x, expected));
+    OK(rondo__pass_matmul(program));
+    OK(rondo__pass_norm_product(program));
     const rondo__node *folded = interpret_find(program, RONDO__FUSED_NormMatMul);
     const rondo__node *norm = interpret_find(program, RONDO__OP_LayerNormalization);
     if ((folded != NULL) != r->is_folded || (norm == NULL) != r->is_folded) {
@@ -226,7 +192,7 @@ static void check_row(const row *r) {
         assert_int_equal(folded->output_count, r->outputs);
         assert_null(interpret_find(program, RONDO__OP_Add));
     }
-    check(interpret_program(program, x, results));
+    OK(interpret_program(program, x, results));
     for (size_t o = 0; o < program->output_count; ++o) {
         const double difference = compare_tensors(&results[o], &expected[o]);
         const bool is_finite = r->odd_gain == 0 && r->odd_weight == 0 && r->odd_bias == 0;

@@ -2,20 +2,12 @@
 // and that the results stay the same.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
-#include <string.h>
-
 #include "program/edit.h"
 #include "program/passes/passes.h"
-#include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/cases/pass_program.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 static void fill(rondo_tensor *tensor, int64_t seed) {
     for (int64_t e = 0; e < rondo_shape_get_count(&tensor->shape); ++e) {
@@ -25,65 +17,28 @@ static void fill(rondo_tensor *tensor, int64_t seed) {
 }
 
 static int32_t add_constant(rondo_program *program, const rondo_shape *shape, int64_t seed) {
-    int32_t value;
     rondo_tensor tensor;
-    check(rondo_tensor_init(RONDO_DTYPE_F16, shape, &tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F16, shape, &tensor));
     fill(&tensor, seed);
-    check(rondo__program_add_constant(program, "constant", &tensor, &value));
+    const int32_t value = pass_add_constant(program, &tensor);
     rondo_tensor_deinit(&tensor);
     return value;
 }
 
 static int32_t add_input(rondo_program *program, const rondo_shape *shape) {
-    int32_t value;
-    check(rondo__program_add_shaped(program, "x", RONDO_DTYPE_F16, shape, &value));
-    check(rondo__program_add_input(program, value));
-    return value;
+    return pass_add_input(program, RONDO_DTYPE_F16, shape);
 }
 
-static int32_t add_node(rondo_program *program, const char *domain, const char *op,
-                        const int32_t *inputs, size_t count) {
-    int32_t value;
-    check(rondo__program_add_value(program, "made", &value));
-    check(rondo__program_add_simple(program, domain, op, NULL, inputs, count, &value, 1));
-    return value;
-}
-
-static rondo_program *specialise(rondo_program *source) {
-    rondo_program *program;
-    rondo_tensor shapes[2] = {{0}};
-    check(rondo__program_verify(source));
-    for (size_t i = 0; i < source->input_count; ++i) {
-        const rondo__value *value = &source->values[source->inputs[i]];
-        shapes[i].dtype = value->dtype;
-        assert_true(rondo__value_get_shape(value, &shapes[i].shape));
-    }
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-    rondo_program_destroy(source);
-    return program;
-}
-
-// Interprets the program before and after `rewrite`, which is to leave the results alone.
 static void rewrite_and_compare(rondo_program *program, rondo_status (*rewrite)(rondo_program *),
                                 const char *what) {
-    rondo_tensor x[2] = {{0}}, expected[4] = {{0}}, results[4] = {{0}};
+    rondo_tensor x[2] = {{0}};
     for (size_t i = 0; i < program->input_count; ++i) {
         rondo_shape shape;
         assert_true(rondo__value_get_shape(&program->values[program->inputs[i]], &shape));
-        check(rondo_tensor_init(RONDO_DTYPE_F16, &shape, &x[i]));
+        OK(rondo_tensor_init(RONDO_DTYPE_F16, &shape, &x[i]));
         fill(&x[i], (int64_t)i + 40);
     }
-    check(interpret_program(program, x, expected));
-    check(rewrite(program));
-    check(interpret_program(program, x, results));
-    for (size_t o = 0; o < program->output_count; ++o) {
-        const double difference = compare_tensors(&results[o], &expected[o]);
-        if (!(difference <= 1e-2)) {
-            fail_msg("%s: output %zu differs by %g", what, o, difference);
-        }
-        rondo_tensor_deinit(&results[o]);
-        rondo_tensor_deinit(&expected[o]);
-    }
+    pass_rewrite(program, rewrite, x, 1e-2, what);
     rondo_tensor_deinit(&x[0]);
     rondo_tensor_deinit(&x[1]);
 }
@@ -145,11 +100,11 @@ static void set_window(rondo_program *program, const row *r, int64_t kernel, int
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     const int64_t kernels[] = {kernel, kernel}, strides[] = {stride, stride}, ones[] = {1, 1};
     const int64_t half = kernel / 2, pads[] = {half, half, half, half};
-    check(rondo__op_set_ints(op, "kernel_shape", kernels, 2));
-    check(rondo__op_set_ints(op, "strides", strides, 2));
-    check(rondo__op_set_ints(op, "dilations", ones, 2));
-    check(rondo__op_set_ints(op, "pads", pads, 4));
-    check(rondo__op_set_int(op, "channels_last", r->first_is_last ? 0 : 1));
+    OK(rondo__op_set_ints(op, "kernel_shape", kernels, 2));
+    OK(rondo__op_set_ints(op, "strides", strides, 2));
+    OK(rondo__op_set_ints(op, "dilations", ones, 2));
+    OK(rondo__op_set_ints(op, "pads", pads, 4));
+    OK(rondo__op_set_int(op, "channels_last", r->first_is_last ? 0 : 1));
 }
 
 static rondo_shape make_image(const row *r, int64_t channels, int64_t height, int64_t width) {
@@ -171,36 +126,36 @@ static rondo_program *make_program(const row *r) {
     const rondo_shape w2_shape = {4, {FILTERS, second, second_kernel, second_kernel}};
     const rondo_shape list = {1, {FILTERS}};
     rondo_program *program;
-    check(rondo__program_create("shortcut", &program));
+    OK(rondo__program_create("shortcut", &program));
     const int32_t x = add_input(program, &x_shape), x2 = add_input(program, &x2_shape);
     const int32_t none = RONDO__VALUE_NONE;
     int32_t w2 = add_constant(program, &w2_shape, 2);
     if (r->computes_weights) {
         const int32_t sum[] = {w2, w2};
-        w2 = add_node(program, "", "Add", sum, 2);
-        check(rondo__program_add_output(program, w2));
+        w2 = pass_add_node(program, "", "Add", sum, 2);
+        OK(rondo__program_add_output(program, w2));
     }
     const int32_t of_second[] = {x2, w2,
                                  r->has_no_second_bias ? none : add_constant(program, &list, 3)};
-    const int32_t z = add_node(program, "rondo", "Conv", of_second, 3);
+    const int32_t z = pass_add_node(program, "rondo", "Conv", of_second, 3);
     set_window(program, r, second_kernel, stride);
     if (r->activation != NULL) {
-        check(rondo__op_set_string(&program->nodes[program->node_count - 1].op, "activation",
-                                   r->activation));
+        OK(rondo__op_set_string(&program->nodes[program->node_count - 1].op, "activation",
+                                r->activation));
     }
     const int32_t of_first[] = {x, add_constant(program, &w_shape, 4),
                                 r->has_no_bias ? none : add_constant(program, &list, 5), z};
-    int32_t y = add_node(program, "rondo", "Conv", of_first, 4);
+    int32_t y = pass_add_node(program, "rondo", "Conv", of_first, 4);
     set_window(program, r, kernel, first_stride);
-    check(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "group", group));
-    check(rondo__op_set_string(&program->nodes[program->node_count - 1].op, "activation", "relu"));
+    OK(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "group", group));
+    OK(rondo__op_set_string(&program->nodes[program->node_count - 1].op, "activation", "relu"));
     if (r->is_read_twice) {
         const int32_t sum[] = {y, z};
-        y = add_node(program, "", "Add", sum, 2);
+        y = pass_add_node(program, "", "Add", sum, 2);
     }
-    check(rondo__program_add_output(program, y));
+    OK(rondo__program_add_output(program, y));
     if (r->is_shown) {
-        check(rondo__program_add_output(program, z));
+        OK(rondo__program_add_output(program, z));
     }
     return program;
 }
@@ -209,9 +164,9 @@ TEST(test_program_pass_shortcut__what_is_joined) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const row *r = &rows[i];
         rondo_program *program =
-            r->computes_weights ? make_program(r) : specialise(make_program(r));
+            r->computes_weights ? make_program(r) : pass_specialise(make_program(r));
         if (r->computes_weights) {  // a specialised program would know the sum
-            check(rondo__pass_shortcut(program));
+            OK(rondo__pass_shortcut(program));
         } else {
             rewrite_and_compare(program, rondo__pass_shortcut, r->what);
         }
@@ -248,30 +203,31 @@ static rondo_program *make_norm(const moment_row *r) {
     const rondo_shape w = {2, {r->columns, FILTERS}}, list = {1, {r->columns}};
     const rondo_shape turned = {3, {2, r->rows / 2, r->columns}};
     rondo_program *program;
-    check(rondo__program_create("moments", &program));
+    OK(rondo__program_create("moments", &program));
     const int32_t of_product[] = {add_input(program, &a), add_constant(program, &v, 1)};
-    int32_t x = add_node(program, "rondo", "MatMul", of_product, 2);
+    int32_t x = pass_add_node(program, "rondo", "MatMul", of_product, 2);
     if (r->is_sum) {
         const int32_t sum[] = {x, x};
-        x = add_node(program, "", "Add", sum, 2);
+        x = pass_add_node(program, "", "Add", sum, 2);
     }
     if (r->reshapes) {
         int32_t reshaped;
-        check(rondo__program_add_shaped(program, "rows", RONDO_DTYPE_F16, &turned, &reshaped));
-        check(rondo__program_add_reshape(program, x, reshaped, &turned));
+        OK(rondo__program_add_shaped(program, "rows", RONDO_DTYPE_F16, &turned, &reshaped));
+        OK(rondo__program_add_reshape(program, x, reshaped, &turned));
         x = reshaped;
     }
     const int32_t none = RONDO__VALUE_NONE;
     const int32_t of_norm[] = {x, add_constant(program, &w, 2), none, none,
                                add_constant(program, &list, 3)};
-    check(rondo__program_add_output(program, add_node(program, "rondo", "NormMatMul", of_norm, 5)));
+    OK(rondo__program_add_output(program,
+                                 pass_add_node(program, "rondo", "NormMatMul", of_norm, 5)));
     return program;
 }
 
 TEST(test_program_pass_moments__what_has_them) {
     for (size_t i = 0; i < sizeof moment_rows / sizeof moment_rows[0]; ++i) {
         const moment_row *r = &moment_rows[i];
-        rondo_program *program = specialise(make_norm(r));
+        rondo_program *program = pass_specialise(make_norm(r));
         rewrite_and_compare(program, rondo__pass_moments, r->what);
         const rondo__node *norm = interpret_find(program, RONDO__FUSED_NormMatMul);
         const rondo__node *product = interpret_find(program, RONDO__FUSED_MatMul);

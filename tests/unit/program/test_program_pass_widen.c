@@ -5,8 +5,9 @@
 
 #include "program/edit.h"
 #include "program/passes/passes.h"
-#include "program/shapes/specialise.h"
 #include "support/cases/interpret.h"
+#include "support/cases/pass_program.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { FLOAT = 1, HALF = 10, DOUBLE = 11, SIDE = 8 };
@@ -32,18 +33,11 @@ static const row rows[] = {
     {.what = "of what others see", .shows_half = true},
 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static const rondo_shape square = {2, {SIDE, SIDE}};
 
 // Products of numbers up to 300: some results are beyond the range of f16.
 static void make_half(rondo_tensor *tensor) {
-    check(rondo_tensor_init(RONDO_DTYPE_F16, &square, tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F16, &square, tensor));
     for (int64_t e = 0; e < SIDE * SIDE; ++e) {
         ((uint16_t *)tensor->data)[e] = rondo_f16_from_float((float)(e * 7 % 61) * 5.0f - 0.125f);
     }
@@ -52,18 +46,14 @@ static void make_half(rondo_tensor *tensor) {
 static int32_t add_node(rondo_program *program, const char *domain, const char *op, int32_t first,
                         int32_t second) {
     const int32_t inputs[2] = {first, second};
-    int32_t value;
-    check(rondo__program_add_value(program, "made", &value));
-    check(rondo__program_add_simple(program, domain, op, NULL, inputs, second >= 0 ? 2 : 1, &value,
-                                    1));
-    return value;
+    return pass_add_node(program, domain, op, inputs, second >= 0 ? 2 : 1);
 }
 
 static int32_t add_cast(rondo_program *program, const row *r, int32_t value) {
     const int64_t to = r->to != 0 ? r->to : FLOAT;
     if (r->op == NULL) {
         const int32_t cast = add_node(program, "", "Cast", value, RONDO__VALUE_NONE);
-        check(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", to));
+        OK(rondo__op_set_int(&program->nodes[program->node_count - 1].op, "to", to));
         return cast;
     }
     const char *ops[2] = {r->op, r->second};
@@ -71,30 +61,24 @@ static int32_t add_cast(rondo_program *program, const row *r, int32_t value) {
     const size_t count = r->second != NULL ? 2 : 1;
     const int32_t cast = add_node(program, "rondo", "Elementwise", value, RONDO__VALUE_NONE);
     rondo__op *op = &program->nodes[program->node_count - 1].op;
-    check(rondo__op_set_strings(op, "ops", ops, count));
-    check(rondo__op_set_ints(op, "operands", operands, 3 * count));
-    check(rondo__op_set_int(op, "to", to));
+    OK(rondo__op_set_strings(op, "ops", ops, count));
+    OK(rondo__op_set_ints(op, "operands", operands, 3 * count));
+    OK(rondo__op_set_int(op, "to", to));
     return cast;
 }
 
 static rondo_program *make_program(const row *r, const rondo_tensor *weights) {
-    rondo_program *source, *program;
-    int32_t x, w;
-    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F16, .shape = square}};
-    check(rondo__program_create("widen", &source));
-    check(rondo__program_add_shaped(source, "x", RONDO_DTYPE_F16, &square, &x));
-    check(rondo__program_add_input(source, x));
-    check(rondo__program_add_constant(source, "w", weights, &w));
+    rondo_program *source;
+    OK(rondo__program_create("widen", &source));
+    const int32_t x = pass_add_input(source, RONDO_DTYPE_F16, &square);
+    const int32_t w = pass_add_constant(source, weights);
     int32_t y = add_node(source, "", "MatMul", x, w);
     if (r->shows_half) {
-        check(rondo__program_add_output(source, y));
+        OK(rondo__program_add_output(source, y));
     }
     y = r->activates ? add_node(source, "", "Softsign", y, RONDO__VALUE_NONE) : y;
-    check(rondo__program_add_output(source, add_cast(source, r, y)));
-    check(rondo__program_verify(source));
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-    rondo_program_destroy(source);
-    return program;
+    OK(rondo__program_add_output(source, add_cast(source, r, y)));
+    return pass_specialise(source);
 }
 
 // As f16 holds it: what the cast had to work with.
@@ -109,16 +93,16 @@ static void check_row(const row *r) {
     rondo_tensor x, expected[2] = {{0}}, results[2] = {{0}};
     make_half(&x);
     rondo_program *program = make_program(r, &x);
-    check(interpret_program(program, &x, expected));
+    OK(interpret_program(program, &x, expected));
     const rondo_dtype dtype = program->values[program->outputs[program->output_count - 1]].dtype;
-    check(rondo__pass_matmul(program));
+    OK(rondo__pass_matmul(program));
     const size_t node_count = program->node_count;
-    check(rondo__pass_widen(program));
+    OK(rondo__pass_widen(program));
     if ((program->node_count < node_count) != r->is_widened) {
         fail_msg("%s: %zu nodes of %zu are left", r->what, program->node_count, node_count);
     }
     assert_int_equal(program->values[program->outputs[program->output_count - 1]].dtype, dtype);
-    check(interpret_program(program, &x, results));
+    OK(interpret_program(program, &x, results));
     bool is_finer = false;
     for (size_t o = 0; o < program->output_count; ++o) {
         is_finer = is_finer || (expected[o].dtype == RONDO_DTYPE_F32 &&

@@ -12,15 +12,9 @@
 #include "rondo/builder.h"
 #include "rondo/onnx.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/source_dir.h"
 #include "support/test.h"
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // A shipped model with its inputs, specialised to them.
 typedef struct model {
@@ -34,18 +28,18 @@ static void load_model(const char *folder, model *out_model) {
     char path[512];
     memset(out_model, 0, sizeof *out_model);
     (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
-    check(rondo_program_load_onnx(path, &out_model->source));
+    OK(rondo_program_load_onnx(path, &out_model->source));
     rondo_tensor shapes[8] = {{0}};
     for (size_t i = 0; i < out_model->source->input_count; ++i) {
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
-        check(rondo_tensor_load_onnx(path, &out_model->inputs[i]));
+        OK(rondo_tensor_load_onnx(path, &out_model->inputs[i]));
         shapes[i] = out_model->inputs[i];
         shapes[i].data = NULL;
         shapes[i].storage = NULL;
     }
-    check(rondo__program_specialise(out_model->source, shapes, 1 << 26, &out_model->program, NULL));
-    check(interpret_program(out_model->program, out_model->inputs, out_model->expected));
+    OK(rondo__program_specialise(out_model->source, shapes, 1 << 26, &out_model->program, NULL));
+    OK(interpret_program(out_model->program, out_model->inputs, out_model->expected));
 }
 
 static void free_model(model *m) {
@@ -59,7 +53,7 @@ static void free_model(model *m) {
 
 static void expect_same_results(model *m, double tolerance) {
     rondo_tensor outputs[8] = {{0}};
-    check(interpret_program(m->program, m->inputs, outputs));
+    OK(interpret_program(m->program, m->inputs, outputs));
     for (size_t i = 0; i < m->program->output_count; ++i) {
         double error = compare_tensors(&outputs[i], &m->expected[i]);
         if (!(error <= tolerance)) {
@@ -83,8 +77,8 @@ static const rondo__pass_options all = {.channels_last = true,
 TEST(test_program_passes__squeezenet_in_nhwc) {
     model m;
     load_model("examples/models/squeezenet1_1", &m);
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__OP_Conv), 0);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Relu), 0);
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_MaxPool), 3);
@@ -97,8 +91,8 @@ TEST(test_program_passes__squeezenet_in_nhwc) {
 TEST(test_program_passes__bert_fuses_products_and_gelu) {
     model m;
     load_model("tests/models/bert_mini", &m);
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__OP_MatMul), 0);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Erf), 0);
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), 2);
@@ -121,9 +115,9 @@ TEST(test_program_passes__transformer_layers) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m;
         load_model(rows[i].directory, &m);
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_join_products(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_join_products(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         assert_int_equal(interpret_count(m.program, RONDO__OP_Tanh), 0);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Pow), 0);
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), rows[i].attentions);
@@ -140,8 +134,8 @@ TEST(test_program_passes__transformer_layers) {
 TEST(test_program_passes__gpt_stays_the_same) {
     model m;
     load_model("tests/models/gpt_mini", &m);
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), 2);
     expect_same_results(&m, 1e-5);
     free_model(&m);
@@ -151,8 +145,8 @@ TEST(test_program_passes__strings_leave_classifiers) {
     model m;
     load_model("tests/models/flower_trees", &m);
     assert_int_equal(interpret_count(m.program, RONDO__ML_LabelEncoder), 0);
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__ML_TreeEnsembleClassifier), 1);
     assert_int_equal(interpret_count(m.program, RONDO__ML_LabelEncoder), 1);
     for (size_t n = 0; n < m.program->node_count; ++n) {
@@ -191,28 +185,27 @@ TEST(test_program_passes__casts_to_the_same_type_go) {
     } casts[] = {
         {{"x", NULL}, "a", 1}, {{"a", "x"}, "b", 0}, {{"b", NULL}, "c", 11}, {{"c", NULL}, "y", 1}};
     rondo_builder *builder;
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     for (size_t i = 0; i < sizeof casts / sizeof casts[0]; ++i) {
         const bool is_like = casts[i].to == 0;
         rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = casts[i].to};
         rondo_builder_node_options options = {
             .struct_size = sizeof options, .attributes = &to, .attribute_count = 1};
-        check(rondo_builder_add_node(builder, is_like ? "CastLike" : "Cast", casts[i].inputs,
-                                     is_like ? 2 : 1, &casts[i].output, 1,
-                                     is_like ? NULL : &options));
+        OK(rondo_builder_add_node(builder, is_like ? "CastLike" : "Cast", casts[i].inputs,
+                                  is_like ? 2 : 1, &casts[i].output, 1, is_like ? NULL : &options));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
     model m = {0};
-    check(rondo_builder_finish(builder, &m.source));
+    OK(rondo_builder_finish(builder, &m.source));
     rondo_builder_destroy(builder);
     const rondo_shape shape = {1, {3}};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-    check(interpret_program(m.program, m.inputs, m.expected));
+    OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    OK(interpret_program(m.program, m.inputs, m.expected));
     assert_int_equal(interpret_count(m.program, RONDO__OP_Cast), 3);
-    check(rondo__program_simplify(m.program));
+    OK(rondo__program_simplify(m.program));
     assert_int_equal(interpret_count(m.program, RONDO__OP_Cast), 2);
     assert_int_equal(interpret_count(m.program, RONDO__OP_CastLike), 0);
     expect_same_results(&m, 0);
@@ -230,11 +223,11 @@ static void set_element(rondo_tensor *tensor, int64_t i, float value) {
 static void add_drawn(rondo_builder *builder, const char *name, rondo_dtype dtype,
                       const rondo_shape *shape, float first) {
     rondo_tensor tensor;
-    check(rondo_tensor_init(dtype, shape, &tensor));
+    OK(rondo_tensor_init(dtype, shape, &tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         set_element(&tensor, i, i == 0 ? first : (float)((i * 7 + 3) % 11) / 8.0f);
     }
-    check(rondo_builder_add_parameter(builder, name, &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, name, &tensor, RONDO_PARAMETER_COPIED));
     rondo_tensor_deinit(&tensor);
 }
 
@@ -261,19 +254,19 @@ static rondo_program *build_pre_activation(rondo_dtype dtype, float scale) {
                     .extent = {2, CHANNELS, SIZE, SIZE}};
     rondo_builder *builder;
     rondo_program *program;
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "w", dtype, &weights, 0.5f);
     add_drawn(builder, "scale", RONDO_DTYPE_F32, &list, scale);
     add_drawn(builder, "shift", RONDO_DTYPE_F32, &list, -1.0f);
     add_drawn(builder, "mean", RONDO_DTYPE_F32, &list, 0.25f);
     add_drawn(builder, "var", RONDO_DTYPE_F32, &list, 2.0f);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
-                                     &nodes[i].output, 1, NULL));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
+                                  &nodes[i].output, 1, NULL));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -300,20 +293,19 @@ static rondo_program *build_tanh_gelu(bool is_power, float share, const char *la
         .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {9}};
     rondo_builder *builder;
     rondo_program *program;
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "three", RONDO_DTYPE_F32, &one, 3.0f);
     add_drawn(builder, "share", RONDO_DTYPE_F32, &one, share);
     add_drawn(builder, "root", RONDO_DTYPE_F32, &one, 0.79788456f);
     add_drawn(builder, "one", RONDO_DTYPE_F32, &one, 1.0f);
     add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
-                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
-                                     NULL));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                  nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1, NULL));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -331,14 +323,14 @@ TEST(test_program_passes__tanh_gelu_where_it_is_one) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_tanh_gelu(rows[i].is_power, rows[i].share, rows[i].last)};
         const rondo_shape shape = {1, {9}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
         for (int64_t e = 0; e < 9; ++e) {
             set_element(&m.inputs[0], e, (float)(e - 4) * 0.75f);
         }
         const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        check(interpret_program(m.program, m.inputs, m.expected));
-        check(rondo__program_simplify(m.program));
+        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        OK(interpret_program(m.program, m.inputs, m.expected));
+        OK(rondo__program_simplify(m.program));
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Elementwise),
                          rows[i].is_taken ? 1 : 0);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Tanh), rows[i].is_taken ? 0 : 1);
@@ -363,15 +355,15 @@ TEST(test_program_passes__norms_before_convolutions_are_element_wise) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_pre_activation(rows[i].dtype, rows[i].scale)};
         const rondo_shape shape = {4, {2, 4, 5, 5}};
-        check(rondo_tensor_init(rows[i].dtype, &shape, &m.inputs[0]));
+        OK(rondo_tensor_init(rows[i].dtype, &shape, &m.inputs[0]));
         for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
             set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
         }
         const rondo_tensor shapes[1] = {{.dtype = rows[i].dtype, .shape = shape}};
-        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        check(interpret_program(m.program, m.inputs, m.expected));
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        OK(interpret_program(m.program, m.inputs, m.expected));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         const size_t left = rows[i].is_taken ? 0 : 1;
         assert_int_equal(interpret_count(m.program, RONDO__OP_BatchNormalization), left);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Relu), left);
@@ -410,30 +402,30 @@ TEST(test_program_passes__products_take_residuals_through_reshapes) {
                         .extent = {6, 6}};
         rondo_builder *builder;
         model m = {0};
-        check(rondo_builder_create(NULL, &builder));
-        check(rondo_builder_add_input(builder, &x));
+        OK(rondo_builder_create(NULL, &builder));
+        OK(rondo_builder_add_input(builder, &x));
         add_drawn(builder, "w", RONDO_DTYPE_F32, &shape, 0.5f);
         add_drawn(builder, "z", RONDO_DTYPE_F32, &residual, 0.25f);
-        check(rondo_builder_add_parameter(builder, "extents", &list, RONDO_PARAMETER_COPIED));
+        OK(rondo_builder_add_parameter(builder, "extents", &list, RONDO_PARAMETER_COPIED));
         for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; ++n) {
-            check(rondo_builder_add_node(builder, nodes[n].op, nodes[n].inputs, 2, &nodes[n].output,
-                                         1, NULL));
+            OK(rondo_builder_add_node(builder, nodes[n].op, nodes[n].inputs, 2, &nodes[n].output, 1,
+                                      NULL));
         }
-        check(rondo_builder_add_output(builder, "y", NULL));
+        OK(rondo_builder_add_output(builder, "y", NULL));
         if (rows[i].also != NULL) {
-            check(rondo_builder_add_output(builder, rows[i].also, NULL));
+            OK(rondo_builder_add_output(builder, rows[i].also, NULL));
         }
-        check(rondo_builder_finish(builder, &m.source));
+        OK(rondo_builder_finish(builder, &m.source));
         rondo_builder_destroy(builder);
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
         for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
             set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
         }
         const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        check(interpret_program(m.program, m.inputs, m.expected));
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        OK(interpret_program(m.program, m.inputs, m.expected));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_MatMul), 1);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Add), rows[i].adds);
         expect_same_results(&m, 1e-6);
@@ -465,8 +457,8 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
                     .extent = {2, 3, 5, 5}};
     rondo_builder *builder;
     rondo_program *program;
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "mask", RONDO_DTYPE_F32, mask, -INFINITY);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
@@ -475,15 +467,15 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
             .struct_size = sizeof options,
             .attributes = attribute < 0 ? NULL : &attributes[attribute],
             .attribute_count = attribute < 0 ? 0 : 1};
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
-                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
-                                     &options));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                  nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
+                                  &options));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
     if (also != NULL) {
-        check(rondo_builder_add_output(builder, also, NULL));
+        OK(rondo_builder_add_output(builder, also, NULL));
     }
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -505,15 +497,15 @@ TEST(test_program_passes__attention_where_it_is_one) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_attention(&rows[i].mask, rows[i].axis, rows[i].also)};
         const rondo_shape shape = {4, {2, 3, 5, 5}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
         for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
             set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
         }
         const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        check(interpret_program(m.program, m.inputs, m.expected));
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        OK(interpret_program(m.program, m.inputs, m.expected));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), rows[i].attentions);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Softmax), 1 - rows[i].attentions);
         expect_same_results(&m, 1e-6);
@@ -552,31 +544,31 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
     const rondo_tensor as_sizes = {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = sizes};
     rondo_builder *builder;
     model m = {0};
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
-    check(rondo_builder_add_parameter(builder, "roi", &roi, RONDO_PARAMETER_COPIED));
-    check(rondo_builder_add_parameter(builder, "scales", &as_scales, RONDO_PARAMETER_COPIED));
-    check(rondo_builder_add_parameter(builder, "sizes", &as_sizes, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, "roi", &roi, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, "scales", &as_scales, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, "sizes", &as_sizes, RONDO_PARAMETER_COPIED));
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
         rondo_builder_node_options options = {
             .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
-                                     nodes[i].outputs, nodes[i].output_count,
-                                     nodes[i].has_axis ? &options : NULL));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
+                                  nodes[i].outputs, nodes[i].output_count,
+                                  nodes[i].has_axis ? &options : NULL));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &m.source));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &m.source));
     rondo_builder_destroy(builder);
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
         set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
     }
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-    check(interpret_program(m.program, m.inputs, m.expected));
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    OK(interpret_program(m.program, m.inputs, m.expected));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), 2);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
                      2);  // at the image and the result
@@ -606,30 +598,30 @@ TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
                     .extent = {2, 4, 3, 5}};
     rondo_builder *builder;
     model m = {0};
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
     add_drawn(builder, "m", RONDO_DTYPE_F32, &matrix, 0.5f);
     add_drawn(builder, "scale", RONDO_DTYPE_F32, &scale, 0.5f);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
         rondo_builder_node_options options = {
             .struct_size = sizeof options, .attributes = &perms[i == 4], .attribute_count = 1};
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
-                                     nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
-                                     strcmp(nodes[i].op, "Transpose") == 0 ? &options : NULL));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
+                                  nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
+                                  strcmp(nodes[i].op, "Transpose") == 0 ? &options : NULL));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &m.source));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &m.source));
     rondo_builder_destroy(builder);
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
         set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
     }
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-    check(interpret_program(m.program, m.inputs, m.expected));
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    OK(interpret_program(m.program, m.inputs, m.expected));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
                      2);  // at the image and the result
     expect_same_results(&m, 1e-5);
@@ -641,8 +633,8 @@ TEST(test_program_passes__convnext_is_four_ops_a_block) {
     enum { BLOCKS = 4 };
     model m;
     load_model("tests/models/convnext_mini", &m);
-    check(rondo__program_simplify(m.program));
-    check(rondo__program_optimise(m.program, &all));
+    OK(rondo__program_simplify(m.program));
+    OK(rondo__program_optimise(m.program, &all));
     assert_int_equal(interpret_count(m.program, RONDO__OP_Mul), 0);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Add), 0);
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_Elementwise), 0);
@@ -694,17 +686,17 @@ static rondo_program *build_transposed(const transposed_case *of) {
                     .extent = {2, 4, 5, 6}};
     rondo_builder *builder;
     rondo_program *program;
-    check(rondo_builder_create(NULL, &builder));
-    check(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "v", RONDO_DTYPE_F32, &filter, 0.5f);
     add_drawn(builder, "b", RONDO_DTYPE_F32, &bias, 0.5f);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
-        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].count,
-                                     &nodes[i].output, 1, &options[i]));
+        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].count,
+                                  &nodes[i].output, 1, &options[i]));
     }
-    check(rondo_builder_add_output(builder, "y", NULL));
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -726,15 +718,15 @@ TEST(test_program_passes__transposed_convolutions_split) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_transposed(&rows[i])};
         const rondo_shape shape = {4, {2, 4, 5, 6}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
         for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
             set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
         }
         const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        check(interpret_program(m.program, m.inputs, m.expected));
-        check(rondo__program_simplify(m.program));
-        check(rondo__program_optimise(m.program, &all));
+        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        OK(interpret_program(m.program, m.inputs, m.expected));
+        OK(rondo__program_simplify(m.program));
+        OK(rondo__program_optimise(m.program, &all));
         assert_int_equal(interpret_count(m.program, RONDO__OP_ConvTranspose),
                          rows[i].is_split ? 0 : 1);
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), rows[i].is_split ? 2 : 1);

@@ -148,8 +148,7 @@ TEST(test_program_patterns__boxes_that_are_taken) {
         "list zero 0,", "list half 4,", "list end 8,", "Slice x zero half axis > a",  \
         "Slice x half end axis > b", "Neg b > m"
 
-static void test_program_patterns__rotations(void **state) {
-    (void)state;
+TEST(test_program_patterns__rotations) {
     static const rondo__pass_options gpu = {
         .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true};
     static const program_row rows[] = {
@@ -438,8 +437,7 @@ TEST(test_program_patterns__products_of_few_bits) {
 #define SUM "Mul x c > xc", "Mul r s > rs", "Add xc rs > y", "output y"
 
 // Computed halves are cut out of the tables; the angles of one batch serve all.
-static void test_program_patterns__rotary(void **state) {
-    (void)state;
+TEST(test_program_patterns__rotary) {
     static const rondo__pass_options plain = {0};
     static const program_row rows[] = {
         {{ANGLES("2,1,5,4"), HALVES, TURN, SUM},
@@ -477,8 +475,7 @@ static void test_program_patterns__rotary(void **state) {
 // ---- gates ------------------------------------------------------------------------------------
 
 // SwiGLU in small ops: the gate's product ends with the activation.
-static void test_program_patterns__gates(void **state) {
-    (void)state;
+TEST(test_program_patterns__gates) {
     static const rondo__pass_options all = {.fuse_matmul = true, .fuse_elementwise = true};
 #define GATE                                                                       \
     "input x f32 2,5,8", "const g f32 8,12", "const u f32 8,12", "MatMul x g > a", \
@@ -632,24 +629,4 @@ TEST(test_program_patterns__appended_attention) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_patterns__masked_softmax),
-        cmocka_unit_test(test_program_patterns__masked_attention),
-        cmocka_unit_test(test_program_patterns__shared_keys),
-        cmocka_unit_test(test_program_patterns__rotations),
-        cmocka_unit_test(test_program_patterns__rms_norm),
-        cmocka_unit_test(test_program_patterns__quantised_convolutions),
-        cmocka_unit_test(test_program_patterns__quantised_products),
-        cmocka_unit_test(test_program_patterns__quantised_sums),
-        cmocka_unit_test(test_program_patterns__quantised_moves),
-        cmocka_unit_test(test_program_patterns__products_of_few_bits),
-        cmocka_unit_test(test_program_patterns__rotary),
-        cmocka_unit_test(test_program_patterns__gates),
-        cmocka_unit_test(test_program_patterns__einsum),
-        cmocka_unit_test(test_program_patterns__products_of_one_row),
-        cmocka_unit_test(test_program_patterns__sums_of_one_row_of_few_bits),
-        cmocka_unit_test(test_program_patterns__appended_attention),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

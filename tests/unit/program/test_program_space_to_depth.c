@@ -14,14 +14,8 @@
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // A small generator of its own: the same cases on every machine.
 static uint32_t random_state = 1;
@@ -65,7 +59,7 @@ static float make_element(int64_t i) {
 }
 
 static void fill(rondo_tensor *tensor, rondo_dtype dtype, const rondo_shape *shape, int64_t seed) {
-    check(rondo_tensor_init(dtype, shape, tensor));
+    OK(rondo_tensor_init(dtype, shape, tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
         const float value = make_element(i * 13 / 8 + seed);
         if (dtype == RONDO_DTYPE_F16) {
@@ -80,7 +74,7 @@ static void add_constant(rondo_builder *builder, const char *name, rondo_dtype d
                          const rondo_shape *shape, int64_t seed) {
     rondo_tensor tensor;
     fill(&tensor, dtype, shape, seed);
-    check(rondo_builder_add_parameter(builder, name, &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_parameter(builder, name, &tensor, RONDO_PARAMETER_COPIED));
     rondo_tensor_deinit(&tensor);
 }
 
@@ -91,11 +85,11 @@ static void add_node(rondo_builder *builder, const char *op, const char *a, cons
     const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                 .attributes = attributes,
                                                 .attribute_count = attribute_count};
-    check(rondo_builder_add_node(builder, op, inputs,
-                                 c != NULL   ? 3
-                                 : b != NULL ? 2
-                                             : 1,
-                                 &output, 1, &options));
+    OK(rondo_builder_add_node(builder, op, inputs,
+                              c != NULL   ? 3
+                              : b != NULL ? 2
+                                          : 1,
+                              &output, 1, &options));
 }
 
 static rondo_shape get_image_shape(const stem *of) {
@@ -111,7 +105,7 @@ static void add_input(rondo_builder *builder, const char *name, rondo_dtype dtyp
                       const rondo_shape *shape) {
     rondo_port port = {.struct_size = sizeof port, .name = name, .dtype = dtype, .rank = 4};
     memcpy(port.extent, shape->extent, 4 * sizeof *port.extent);
-    check(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_input(builder, &port));
 }
 
 // What leads from x to the image; returns its name.
@@ -158,7 +152,7 @@ static rondo_program *build(const stem *of) {
     const rondo_dtype dtype = is_f16 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
     rondo_builder *builder;
     rondo_program *program;
-    check(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_create(NULL, &builder));
     add_input(builder, "x", has(of, IS_HALF) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32, &image_shape);
     const char *image =
         add_front(builder, of, has(of, IS_HALF) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32);
@@ -182,12 +176,12 @@ static rondo_program *build(const stem *of) {
         add_node(builder, "Relu", y, NULL, NULL, "r", NULL, 0);
         y = "r";
     }
-    check(rondo_builder_add_output(builder, y, NULL));
+    OK(rondo_builder_add_output(builder, y, NULL));
     if (has(of, HAS_OTHER_USER)) {
         add_node(builder, "Neg", image, NULL, NULL, "n", NULL, 0);
-        check(rondo_builder_add_output(builder, "n", NULL));
+        OK(rondo_builder_add_output(builder, "n", NULL));
     }
-    check(rondo_builder_finish(builder, &program));
+    OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
     return program;
 }
@@ -212,12 +206,12 @@ static rondo_program *make_plan(const rondo_program *source, const rondo_tensor 
         shapes[i].data = NULL;
         shapes[i].storage = NULL;
     }
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-    check(rondo__program_simplify(program));
+    OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+    OK(rondo__program_simplify(program));
     rondo__half_mark(program, "Tanh", RONDO__PRECISION_SINGLE);
-    check(rondo__pass_half(program, NULL, &report));
+    OK(rondo__pass_half(program, NULL, &report));
     rondo__half_report_deinit(&report);
-    check(rondo__program_optimise(program, &options));
+    OK(rondo__program_optimise(program, &options));
     return program;
 }
 
@@ -235,8 +229,8 @@ static void begin(const stem *of, pair *p) {
 }
 
 static void run(pair *p) {
-    check(interpret_program(p->plain, p->inputs, p->expected));
-    check(interpret_program(p->widened, p->inputs, p->results));
+    OK(interpret_program(p->plain, p->inputs, p->expected));
+    OK(interpret_program(p->widened, p->inputs, p->results));
 }
 
 static void end(pair *p) {
@@ -430,8 +424,8 @@ TEST(test_program_space_to_depth__others) {
     of.channels = 3;
     of.group = 1;
     rondo_program *source = build(&of);
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
-    check(rondo__program_optimise(program, &options));
+    OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+    OK(rondo__program_optimise(program, &options));
     assert_int_equal(interpret_count(program, RONDO__FUSED_SpaceToDepth), 0);
     rondo_program_destroy(program);
     rondo_program_destroy(source);
@@ -487,7 +481,7 @@ TEST(test_program_space_to_depth__places) {
     rondo_tensor inputs[2] = {{.dtype = RONDO_DTYPE_F16, .shape = image}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         rondo_program *source = build(&of);
-        check(rondo_program_set_place(source, "Conv", rows[i].place));
+        OK(rondo_program_set_place(source, "Conv", rows[i].place));
         rondo_program *program = make_plan(source, inputs, true);
         assert_int_equal(interpret_count(program, RONDO__FUSED_SpaceToDepth), rows[i].count);
         const rondo__node *node = interpret_find(program, RONDO__FUSED_SpaceToDepth);

@@ -6,6 +6,8 @@
 #include "program/shapes/specialise.h"
 #include "program/view.h"
 #include "support/cases/interpret.h"
+#include "support/cases/pass_program.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 enum { MOVES_MAX = 6, LIST_MAX = 6 };
@@ -65,35 +67,16 @@ static const row rows[] = {
     {"a divided number", {1, {6}}, {{"Div", 2, {4, 1}}}, 1},
 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
-static int32_t add_list(rondo_program *program, const int64_t *list, size_t count) {
-    int32_t value;
-    rondo_tensor tensor;
-    const rondo_shape shape = {1, {(int64_t)count}};
-    check(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
-    memcpy(tensor.data, list, count * sizeof *list);
-    check(rondo__program_add_constant(program, "list", &tensor, &value));
-    rondo_tensor_deinit(&tensor);
-    return value;
-}
-
 static int32_t add_scalar(rondo_program *program, rondo_dtype dtype, int64_t number) {
-    int32_t value;
     rondo_tensor tensor;
     const rondo_shape shape = {0, {0}};
-    check(rondo_tensor_init(dtype, &shape, &tensor));
+    OK(rondo_tensor_init(dtype, &shape, &tensor));
     if (dtype == RONDO_DTYPE_F32) {
         *(float *)tensor.data = (float)number;
     } else {
         *(int64_t *)tensor.data = number;
     }
-    check(rondo__program_add_constant(program, "number", &tensor, &value));
+    const int32_t value = pass_add_constant(program, &tensor);
     rondo_tensor_deinit(&tensor);
     return value;
 }
@@ -106,17 +89,17 @@ static int32_t add_move(rondo_program *program, const move *m, int32_t value) {
     if (strcmp(m->op, "Transpose") == 0) {
         input_count = 1;
     } else if (strcmp(m->op, "Reshape") == 0) {
-        inputs[1] = add_list(program, m->list, m->count);
+        inputs[1] = pass_add_list(program, m->list, m->count);
     } else if (strcmp(m->op, "Gather") == 0) {
         inputs[1] = add_scalar(program, RONDO_DTYPE_I64, m->list[1]);
     } else if (strcmp(m->op, "Slice") == 0) {
         static const int at[] = {1, 2, 0, 3};  // starts, ends, axes, steps
         for (int i = 0; i < 4; ++i) {
-            inputs[1 + i] = add_list(program, &m->list[at[i]], 1);
+            inputs[1 + i] = pass_add_list(program, &m->list[at[i]], 1);
         }
         input_count = 5;
     } else if (is_split) {
-        inputs[1] = add_list(program, m->list + 2, m->count - 2);
+        inputs[1] = pass_add_list(program, m->list + 2, m->count - 2);
         output_count = m->count - 2;
         next = (size_t)m->list[1];
     } else {
@@ -125,15 +108,15 @@ static int32_t add_move(rondo_program *program, const move *m, int32_t value) {
         inputs[1 - number] = value;
     }
     for (size_t i = 0; i < output_count; ++i) {
-        check(rondo__program_add_value(program, "moved", &outputs[i]));
+        OK(rondo__program_add_value(program, "moved", &outputs[i]));
     }
-    check(rondo__program_add_simple(program, "", m->op, NULL, inputs, input_count, outputs,
-                                    output_count));
+    OK(rondo__program_add_simple(program, "", m->op, NULL, inputs, input_count, outputs,
+                                 output_count));
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     if (input_count == 1) {
-        check(rondo__op_set_ints(op, "perm", m->list, m->count));
+        OK(rondo__op_set_ints(op, "perm", m->list, m->count));
     } else if (is_split || strcmp(m->op, "Gather") == 0) {
-        check(rondo__op_set_int(op, "axis", m->list[0]));
+        OK(rondo__op_set_int(op, "axis", m->list[0]));
     }
     return outputs[next];
 }
@@ -141,20 +124,20 @@ static int32_t add_move(rondo_program *program, const move *m, int32_t value) {
 static rondo_program *make_program(const row *r) {
     rondo_program *source, *program;
     int32_t value;
-    check(rondo__program_create("moves", &source));
-    check(rondo__program_add_shaped(source, "x", RONDO_DTYPE_F32, &r->shape, &value));
-    check(rondo__program_add_input(source, value));
+    OK(rondo__program_create("moves", &source));
+    OK(rondo__program_add_shaped(source, "x", RONDO_DTYPE_F32, &r->shape, &value));
+    OK(rondo__program_add_input(source, value));
     for (size_t i = 0; i < MOVES_MAX && r->moves[i].op != NULL; ++i) {
         value = add_move(source, &r->moves[i], value);
     }
     const int32_t zero = add_scalar(source, RONDO_DTYPE_F32, 0);
     int32_t y;
-    check(rondo__program_add_value(source, "y", &y));
-    check(rondo__program_add_simple(source, "", "Add", NULL, (int32_t[]){value, zero}, 2, &y, 1));
-    check(rondo__program_add_output(source, y));
-    check(rondo__program_verify(source));
+    OK(rondo__program_add_value(source, "y", &y));
+    OK(rondo__program_add_simple(source, "", "Add", NULL, (int32_t[]){value, zero}, 2, &y, 1));
+    OK(rondo__program_add_output(source, y));
+    OK(rondo__program_verify(source));
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = r->shape}};
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+    OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
     rondo_program_destroy(source);
     return program;
 }
@@ -195,12 +178,12 @@ TEST(test_program_view__shows_what_moves_compute) {
         }
         assert_int_equal(view.base, base);
         rondo_tensor x = {0}, results[2] = {{0}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &r->shape, &x));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &r->shape, &x));
         for (int64_t e = 0; e < rondo_shape_get_count(&r->shape); ++e) {
             ((float *)x.data)[e] = (float)(e + 1);
         }
-        check(rondo__program_add_output(program, base));
-        check(interpret_program(program, &x, results));
+        OK(rondo__program_add_output(program, base));
+        OK(interpret_program(program, &x, results));
         for (int64_t e = 0; e < rondo_shape_get_count(&results[0].shape); ++e) {
             const float expected = ((const float *)results[0].data)[e];
             assert_float_equal(find_element(&view, results[1].data, e), expected, 1e-4f);

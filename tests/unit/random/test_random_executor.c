@@ -8,21 +8,15 @@
 
 #include "program/edit.h"
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/on_devices.h"
 #include "support/test.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static rondo_device *open_device(void) {
     rondo_device *device;
-    check(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_device_open(on_devices_get_name(), &device));
     return device;
 }
 
@@ -30,7 +24,7 @@ static rondo_device *open_device(void) {
 
 static int32_t add_value(rondo_program *program, const char *name, rondo_dtype dtype) {
     int32_t value;
-    check(rondo__program_add_value(program, name, &value));
+    OK(rondo__program_add_value(program, name, &value));
     program->values[value].dtype = dtype;
     return value;
 }
@@ -40,9 +34,9 @@ static int32_t add_scalar(rondo_program *program, const char *name, rondo_dtype 
     rondo_tensor tensor;
     const rondo_shape shape = {0};
     int32_t value;
-    check(rondo_tensor_init(dtype, &shape, &tensor));
+    OK(rondo_tensor_init(dtype, &shape, &tensor));
     memcpy(tensor.data, bytes, rondo_tensor_get_bytes(&tensor));
-    check(rondo__program_add_constant(program, name, &tensor, &value));
+    OK(rondo__program_add_constant(program, name, &tensor, &value));
     rondo_tensor_deinit(&tensor);
     return value;
 }
@@ -50,8 +44,8 @@ static int32_t add_scalar(rondo_program *program, const char *name, rondo_dtype 
 static rondo__op *add_node(rondo_program *program, const char *op, const char *name,
                            const int32_t *inputs, size_t input_count, const int32_t *outputs,
                            size_t output_count) {
-    check(rondo__program_add_simple(program, "", op, name, inputs, input_count, outputs,
-                                    output_count));
+    OK(rondo__program_add_simple(program, "", op, name, inputs, input_count, outputs,
+                                 output_count));
     return &program->nodes[program->node_count - 1].op;
 }
 
@@ -61,7 +55,7 @@ static rondo_program *make_program(void) {
     const float ratio_value = 0.25f;
     const uint8_t yes = 1;
     rondo_program *program;
-    check(rondo__program_create("draws", &program));
+    OK(rondo__program_create("draws", &program));
     const int32_t x = add_value(program, "x", RONDO_DTYPE_F32);
     const int32_t p = add_value(program, "p", RONDO_DTYPE_F32);
     const int32_t logits = add_value(program, "logits", RONDO_DTYPE_F32);
@@ -74,28 +68,28 @@ static rondo_program *make_program(void) {
     const int32_t chosen = add_value(program, "chosen", RONDO_DTYPE_I32);
     const int32_t ratio = add_scalar(program, "ratio", RONDO_DTYPE_F32, &ratio_value);
     const int32_t training = add_scalar(program, "training", RONDO_DTYPE_BOOL, &yes);
-    check(rondo__program_add_input(program, x));
-    check(rondo__program_add_input(program, p));
-    check(rondo__program_add_input(program, logits));
+    OK(rondo__program_add_input(program, x));
+    OK(rondo__program_add_input(program, p));
+    OK(rondo__program_add_input(program, logits));
     rondo__op *op = add_node(program, "RandomNormal", "normal", NULL, 0, &normal, 1);
-    check(rondo__op_set_ints(op, "shape", shape, 1));
-    check(rondo__op_set_float(op, "mean", 1.0f));
-    check(rondo__op_set_float(op, "scale", 2.0f));
+    OK(rondo__op_set_ints(op, "shape", shape, 1));
+    OK(rondo__op_set_float(op, "mean", 1.0f));
+    OK(rondo__op_set_float(op, "scale", 2.0f));
     op = add_node(program, "RandomNormal", "seeded", NULL, 0, &seeded, 1);
-    check(rondo__op_set_ints(op, "shape", shape, 1));
-    check(rondo__op_set_float(op, "seed", 5.0f));
+    OK(rondo__op_set_ints(op, "shape", shape, 1));
+    OK(rondo__op_set_float(op, "seed", 5.0f));
     op = add_node(program, "RandomUniformLike", "uniform", &x, 1, &uniform, 1);
-    check(rondo__op_set_float(op, "low", -2.0f));
+    OK(rondo__op_set_float(op, "low", -2.0f));
     const int32_t dropout_inputs[3] = {x, ratio, training};
     (void)add_node(program, "Dropout", "dropout", dropout_inputs, 3, dropped, 2);
     (void)add_node(program, "Bernoulli", "coins", &p, 1, &coins, 1);
     op = add_node(program, "Multinomial", "chosen", &logits, 1, &chosen, 1);
-    check(rondo__op_set_int(op, "sample_size", 100));
+    OK(rondo__op_set_int(op, "sample_size", 100));
     const int32_t outputs[] = {normal, seeded, uniform, dropped[0], dropped[1], coins, chosen};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; ++i) {
-        check(rondo__program_add_output(program, outputs[i]));
+        OK(rondo__program_add_output(program, outputs[i]));
     }
-    check(rondo__program_verify(program));
+    OK(rondo__program_verify(program));
     return program;
 }
 
@@ -129,7 +123,7 @@ static void run_once(rondo_executor *executor, run_results *out_results) {
     for (int i = 0; i < OUTPUTS; ++i) {
         fetches[i] = (rondo_binding){.name = names[i]};
     }
-    check(rondo_executor_run(executor, feeds, 3, fetches, OUTPUTS));
+    OK(rondo_executor_run(executor, feeds, 3, fetches, OUTPUTS));
     for (int i = 0; i < OUTPUTS; ++i) {
         out_results->tensors[i] = fetches[i].tensor;
     }
@@ -142,7 +136,7 @@ static rondo_executor *make_executor(rondo_program *program, rondo_device *devic
     options.graphs = graphs;
     options.op_by_op = !optimise;
     options.seed = SEED;
-    check(rondo_executor_create(program, device, &options, &executor));
+    OK(rondo_executor_create(program, device, &options, &executor));
     return executor;
 }
 
@@ -176,7 +170,7 @@ TEST(test_random_executor__replays_draw_what_eager_runs_draw) {
     }
     free_results(&last);
     rondo_executor_stats stats = {.struct_size = sizeof stats};
-    check(rondo_executor_get_stats(replayed, &stats));
+    OK(rondo_executor_get_stats(replayed, &stats));
     assert_int_equal(stats.bypassed_count, 1);  // Multinomial
     assert_true(stats.node_count > 5);
     rondo_executor_destroy(eager);
@@ -195,18 +189,17 @@ TEST(test_random_executor__results_are_what_the_ops_mean) {
     rondo_stream *stream;
     void *memory;
     static float expected[COUNT];
-    check(rondo_generator_create(device, 5, &generator));
-    check(rondo_stream_create(device, NULL, &stream));
-    check(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, sizeof expected, &memory));
+    OK(rondo_generator_create(device, 5, &generator));
+    OK(rondo_stream_create(device, NULL, &stream));
+    OK(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, sizeof expected, &memory));
     double ones = 0;
     double chosen[2][3] = {{0}};
     for (int run = 0; run < RUNS; ++run) {
         run_results r;
         run_once(executor, &r);
-        check(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, memory, COUNT, 0, 1));
-        check(rondo_stream_copy(stream, expected, memory, sizeof expected,
-                                RONDO_COPY_DEVICE_TO_HOST));
-        check(rondo_stream_synchronize(stream));
+        OK(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, memory, COUNT, 0, 1));
+        OK(rondo_stream_copy(stream, expected, memory, sizeof expected, RONDO_COPY_DEVICE_TO_HOST));
+        OK(rondo_stream_synchronize(stream));
         assert_memory_equal(r.tensors[SEEDED].data, expected, sizeof expected);
         const float *normal = r.tensors[NORMAL].data;
         const float *uniform = r.tensors[UNIFORM].data;
@@ -258,13 +251,13 @@ TEST(test_random_executor__kernels_agree_with_the_references) {
     }
     for (size_t k = 0; k < sizeof ops / sizeof *ops; ++k) {
         rondo_program *program;
-        check(rondo__program_create("p", &program));
+        OK(rondo__program_create("p", &program));
         const int32_t in = add_value(program, "x", RONDO_DTYPE_F32);
         const int32_t out = add_value(program, "y", RONDO_DTYPE_F32);
-        check(rondo__program_add_input(program, in));
+        OK(rondo__program_add_input(program, in));
         rondo__op *op = add_node(program, ops[k], "op", &in, 1, &out, 1);
-        check(rondo__program_add_output(program, out));
-        check(rondo__program_verify(program));
+        OK(rondo__program_add_output(program, out));
+        OK(rondo__program_verify(program));
         rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
         rondo_generator_state place = {.seed = SEED};
         for (int run = 0; run < RUNS; ++run) {
@@ -272,7 +265,7 @@ TEST(test_random_executor__kernels_agree_with_the_references) {
                                   {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}};
             rondo_binding fetch = {"y",
                                    {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = y}};
-            check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+            OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
             const rondo_tensor *inputs[] = {&feed.tensor};
             rondo_tensor result = {0};
             uint64_t counters = 0;
@@ -283,7 +276,7 @@ TEST(test_random_executor__kernels_agree_with_the_references) {
                                       .outputs = &result,
                                       .random = &place,
                                       .random_counters = &counters};
-            check(rondo__op_compute(&compute));
+            OK(rondo__op_compute(&compute));
             assert_int_equal(counters, (COUNT + 3) / 4);
             place.offset += counters;
             for (int i = 0; i < COUNT; ++i) {
@@ -307,16 +300,16 @@ TEST(test_random_executor__training_can_be_an_input) {
     rondo_device *device = open_device();
     rondo_program *program;
     const float ratio_value = 0.5f;
-    check(rondo__program_create("p", &program));
+    OK(rondo__program_create("p", &program));
     const int32_t inputs[3] = {add_value(program, "x", RONDO_DTYPE_F32),
                                add_scalar(program, "ratio", RONDO_DTYPE_F32, &ratio_value),
                                add_value(program, "training", RONDO_DTYPE_BOOL)};
     const int32_t y = add_value(program, "y", RONDO_DTYPE_F32);
-    check(rondo__program_add_input(program, inputs[0]));
-    check(rondo__program_add_input(program, inputs[2]));
+    OK(rondo__program_add_input(program, inputs[0]));
+    OK(rondo__program_add_input(program, inputs[2]));
     (void)add_node(program, "Dropout", "dropout", inputs, 3, &y, 1);
-    check(rondo__program_add_output(program, y));
-    check(rondo__program_verify(program));
+    OK(rondo__program_add_output(program, y));
+    OK(rondo__program_verify(program));
     rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
     static float x[COUNT];
     static float out[COUNT];
@@ -330,7 +323,7 @@ TEST(test_random_executor__training_can_be_an_input) {
             {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}},
             {"training", {.dtype = RONDO_DTYPE_BOOL, .shape = {0}, .data = &training}}};
         rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = out}};
-        check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+        OK(rondo_executor_run(executor, feeds, 2, &fetch, 1));
         for (uint32_t i = 0; i < COUNT; ++i) {
             uint32_t words[4];
             rondo_random_philox(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
