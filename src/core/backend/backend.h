@@ -80,6 +80,7 @@ struct rondo_stream {
     rondo_device *device;  // retained
     bool is_wrapped;       // the native stream is the caller's
     bool is_legacy;        // wraps the legacy default stream: runs work, never records
+    bool is_lent;          // a function of the program has it, and may not destroy it
     void *native;          // CUstream, or NULL
     int32_t priority;      // of rondo_stream_create; 0: the default, or not known
     uint32_t number;       // for messages: "stream 3"; set by the generic layer
