@@ -233,6 +233,9 @@ struct rondo__backend {
     // record. (optional: not known)
     rondo_status (*find_allocation)(rondo_device *device, const void *address,
                                     rondo__allocation *out_allocation);
+    // The ordinal of the device whose memory holds the address; -1: it is the host's, or not known.
+    // (optional: there is one device)
+    rondo_status (*find_owner)(rondo_device *device, const void *address, int32_t *out_ordinal);
 
     // True for host memory that the device cannot copy from without a detour; not asked about what
     // rondo_memory_allocate gave out. (optional: all other memory is such)
