@@ -39,16 +39,23 @@ static int run(model *m) {
            check(rondo_executor_run(m->executor, &m->feed, 1, &m->fetch, 1));
 }
 
+static int is_there(const char *path) {
+    FILE *file = fopen(path, "rb");
+    return file != NULL && fclose(file) == 0;
+}
+
 static int start(const char *model_path, const char *plan_path, rondo_device *device, model *m) {
-    const rondo_status status =
-        rondo_executor_load(plan_path, device, NULL, NULL, &m->program, &m->executor);
-    if (status == RONDO_STATUS_OK) {
-        return run(m);
-    }
-    // There is none yet, or it was made by another version or for another device.
-    printf("%s\n", rondo_error_get_last()->message);
-    if (status != RONDO_STATUS_UNAVAILABLE && status != RONDO_STATUS_UNSUPPORTED) {
-        return 0;
+    if (is_there(plan_path)) {
+        const rondo_status status =
+            rondo_executor_load(plan_path, device, NULL, NULL, &m->program, &m->executor);
+        if (status == RONDO_STATUS_OK) {
+            return run(m);
+        }
+        // It was made by another version or for another device, and is made anew.
+        printf("%s\n", rondo_error_get_last()->message);
+        if (status != RONDO_STATUS_UNSUPPORTED) {
+            return 0;
+        }
     }
     return check(rondo_program_load_onnx(model_path, &m->program)) &&
            check(rondo_executor_create(m->program, device, NULL, &m->executor)) && run(m) &&

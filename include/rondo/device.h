@@ -132,7 +132,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
                                                         rondo_stream **out_stream);
 
 // Waits for the stream's work and frees it. A capture that it began is aborted; a capture that it
-// joined keeps it to the end.
+// joined keeps it to the end. One that a call lends to a function is left alone, with a warning.
 //
 // Threads:   while it records, the thread that began the capture (docs/concepts.md).
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);

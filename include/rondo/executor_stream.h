@@ -187,7 +187,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_feed(rondo_bound_run *
 //            NULL: allocated on its `device`, or in host memory, and kept for runs whose output has
 //            the same type and shape. NULL: no longer fetched.
 //
-// Errors:    INVALID (as fetches of rondo_executor_run). Then the output is bound as before.
+// Errors:    INVALID (as fetches of rondo_executor_run; memory that another bound output has, too:
+//            take that away first). Then the output is bound as before.
 RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run,
                                                                 const char *name,
                                                                 const rondo_tensor *tensor);

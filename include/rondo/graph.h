@@ -59,7 +59,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device,
                                                          const rondo_graph_options *options,
                                                          rondo_graph **out_graph);
 
-// Aborts a running capture, waits for replays in flight, frees everything.
+// Aborts a running capture, waits for replays in flight, frees everything. Inside a step of its own
+// it is left alone, with a warning.
 //
 // Threads:   while it records, the thread that began, unless the mode is relaxed.
 RONDO_API void rondo_graph_destroy(rondo_graph *graph);

@@ -169,8 +169,7 @@ RONDO_API void rondo_watchdog_destroy(rondo_watchdog *watchdog);
 
 // Records a mark: a replay that stalls later tells the scopes that are open on the stream now.
 //
-// Errors:    STATE (`stream` does not record `graph`), NO_MEMORY (of 1024 graphs). A failure breaks
-//            nothing.
+// Errors:    STATE (`stream` does not record `graph`), NO_MEMORY. A failure breaks nothing.
 // Capture:   only legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_mark(rondo_watchdog *watchdog,
                                                           rondo_graph *graph, rondo_stream *stream);

@@ -177,7 +177,8 @@ rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
                      const rondo_argument *arguments, size_t argument_count,
                      rondo_learned_function function, void *user_data, rondo_learned **out_learned);
 
-// Waits for runs in flight and frees everything. NULL is fine.
+// Waits for runs in flight and frees everything. NULL is fine. Not in the step: it is left alone
+// then, with a warning.
 RONDO_API void rondo_learned_destroy(rondo_learned *learned);
 
 // Learns the step, and records it for these values, but runs nothing. Without this call the first
@@ -219,9 +220,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_try(rondo_learned *learned,
 // Errors:    INVALID (count; a value outside its domain; a pointer that is NULL, not aligned,
 //            outside any known allocation or freed since, or with less behind it than the extent;
 //            one that is_exclusive and shares memory: the message names the argument), STATE
-//            (`stream` records; as rondo_graph_replay), UNSUPPORTED (the step was refused, or fails
-//            for these values, and the fallback is RONDO_LEARN_REFUSE); those of the step where it
-//            falls back. A failure does not affect the next run.
+//            (`stream` records; inside the step; as rondo_graph_replay), UNSUPPORTED (the step was
+//            refused, or fails for these values, and the fallback is RONDO_LEARN_REFUSE); those of
+//            the step where it falls back. A failure does not affect the next run.
 // Capture:   not legal while `stream` records.
 // Cost:      unchanged values: rondo_graph_replay and a comparison of the list. Otherwise one call
 //            of the driver for each node with a word that has changed; and a recording as long as

@@ -179,7 +179,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
 
 // Calls a function with a stream of Rondo's, and adds what it records there: so libraries, and code
 // that only knows streams, make nodes between those that are added one by one. The function returns
-// a failure to give up. It does not add, end or abort itself.
+// a failure to give up. It does not add, end or abort itself, and does not keep the stream.
 //
 // after       as for rondo_graph_add_node: the stream begins behind these.
 // nodes       the step's last nodes, to pass as `after` for work behind it: one, more where it

@@ -107,8 +107,9 @@ RONDO_API size_t rondo_difference_format(const rondo_difference *difference, cha
 typedef int32_t rondo_symbol_kind;
 enum {
     RONDO_SYMBOL_FUNCTION = 0,  // what rondo_launch.function has
-    RONDO_SYMBOL_MEMORY = 1,    // of the device, or pinned memory that copies use
-    RONDO_SYMBOL_EVENT = 2,     // a rondo_event with RONDO_EVENT_EXTERNAL
+    RONDO_SYMBOL_MEMORY = 1,    // of the graph's own device, or pinned memory that copies use
+    // A rondo_event with RONDO_EVENT_EXTERNAL; one that is waited for may be of another GPU.
+    RONDO_SYMBOL_EVENT = 2,
 };
 
 typedef struct rondo_graph_symbol {  // ABI: fixed
@@ -129,10 +130,10 @@ typedef struct rondo_graph_symbol {  // ABI: fixed
 // set), nor addresses that are stored in memory.
 //
 // Errors:    STATE (no template), INVALID (a symbol without name, twice, or with memory that
-//            overlaps), UNSUPPORTED (names the node, and what in it has no symbol or cannot be made
-//            again: host functions, memory that the capture took,
-//            copies and fills of several rows, tensor maps, attributes of the program's own
-//            launches), UNAVAILABLE (the file).
+//            overlaps or is another GPU's), UNSUPPORTED (names the node, and what in it has no
+//            symbol or cannot be made again: host functions, memory that the capture took, copies
+//            and fills of several rows, tensor maps, attributes that rondo_launch does not have),
+//            UNAVAILABLE (the file).
 // Capture:   unsafe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
                                                        const rondo_graph_symbol *symbols,

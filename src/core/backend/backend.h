@@ -79,6 +79,7 @@ struct rondo_stream {
     rondo_device *device;  // retained
     bool is_wrapped;       // the native stream is the caller's
     bool is_legacy;        // wraps the legacy default stream: runs work, never records
+    bool is_lent;          // a function of the program has it, and may not destroy it
     void *native;          // CUstream, or NULL
     int32_t priority;      // of rondo_stream_create; 0: the default, or not known
     uint32_t number;       // for messages: "stream 3"; set by the generic layer
@@ -231,6 +232,9 @@ struct rondo__backend {
     // record. (optional: not known)
     rondo_status (*find_allocation)(rondo_device *device, const void *address,
                                     rondo__allocation *out_allocation);
+    // The ordinal of the device whose memory holds the address; -1: it is the host's, or not known.
+    // (optional: there is one device)
+    rondo_status (*find_owner)(rondo_device *device, const void *address, int32_t *out_ordinal);
 
     // True for host memory that the device cannot copy from without a detour; not asked about what
     // rondo_memory_allocate gave out. (optional: all other memory is such)

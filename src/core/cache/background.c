@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "device/stream_destroy.h"
 
 typedef enum work_state {
     IDLE,
@@ -98,7 +99,7 @@ static void free_all(rondo__background *b) {
     pthread_cond_destroy(&b->changed);
     pthread_mutex_destroy(&b->lock);
     rondo_graph_destroy(b->recorder);
-    rondo_stream_destroy(b->stream);
+    rondo__stream_destroy_own(b->stream);
     rondo__free(b->copy);
     rondo__free(b);
 }
@@ -124,6 +125,7 @@ rondo_status rondo__background_create(rondo_device *device,
         status = rondo_stream_create(device, NULL, &b->stream);
     }
     if (status == RONDO_STATUS_OK) {
+        b->stream->is_lent = true;
         status = rondo__cache_create_graph(device, options, RONDO_KEEP_TEMPLATE_ONLY, &b->recorder);
     }
     if (status == RONDO_STATUS_OK) {
@@ -135,6 +137,10 @@ rondo_status rondo__background_create(rondo_device *device,
     }
     *out_background = b;
     return RONDO_STATUS_OK;
+}
+
+bool rondo__background_is_here(const rondo__background *b) {
+    return b != NULL && pthread_equal(b->thread, pthread_self()) != 0;
 }
 
 void rondo__background_destroy(rondo__background *b) {

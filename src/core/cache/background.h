@@ -34,6 +34,8 @@ typedef struct rondo__background_result {
 RONDO_MUST_USE rondo_status rondo__background_create(rondo_device *device,
                                                      const rondo_graph_cache_options *options,
                                                      rondo__background **out_background);
+// Whether the calling thread is the background's own: in a step.
+bool rondo__background_is_here(const rondo__background *background);
 // Waits for the capture under way, and gives up what came of it. NULL is fine.
 void rondo__background_destroy(rondo__background *background);
 

@@ -7,6 +7,7 @@
 #include "backend/check.h"
 #include "cache/cache_record.h"
 #include "capture/capture.h"
+#include "device/stream.h"
 #include "graph/executable.h"
 #include "graph/graph_object.h"
 
@@ -95,9 +96,11 @@ static void note_device_time(rondo_graph_cache *cache, rondo__cost *cost, bool i
 
 static rondo_status call_step(rondo_graph_cache *cache, const step_call *step) {
     uint64_t sequence = rondo_error_get_last()->sequence;
+    bool was_lent = rondo__stream_lend(step->stream);
     cache->is_in_step = true;
     rondo_status status = step->function(step->stream, step->user_data);
     cache->is_in_step = false;
+    rondo__stream_take_back(step->stream, was_lent);
     return rondo__error_note_callback(status, sequence, run_call, "the step");
 }
 

@@ -3,6 +3,7 @@
 #include "device/stream_destroy.h"
 
 #include "base/error.h"
+#include "base/log/logging.h"
 #include "base/thread.h"
 #include "capture/label_stack.h"
 #include "device/scope_list.h"
@@ -64,6 +65,13 @@ void rondo_stream_destroy(rondo_stream *stream) {
     if (stream == NULL || atomic_load(&stream->device->is_forked)) {
         return;
     }
+    if (stream->is_lent) {
+        RONDO_LOG_WARN_F(
+            "rondo_stream_destroy: stream %u is lent to a function of the program, and is left as "
+            "it is; who lent it frees it",
+            (unsigned)stream->number);
+        return;
+    }
     rondo__capture *keeper = leave_capture(stream);
     rondo__scopes_close_on(stream);
     rondo__label_close_above(stream, 0);
@@ -76,6 +84,13 @@ void rondo_stream_destroy(rondo_stream *stream) {
     rondo__stream_tag_note_kept(stream);
     if (!rondo__capture_keep_stream(keeper, stream)) {
         rondo__stream_tag_destroy_stream(stream);
+    }
+}
+
+void rondo__stream_destroy_own(rondo_stream *stream) {
+    if (stream != NULL) {
+        stream->is_lent = false;
+        rondo_stream_destroy(stream);
     }
 }
 

@@ -4,5 +4,7 @@
 
 #include "backend/backend.h"
 
+// Destroys a stream of the library's own, also one that it lends. NULL is fine.
+void rondo__stream_destroy_own(rondo_stream *stream);
 // Destroys the streams that a capture kept, which has ended.
 void rondo__stream_destroy_kept(rondo_stream *list);

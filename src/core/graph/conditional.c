@@ -212,6 +212,9 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
         const rondo_stream_options options = {.struct_size = sizeof options,
                                               .priority = scope->parent->priority};
         status = rondo_stream_create(scope->device, &options, &scope->body);
+        if (status == RONDO_STATUS_OK) {
+            scope->body->is_lent = true;
+        }
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__label_inherit(scope->body, scope->parent, scope->label_path);

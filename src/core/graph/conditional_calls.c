@@ -4,6 +4,7 @@
 #include "backend/cause.h"
 #include "backend/check.h"
 #include "device/scope_list.h"
+#include "device/stream.h"
 #include "graph/conditional.h"
 
 // What a call asks for.
@@ -92,6 +93,18 @@ static rondo_status check_or_record(rondo_stream *stream, const node *wanted, vo
     return *out_records ? record(stream, wanted, user_data, call) : RONDO_STATUS_OK;
 }
 
+// ---- run at once ------------------------------------------------------------------------------
+
+// On the program's own stream; that of a body that is recorded is always lent, and may be gone
+// when the function has run.
+static rondo_status run_body_now(rondo_stream *stream, rondo_body_function function,
+                                 void *user_data, const char *call) {
+    bool was_lent = rondo__stream_lend(stream);
+    rondo_status status = run_body(stream, function, user_data, call);
+    rondo__stream_take_back(stream, was_lent);
+    return status;
+}
+
 // ---- the calls --------------------------------------------------------------------------------
 
 rondo_status rondo_control_if(rondo_stream *stream, const void *predicate,
@@ -111,7 +124,7 @@ rondo_status rondo_control_if(rondo_stream *stream, const void *predicate,
     uint32_t value = 0;
     RETURN_IF_ERROR(read_predicate(stream, predicate, &value));
     rondo_body_function function = value != 0 ? then_body : else_body;
-    return function != NULL ? run_body(stream, function, user_data, __func__) : RONDO_STATUS_OK;
+    return function != NULL ? run_body_now(stream, function, user_data, __func__) : RONDO_STATUS_OK;
 }
 
 rondo_status rondo_control_switch(rondo_stream *stream, const void *index,
@@ -128,7 +141,7 @@ rondo_status rondo_control_switch(rondo_stream *stream, const void *index,
     RETURN_IF_ERROR(read_predicate(stream, index, &value));
     // An index below 0 is a large one here.
     return value < body_count && bodies[value] != NULL
-               ? run_body(stream, bodies[value], user_data, __func__)
+               ? run_body_now(stream, bodies[value], user_data, __func__)
                : RONDO_STATUS_OK;
 }
 
@@ -147,6 +160,6 @@ rondo_status rondo_control_while(rondo_stream *stream, const void *predicate,
         if (value == 0) {
             return RONDO_STATUS_OK;
         }
-        RETURN_IF_ERROR(run_body(stream, body, user_data, __func__));
+        RETURN_IF_ERROR(run_body_now(stream, body, user_data, __func__));
     }
 }

@@ -24,6 +24,7 @@
 #include "base/read_options.h"
 #include "base/write_struct.h"
 #include "device/stream.h"
+#include "device/stream_destroy.h"
 #include "device/stream_tag.h"
 #include "graph/executable.h"
 #include "graph/graph_capture.h"
@@ -87,6 +88,13 @@ void rondo_graph_destroy(rondo_graph *graph) {
     if (graph == NULL || atomic_load(&graph->device->is_forked)) {
         return;
     }
+    if (graph->is_in_step) {
+        RONDO_LOG_WARN_F(
+            "rondo_graph_destroy: graph \"%s\" is in use by the call of a step or body, which must "
+            "not destroy it",
+            graph->label);
+        return;
+    }
     if (graph->state == RONDO__GRAPH_RECORDING) {
         if (!rondo__graph_may_end(graph) && graph->capture->origin != NULL) {
             RONDO_LOG_WARN_F(
@@ -101,7 +109,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
     }
     rondo__graph_clear(graph);
     rondo_graph_destroy(graph->spare);
-    rondo_stream_destroy(graph->builder);
+    rondo__stream_destroy_own(graph->builder);
     rondo__capture_destroy(graph->capture_memory);
     rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);

@@ -33,7 +33,8 @@ struct rondo_graph {
     bool has_given_arena;       // options.arena
     bool snapshots_pageable;
     bool checks_addresses;
-    bool is_watched;  // a watchdog knows it, and hears when it goes
+    bool is_watched;     // a watchdog knows it, and hears when it goes
+    size_t watch_place;  // where the watchdog that saw it last has it
     bool keeps_template;
     bool defers_instantiation;
     char *label;
@@ -43,7 +44,7 @@ struct rondo_graph {
     uint64_t patch_call_count;
     rondo_graph *spare;           // records what this one will take over; NULL: not yet
     rondo_stream *builder;        // records what is built by hand; NULL: not yet
-    bool is_adding;               // a call adds a node or step; functions that it calls may not
+    bool is_in_step;              // a call adds a node or step; what it calls may not, nor destroy
     rondo_capture_report report;  // on the latest capture
     // While RECORDING.
     rondo_stream *stream;            // borrowed

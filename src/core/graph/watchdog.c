@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "backend/areas.h"
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/log/logging.h"
@@ -30,7 +31,7 @@
 #include "rondo/label.h"
 
 enum {
-    GRAPH_MAX = 1024,
+    CHUNK_GRAPHS = 1024,
     LABEL_BYTES = 128,
     TEXT_BYTES = 2048,
     SLEEP_MAX_NS = 250 * 1000 * 1000,
@@ -40,6 +41,7 @@ static const uint64_t default_timeout_ns = UINT64_C(10) * 1000 * 1000 * 1000;
 
 typedef struct watched {
     const rondo_graph *graph;  // compared, and not looked at; NULL: it is gone
+    char *words;               // in its chunk's memory: two atomic numbers of 32 bits
     uint64_t recording;        // of the graph: when it began
     char name[LABEL_BYTES];
     char (*labels)[LABEL_BYTES];  // of the marks
@@ -51,6 +53,12 @@ typedef struct watched {
     bool is_told;
 } watched;
 
+// Places for graphs; neither they nor their words move.
+typedef struct chunk {
+    watched list[CHUNK_GRAPHS];
+    void *words;  // pinned
+} chunk;
+
 struct rondo_watchdog {
     rondo__watchdog_link link;  // the first member
     rondo_device *device;
@@ -58,24 +66,28 @@ struct rondo_watchdog {
     rondo_stall_function function;
     void *user_data;
     uint32_t driver_version;
-    char *words;  // pinned; two atomic numbers of 32 bits for each graph
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t stopped;
     bool is_stopping;  // guarded by lock, as all below
-    watched *list;     // GRAPH_MAX
-    size_t count;
+    chunk **chunks;
+    size_t chunk_count, chunk_capacity;
+    size_t count;  // of graphs
     uint64_t stall_count;
 };
 
 enum { REACHED, DONE, WORDS };
 
-static void *find_word(const rondo_watchdog *dog, const watched *w, int which) {
-    return dog->words + (size_t)(WORDS * (w - dog->list) + which) * sizeof(uint32_t);
+static watched *get_watched(const rondo_watchdog *dog, size_t index) {
+    return &dog->chunks[index / CHUNK_GRAPHS]->list[index % CHUNK_GRAPHS];
 }
 
-static uint32_t read_word(const rondo_watchdog *dog, const watched *w, int which) {
-    const _Atomic uint32_t *word = find_word(dog, w, which);
+static void *find_word(const watched *w, int which) {
+    return w->words + (size_t)which * sizeof(uint32_t);
+}
+
+static uint32_t read_word(const watched *w, int which) {
+    const _Atomic uint32_t *word = find_word(w, which);
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
@@ -109,8 +121,8 @@ typedef struct report {
     rondo_stall stall;
 } report;
 
-static bool is_pending(const rondo_watchdog *dog, const watched *w) {
-    return (int32_t)(read_word(dog, w, DONE) - w->ticket) < 0;
+static bool is_pending(const watched *w) {
+    return (int32_t)(read_word(w, DONE) - w->ticket) < 0;
 }
 
 static const char *get_label(const watched *w, uint32_t reached) {
@@ -120,8 +132,8 @@ static const char *get_label(const watched *w, uint32_t reached) {
 static void append_others(const rondo_watchdog *dog, const watched *told, report *r) {
     size_t length = strlen(r->text);
     for (size_t i = 0; i < dog->count && length + 1 < sizeof r->text; ++i) {
-        const watched *w = &dog->list[i];
-        if (w != told && is_pending(dog, w)) {
+        const watched *w = get_watched(dog, i);
+        if (w != told && is_pending(w)) {
             (void)snprintf(r->text + length, sizeof r->text - length,
                            "; graph \"%s\" on stream %u is under way, too", w->name,
                            (unsigned)w->stream);
@@ -131,7 +143,7 @@ static void append_others(const rondo_watchdog *dog, const watched *told, report
 }
 
 static void describe(const rondo_watchdog *dog, const watched *w, uint64_t now_ns, report *r) {
-    const uint32_t reached = read_word(dog, w, REACHED);
+    const uint32_t reached = read_word(w, REACHED);
     (void)snprintf(r->graph, sizeof r->graph, "%s", w->name);
     (void)snprintf(r->label, sizeof r->label, "%s", get_label(w, reached));
     r->stall = (rondo_stall){.struct_size = sizeof r->stall,
@@ -156,9 +168,9 @@ static void describe(const rondo_watchdog *dog, const watched *w, uint64_t now_n
 
 // Whether a watched graph has stalled since it was looked at last.
 static bool look(const rondo_watchdog *dog, watched *w, uint64_t now_ns) {
-    const uint32_t reached = read_word(dog, w, REACHED);
-    const uint32_t done = read_word(dog, w, DONE);
-    if (!is_pending(dog, w) || reached != w->seen_reached || done != w->seen_done) {
+    const uint32_t reached = read_word(w, REACHED);
+    const uint32_t done = read_word(w, DONE);
+    if (!is_pending(w) || reached != w->seen_reached || done != w->seen_done) {
         w->seen_reached = reached;
         w->seen_done = done;
         w->since_ns = now_ns;
@@ -171,7 +183,7 @@ static bool look(const rondo_watchdog *dog, watched *w, uint64_t now_ns) {
 static bool tell_one(rondo_watchdog *dog) {
     const uint64_t now_ns = rondo__clock_now_ns();
     for (size_t i = 0; i < dog->count; ++i) {
-        watched *w = &dog->list[i];
+        watched *w = get_watched(dog, i);
         if (!look(dog, w, now_ns)) {
             continue;
         }
@@ -216,12 +228,22 @@ static void *watch(void *argument) {
 
 // ---- life -------------------------------------------------------------------------------------
 
-static void free_dog(rondo_watchdog *dog) {
-    for (size_t i = 0; dog->list != NULL && i < dog->count; ++i) {
-        rondo__free(dog->list[i].labels);
+static void free_chunk(const rondo_watchdog *dog, chunk *made) {
+    if (made->words != NULL) {
+        (void)rondo__areas_free(dog->device, made->words);
     }
-    rondo__free(dog->list);
-    rondo_memory_free(dog->device, dog->words);
+    rondo__free(made);
+}
+
+static void free_dog(rondo_watchdog *dog) {
+    for (size_t i = 0; i < dog->count; ++i) {
+        rondo__free(get_watched(dog, i)->labels);
+    }
+    for (size_t i = 0; i < dog->chunk_count; ++i) {
+        free_chunk(dog, dog->chunks[i]);
+    }
+    rondo__free(dog->chunks);
+    (void)pthread_mutex_destroy(&dog->lock);
     rondo_device_release(dog->device);
     rondo__free(dog);
 }
@@ -230,7 +252,7 @@ static void forget(rondo__watchdog_link *link, const rondo_graph *graph) {
     rondo_watchdog *dog = (rondo_watchdog *)link;
     pthread_mutex_lock(&dog->lock);
     for (size_t i = 0; i < dog->count; ++i) {
-        watched *w = &dog->list[i];
+        watched *w = get_watched(dog, i);
         if (w->graph == graph) {
             w->graph = NULL;
             w->mark_count = 0;
@@ -239,25 +261,45 @@ static void forget(rondo__watchdog_link *link, const rondo_graph *graph) {
     pthread_mutex_unlock(&dog->lock);
 }
 
+// Makes places for more graphs. It asks the driver, so the caller does not hold the lock; a capture
+// that is open is no obstacle.
+static rondo_status add_chunk(rondo_watchdog *dog) {
+    const size_t bytes = WORDS * CHUNK_GRAPHS * sizeof(uint32_t);
+    chunk *made = rondo__calloc(1, sizeof *made);
+    rondo_status status = made != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__areas_allocate(dog->device, RONDO_MEMORY_PINNED, bytes, &made->words);
+    }
+    if (status == RONDO_STATUS_OK) {
+        memset(made->words, 0, bytes);
+        for (size_t i = 0; i < CHUNK_GRAPHS; ++i) {
+            made->list[i].words = (char *)made->words + WORDS * i * sizeof(uint32_t);
+        }
+        pthread_mutex_lock(&dog->lock);
+        status = RONDO__ARRAY_RESERVE(dog->chunks, dog->chunk_capacity, dog->chunk_count + 1);
+        if (status == RONDO_STATUS_OK) {
+            dog->chunks[dog->chunk_count++] = made;
+        }
+        pthread_mutex_unlock(&dog->lock);
+    }
+    if (status != RONDO_STATUS_OK && made != NULL) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        free_chunk(dog, made);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
 static rondo_status make_parts(rondo_watchdog *dog) {
-    void *words;
     rondo_device_info info = {.struct_size = sizeof info};
     RETURN_IF_ERROR(rondo__device_get_facts(dog->device, &info));
     dog->driver_version = (uint32_t)info.driver_version;
-    dog->list = rondo__calloc(GRAPH_MAX, sizeof *dog->list);
-    if (dog->list == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    const size_t bytes = WORDS * GRAPH_MAX * sizeof(uint32_t);
-    RETURN_IF_ERROR(rondo_memory_allocate(dog->device, RONDO_MEMORY_PINNED, bytes, &words));
-    memset(words, 0, bytes);
-    dog->words = words;
-    return RONDO_STATUS_OK;
+    return add_chunk(dog);
 }
 
 static rondo_status start(rondo_watchdog *dog) {
     pthread_condattr_t attributes;
-    (void)pthread_mutex_init(&dog->lock, NULL);
     (void)pthread_condattr_init(&attributes);
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&dog->stopped, &attributes);
@@ -265,7 +307,6 @@ static rondo_status start(rondo_watchdog *dog) {
     const rondo_status status = rondo__thread_start("rondo-watchdog", watch, dog, &dog->thread);
     if (status != RONDO_STATUS_OK) {
         (void)pthread_cond_destroy(&dog->stopped);
-        (void)pthread_mutex_destroy(&dog->lock);
     }
     return status;
 }
@@ -283,6 +324,7 @@ rondo_status rondo_watchdog_create(rondo_device *device, const rondo_watchdog_op
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_device_retain(device);
+    (void)pthread_mutex_init(&dog->lock, NULL);
     dog->device = device;
     dog->link.forget = forget;
     dog->timeout_ns = wanted.timeout_ns > 0 ? wanted.timeout_ns : default_timeout_ns;
@@ -308,6 +350,13 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
     if (watchdog == NULL || atomic_load(&watchdog->device->is_forked)) {
         return;
     }
+    if (pthread_equal(watchdog->thread, pthread_self()) != 0) {
+        RONDO_LOG_WARN_F(
+            "rondo_watchdog_destroy: the function of a watchdog must not destroy it, and it is "
+            "left "
+            "as it is");
+        return;
+    }
     rondo__watchdog_list_remove(&watchdog->link);
     pthread_mutex_lock(&watchdog->lock);
     watchdog->is_stopping = true;
@@ -315,40 +364,53 @@ void rondo_watchdog_destroy(rondo_watchdog *watchdog) {
     pthread_mutex_unlock(&watchdog->lock);
     (void)pthread_join(watchdog->thread, NULL);
     (void)pthread_cond_destroy(&watchdog->stopped);
-    (void)pthread_mutex_destroy(&watchdog->lock);
     free_dog(watchdog);
 }
 
 // ---- what is watched --------------------------------------------------------------------------
 
-// A place that another graph had which is not marked, and has nothing under way; NULL: none.
-static watched *find_idle(rondo_watchdog *dog) {
+// A place of a graph that is gone, with nothing under way, or a new one; SIZE_MAX: there is none.
+static size_t find_free(rondo_watchdog *dog) {
     for (size_t i = 0; i < dog->count; ++i) {
-        watched *w = &dog->list[i];
-        if (w->mark_count == 0 && !is_pending(dog, w)) {
-            return w;
+        const watched *w = get_watched(dog, i);
+        if (w->graph == NULL && !is_pending(w)) {
+            return i;
         }
     }
-    return NULL;
+    return dog->count < dog->chunk_count * CHUNK_GRAPHS ? dog->count++ : SIZE_MAX;
 }
 
-// The graph's entry; one of an earlier recording begins anew.
-static rondo_status find(rondo_watchdog *dog, rondo_graph *graph, watched **out_watched) {
-    watched *w = NULL;
-    for (size_t i = 0; i < dog->count && w == NULL; ++i) {
-        w = dog->list[i].graph == graph ? &dog->list[i] : NULL;
-    }
-    if (w == NULL) {
-        w = dog->count < GRAPH_MAX ? &dog->list[dog->count] : find_idle(dog);
-        if (w == NULL) {
-            return RONDO_FAIL(NO_MEMORY, "the watchdog knows %d graphs, which is the most",
-                              (int)GRAPH_MAX);
+// The graph's place, or one that it gets; NULL: there are no more.
+static watched *find_place(rondo_watchdog *dog, rondo_graph *graph) {
+    size_t i = graph->watch_place;  // of the watchdog that saw it last
+    if (i >= dog->count || get_watched(dog, i)->graph != graph) {
+        for (i = 0; i < dog->count && get_watched(dog, i)->graph != graph;) {
+            ++i;
         }
-        dog->count += w == &dog->list[dog->count] ? 1 : 0;
-        w->ticket = w->seen_done = read_word(dog, w, DONE);
+        i = i < dog->count ? i : find_free(dog);
+        if (i == SIZE_MAX) {
+            return NULL;
+        }
+        graph->watch_place = i;
+    }
+    watched *w = get_watched(dog, i);
+    if (w->graph != graph) {
+        w->ticket = w->seen_done = read_word(w, DONE);
         w->graph = graph;
+        w->recording = UINT64_MAX;
         graph->is_watched = true;
-        w->recording = 0;
+    }
+    return w;
+}
+
+// The graph's place; one of an earlier recording begins anew. OK: the lock is held.
+static rondo_status find_and_lock(rondo_watchdog *dog, rondo_graph *graph, watched **out_watched) {
+    watched *w;
+    pthread_mutex_lock(&dog->lock);
+    while ((w = find_place(dog, graph)) == NULL) {
+        pthread_mutex_unlock(&dog->lock);
+        RETURN_IF_ERROR(add_chunk(dog));
+        pthread_mutex_lock(&dog->lock);
     }
     if (w->recording != graph->begin_ns) {
         w->recording = graph->begin_ns;
@@ -371,16 +433,10 @@ static rondo_status check(const rondo_watchdog *dog, const rondo_graph *graph,
                                dog->device->name, graph->device->name, stream->device->name);
 }
 
-static rondo_status add_mark(rondo_watchdog *dog, rondo_graph *graph, const rondo_stream *stream,
-                             void **out_word, uint32_t *out_number) {
-    watched *w;
-    RETURN_IF_ERROR(find(dog, graph, &w));
-    rondo_status status = RONDO__ARRAY_RESERVE(w->labels, w->mark_capacity, w->mark_count + 1);
-    RETURN_IF_ERROR(status);
+static rondo_status add_mark(watched *w, const rondo_stream *stream) {
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(w->labels, w->mark_capacity, w->mark_count + 1));
     (void)snprintf(w->labels[w->mark_count], LABEL_BYTES, "%s", rondo_label_get_path(stream));
     w->mark_count += 1;
-    *out_number = (uint32_t)w->mark_count;
-    *out_word = find_word(dog, w, REACHED);
     return RONDO_STATUS_OK;
 }
 
@@ -393,51 +449,39 @@ rondo_status rondo_watchdog_mark(rondo_watchdog *watchdog, rondo_graph *graph,
         return RONDO_FAIL(STATE, "stream %u does not record graph \"%s\"", (unsigned)stream->number,
                           graph->label);
     }
-    void *word = NULL;
-    uint32_t number = 0;
-    pthread_mutex_lock(&watchdog->lock);
-    const rondo_status status = add_mark(watchdog, graph, stream, &word, &number);
+    watched *w;
+    RETURN_IF_ERROR(find_and_lock(watchdog, graph, &w));
+    const rondo_status status = add_mark(w, stream);
+    const uint32_t number = (uint32_t)w->mark_count;
     pthread_mutex_unlock(&watchdog->lock);
-    return status == RONDO_STATUS_OK ? put_word(stream, word, number) : status;
-}
-
-// The number of the replay to come, and the graph's words.
-static rondo_status begin_replay(rondo_watchdog *dog, rondo_graph *graph,
-                                 const rondo_stream *stream, watched **out_watched) {
-    pthread_mutex_lock(&dog->lock);
-    const rondo_status status = find(dog, graph, out_watched);
-    if (status == RONDO_STATUS_OK) {
-        (*out_watched)->stream = stream->number;
-    }
-    pthread_mutex_unlock(&dog->lock);
-    return status;
+    return status == RONDO_STATUS_OK ? put_word(stream, find_word(w, REACHED), number) : status;
 }
 
 rondo_status rondo__watchdog_mark_again(rondo_watchdog *watchdog, rondo_graph *graph,
                                         uint32_t number, rondo_stream *stream) {
-    watched *w = NULL;
-    pthread_mutex_lock(&watchdog->lock);
-    const rondo_status status = find(watchdog, graph, &w);
+    watched *w;
+    RETURN_IF_ERROR(find_and_lock(watchdog, graph, &w));
     pthread_mutex_unlock(&watchdog->lock);
-    return status == RONDO_STATUS_OK ? put_word(stream, find_word(watchdog, w, REACHED), number)
-                                     : status;
+    return put_word(stream, find_word(w, REACHED), number);
 }
 
 rondo_status rondo__watchdog_watch(rondo_watchdog *watchdog, rondo_graph *graph,
                                    rondo_stream *stream, rondo__watchdog_put put, void *user_data) {
-    watched *w = NULL;
-    RETURN_IF_ERROR(begin_replay(watchdog, graph, stream, &w));
-    RETURN_IF_ERROR(put_word(stream, find_word(watchdog, w, REACHED), 0));
+    watched *w;
+    RETURN_IF_ERROR(find_and_lock(watchdog, graph, &w));
+    w->stream = stream->number;
+    pthread_mutex_unlock(&watchdog->lock);
+    RETURN_IF_ERROR(put_word(stream, find_word(w, REACHED), 0));
     RETURN_IF_ERROR(put(user_data));
     // One thread at a time uses the graph, so no other takes a number from it.
     pthread_mutex_lock(&watchdog->lock);
-    if (!is_pending(watchdog, w)) {
+    if (!is_pending(w)) {
         w->since_ns = rondo__clock_now_ns();
         w->is_told = false;
     }
     const uint32_t ticket = ++w->ticket;
     pthread_mutex_unlock(&watchdog->lock);
-    return put_word(stream, find_word(watchdog, w, DONE), ticket);
+    return put_word(stream, find_word(w, DONE), ticket);
 }
 
 typedef struct replay {

@@ -132,6 +132,12 @@ void rondo_learned_destroy(rondo_learned *learned) {
     if (learned == NULL || atomic_load(&learned->device->is_forked)) {
         return;
     }
+    if (learned->is_running) {
+        RONDO_LOG_WARN_F(
+            "rondo_learned_destroy: the step \"%s\" is running, and must not destroy what runs it",
+            learned->graph->label);
+        return;
+    }
     rondo__fallback_deinit(learned);
     rondo_graph_destroy(learned->graph);
     forget_executable(learned);
@@ -455,9 +461,17 @@ static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
+static rondo_status check_idle(const rondo_learned *learned, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(learned, call, "learned"));
+    return !learned->is_running
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, STATE, "the step \"%s\" is running, and calls what runs it",
+                               learned->graph->label);
+}
+
 static rondo_status check_call(const rondo_learned *learned, rondo_stream *stream,
                                const char *call) {
-    RETURN_IF_ERROR(rondo__check_pointer(learned, call, "learned"));
+    RETURN_IF_ERROR(check_idle(learned, call));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
     return stream->device == learned->device
                ? RONDO_STATUS_OK
@@ -470,11 +484,17 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
     uint64_t changed;
     RETURN_IF_ERROR(check_call(learned, stream, __func__));
     RETURN_IF_ERROR(read_values(learned, values, count, &changed));
-    return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
+    if (learned->state != RONDO_LEARNED_NOT_YET) {
+        return RONDO_STATUS_OK;
+    }
+    learned->is_running = true;
+    const rondo_status status = learn(learned, stream);
+    learned->is_running = false;
+    return status;
 }
 
 rondo_status rondo_learned_try(rondo_learned *learned, const rondo_value *values, size_t count) {
-    RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
+    RETURN_IF_ERROR(check_idle(learned, __func__));
     const rondo__arguments *arguments = &learned->arguments;
     RETURN_IF_ERROR(check_list(learned, values, count, __func__));
     for (size_t i = 0; i < count; ++i) {
@@ -692,11 +712,10 @@ static void warn(rondo_learned *learned) {
     learned->has_warned = true;
 }
 
-static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
-                        size_t count) {
+static rondo_status run_idle(rondo_learned *learned, rondo_stream *stream,
+                             const rondo_value *values, size_t count) {
     uint64_t changed;
     bool falls_back = false;
-    RETURN_IF_ERROR(check_call(learned, stream, call_run));
     RETURN_IF_ERROR(read_values(learned, values, count, &changed));
     if (learned->state == RONDO_LEARNED_PROVED) {
         RETURN_IF_ERROR(prepare(learned, stream, changed, &falls_back));
@@ -718,6 +737,15 @@ static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rond
     }
     learned->is_current = !learned->has_structs;
     return RONDO_STATUS_OK;
+}
+
+static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
+                        size_t count) {
+    RETURN_IF_ERROR(check_call(learned, stream, call_run));
+    learned->is_running = true;
+    const rondo_status status = run_idle(learned, stream, values, count);
+    learned->is_running = false;
+    return status;
 }
 
 rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,

@@ -29,6 +29,7 @@ struct rondo_learned {
     rondo__arguments arguments;
     rondo_learned_state state;
     bool is_current;  // the executable holds the values given last
+    bool is_running;  // a call runs or learns it, and may be in the step
     bool *ran_here;   // not NULL: of a run whose caller waits for it
     bool has_structs;
     bool has_copies;  // among the nodes with slots

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "capture/label_stack.h"
+#include "device/stream.h"
 #include "graph/graph_capture.h"
 
 enum { OWN_ON_HOST = 4, SHARED_ON_HOST = 4, HINTS = 8, STEPS_OF_SLACK = 64 };
@@ -292,8 +293,10 @@ rondo_status rondo__step_call(const rondo__step *step, rondo_stream *stream,
         given[i] = rondo__value_from_bits(&step->arguments->list[i], values, i);
     }
     const uint64_t sequence = rondo_error_get_last()->sequence;
-    return rondo__error_note_callback(step->function(stream, given, step->user_data), sequence,
-                                      "rondo_learned_run", "the step");
+    const bool was_lent = rondo__stream_lend(stream);
+    const rondo_status status = step->function(stream, given, step->user_data);
+    rondo__stream_take_back(stream, was_lent);
+    return rondo__error_note_callback(status, sequence, "rondo_learned_run", "the step");
 }
 
 bool rondo__step_is_outer_failure(rondo_status status) {

@@ -181,6 +181,27 @@ static bool is_left_open(const rondo_tensor *tensor) {
            (tensor->dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(tensor->dtype));
 }
 
+// Runs write fetches in no order among each other.
+static rondo_status refuse_overlap(const rondo_bound_run *run, size_t index,
+                                   const rondo_tensor *result) {
+    const rondo_program *program = run->executor->main.source;
+    const uintptr_t begin = (uintptr_t)result->data;
+    const uintptr_t past = begin + rondo_tensor_get_bytes(result);
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo_tensor *other = &run->results[i];
+        const uintptr_t other_begin = (uintptr_t)other->data;
+        if (i != index && run->wants[i] && !run->fetches[i].is_open && begin < past &&
+            begin < other_begin + rondo_tensor_get_bytes(other) && other_begin < past) {
+            return RONDO_FAIL_AS(
+                "rondo_bound_run_set_fetch", INVALID,
+                "fetches \"%s\" and \"%s\" overlap; bind each to memory of its own",
+                program->values[program->outputs[index]].name,
+                program->values[program->outputs[i]].name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run, const char *name,
                                        const rondo_tensor *tensor) {
     RETURN_IF_ERROR(rondo__check_pointer(run, __func__, "run"));
@@ -197,6 +218,7 @@ rondo_status rondo_bound_run_set_fetch(rondo_bound_run *run, const char *name,
         next.is_open = is_left_open(tensor);
         next.device = tensor->device;
         if (!next.is_open) {
+            RETURN_IF_ERROR(refuse_overlap(run, index, tensor));
             rondo_tensor_share(tensor, &result);
         }
     }

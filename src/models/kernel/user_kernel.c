@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/stream.h"
 #include "op/registered.h"
 
 typedef struct user_kernel {
@@ -43,8 +44,10 @@ static rondo_status launch_user(rondo__kernel *base, rondo_stream *stream,
                                     .state = kernel->state};
     const uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_op_node node = {kernel->op, NULL};
-    return rondo__user_op_note(kernel->op, kernel->functions->launch(&node, &launch), sequence,
-                               "its launch function");
+    const bool was_lent = rondo__stream_lend(stream);
+    const rondo_status status = kernel->functions->launch(&node, &launch);
+    rondo__stream_take_back(stream, was_lent);
+    return rondo__user_op_note(kernel->op, status, sequence, "its launch function");
 }
 
 static void destroy_user(rondo__kernel *base) {

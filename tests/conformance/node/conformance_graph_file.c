@@ -240,6 +240,64 @@ SUITE_CASE(test_conformance_graph_file__external_events_are_made_again) {
     finish(&w);
 }
 
+// Clusters, cooperative launches, priorities of launches and of streams.
+SUITE_CASE(test_conformance_graph_file__launch_attributes_are_made_again) {
+    static const struct {
+        rondo_launch launch;
+        int32_t stream_priority;
+    } rows[] = {
+        {.launch = {.cluster = {2, 1, 1}}},
+        {.launch = {.flags = RONDO_LAUNCH_COOPERATIVE}},
+        {.launch = {.priority = 2}},
+        {.stream_priority = 3},
+        {.launch = {.cluster = {2, 1, 1}, .flags = RONDO_LAUNCH_COOPERATIVE, .priority = 1}},
+    };
+    world w = start(state);
+    const suite_affine_arguments arguments = {w.x, 4, 3, 1};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        const rondo_stream_options options = {.struct_size = sizeof options,
+                                              .priority = rows[i].stream_priority};
+        rondo_stream *stream = NULL;
+        rondo_launch launch = suite_describe_affine(w.context, &arguments);
+        launch.grid[0] = 2;
+        launch.flags = rows[i].launch.flags;
+        launch.priority = rows[i].launch.priority;
+        memcpy(launch.cluster, rows[i].launch.cluster, sizeof launch.cluster);
+        ASSERT_OK(rondo_stream_create(w.context->device, &options, &stream));
+        inside_begin(w.graph, stream);
+        const rondo_status status = rondo_stream_launch(stream, &launch);
+        if (status == RONDO_STATUS_UNSUPPORTED) {  // clusters, before Hopper
+            rondo_graph_capture_abort(w.graph);
+        } else {
+            rondo_node nodes[2];
+            rondo_node_state states[2];
+            ASSERT_OK(status);
+            ASSERT_OK(rondo_graph_capture_end(w.graph));
+            save_and_load(&w);
+            rondo_graph *graphs[] = {w.graph, w.again};
+            for (int k = 0; k < 2; ++k) {
+                states[k] = (rondo_node_state){.struct_size = sizeof states[k]};
+                ASSERT_OK(rondo_graph_get_node_handle(graphs[k], 0, &nodes[k]));
+                inside_replay_and_wait(w.context, graphs[k]);
+                ASSERT_OK(rondo_graph_read_node(graphs[k], nodes[k], &states[k]));
+            }
+            assert_memory_equal(states[0].cluster, states[1].cluster, sizeof states[0].cluster);
+            assert_int_equal(states[0].is_cooperative, states[1].is_cooperative);
+            assert_int_equal(states[0].priority, states[1].priority);
+            assert_int_equal(states[1].is_cooperative, launch.flags != 0);
+            if (w.context->is_cuda) {  // the host's streams have none
+                assert_int_equal(states[1].priority, launch.priority + rows[i].stream_priority);
+            }
+            assert_memory_equal(states[1].cluster, launch.cluster, sizeof launch.cluster);
+            ASSERT_VALUE(w.context, w.far_x, 3, suite_get(w.context, w.x, 3));
+            ASSERT_OK(rondo_graph_reset(w.again));
+        }
+        ASSERT_OK(rondo_graph_reset(w.graph));
+        rondo_stream_destroy(stream);
+    }
+    finish(&w);
+}
+
 SUITE_CASE(test_conformance_graph_file__an_empty_graph_is_made_again) {
     world w = start(state);
     inside_begin(w.graph, w.context->stream);

@@ -520,33 +520,6 @@ rondo__cu_result fake_cuMemFreeHost(void *address) {
     return deallocate("cuMemFreeHost", address);
 }
 
-rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
-                                            rondo__cu_address address) {
-    ENTER("cuPointerGetAttribute");
-    const fake_memory *memory = fake_find_memory((const void *)(uintptr_t)address);
-    if (memory == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    switch (attribute) {
-        case RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-            *(unsigned int *)out_value =
-                memory->is_host ? RONDO__CU_MEMORY_TYPE_HOST : RONDO__CU_MEMORY_TYPE_DEVICE;
-            break;
-        case RONDO__CU_POINTER_ATTRIBUTE_BUFFER_ID:
-            *(uint64_t *)out_value = memory->id;
-            break;
-        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-            *(rondo__cu_address *)out_value = (rondo__cu_address)(uintptr_t)memory->bytes;
-            break;
-        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-            *(size_t *)out_value = memory->byte_count;
-            break;
-        default:
-            return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    return fake_leave(code);
-}
-
 // ---- modules ----------------------------------------------------------------------------------
 
 rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void *image) {

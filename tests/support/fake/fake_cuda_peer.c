@@ -1,4 +1,5 @@
-// The fake driver's several devices: which memory work may touch, and copies from one to another.
+// The fake driver's several devices: whose memory is where, which of it work may touch, and
+// copies from one to another.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -45,6 +46,36 @@ void fake_check_launch(const fake_stream *stream, const fake_node *work) {
         memcpy(&address, work->arguments + i, sizeof(address));
         fake_check_reach(stream, address, "a kernel");
     }
+}
+
+rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
+                                            rondo__cu_address address) {
+    ENTER("cuPointerGetAttribute");
+    const fake_memory *memory = fake_find_memory((const void *)(uintptr_t)address);
+    if (memory == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    switch (attribute) {
+        case RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            *(unsigned int *)out_value =
+                memory->is_host ? RONDO__CU_MEMORY_TYPE_HOST : RONDO__CU_MEMORY_TYPE_DEVICE;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_BUFFER_ID:
+            *(uint64_t *)out_value = memory->id;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            *(int *)out_value = fake_get_device(memory->object.context);
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            *(rondo__cu_address *)out_value = (rondo__cu_address)(uintptr_t)memory->bytes;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            *(size_t *)out_value = memory->byte_count;
+            break;
+        default:
+            return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    return fake_leave(code);
 }
 
 rondo__cu_result fake_cuDeviceCanAccessPeer(int *out_can_access, rondo__cu_device device,

@@ -66,6 +66,19 @@ TEST(test_executor_bound_run__runs_as_by_names) {
         assert_int_equal(add_program_check(y, first, true), ADD_COUNT);
         assert_int_equal(add_program_check(s, first, false), ADD_COUNT);
     }
+    // Memory of another fetch, also in part, is refused until that one is taken away.
+    float room[ADD_COUNT + 1];
+    const rondo_tensor to_room = add_program_on_host(room), to_part = add_program_on_host(room + 1);
+    OK(rondo_bound_run_set_fetch(run, "y", &to_room));
+    const rondo_tensor *const taken[] = {&to_room, &to_part};
+    for (int i = 0; i < 2; ++i) {
+        EXPECT(INVALID, "fetches \"s\" and \"y\" overlap; bind each to memory of its own",
+               rondo_bound_run_set_fetch(run, "s", taken[i]));
+    }
+    OK(rondo_bound_run_set_fetch(run, "y", NULL));
+    OK(rondo_bound_run_set_fetch(run, "s", &to_part));
+    OK(rondo_bound_run_set_fetch(run, "s", &to_s));
+    OK(rondo_bound_run_set_fetch(run, "y", &to_y));
     OK(rondo_bound_run_set_fetch(run, "s", NULL));
     memset(s, 0, sizeof s);
     OK(rondo_bound_run_run(run));

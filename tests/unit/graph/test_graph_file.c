@@ -93,8 +93,11 @@ static void open_device(bool is_fake) {
         void *address;
     } kernel = {.function = run_kernel};
     if (is_fake) {
-        const fake_cuda_options options = {.device_count = 1, .driver_version = g_driver_version};
-        fake_cuda_reset(g_driver_version != 0 ? &options : NULL);
+        const fake_cuda_options options = {
+            .device_count = 2,
+            .driver_version = g_driver_version != 0 ? g_driver_version : 13000,
+            .has_get_proc_address = true};
+        fake_cuda_reset(&options);
         fake_cuda_install();
         fake_cuda_install_compiler();
         fake_cuda_set_kernel("scale", run_fake_kernel);
@@ -237,6 +240,67 @@ TEST(test_graph_file__another_device_is_refused_by_name) {
     assert_int_equal(rondo_graph_load(again, g_path, g_symbols, 2), RONDO_STATUS_UNSUPPORTED);
     assert_non_null(strstr(rondo_error_get_last()->message, "made on host"));
     rondo_graph_destroy(again);
+    close_device();
+}
+
+static rondo_graph *record_event(rondo_event *event) {
+    rondo_graph *graph = create_graph();
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_stream_fill(g_stream, g_x, 1, 4, 1));
+    OK(rondo_stream_wait_event(g_stream, event));
+    OK(rondo_graph_capture_end(graph));
+    return graph;
+}
+
+// Memory is of the graph's own GPU; an event that is waited for may be another's.
+TEST(test_graph_file__symbols_of_another_gpu) {
+    open_device(true);
+    rondo_device *other;
+    rondo_event *events[2], *host_event;
+    rondo_graph_symbol symbols[3] = {g_symbols[0], g_symbols[1]};
+    void *far_memory = NULL;
+    rondo_device *host;
+    OK(rondo_device_open("cuda:1", &other));
+    OK(rondo_device_open("host", &host));
+    OK(rondo_memory_allocate(other, RONDO_MEMORY_DEVICE, NUMBERS * sizeof *g_x, &far_memory));
+    OK(rondo_event_create(other, RONDO_EVENT_EXTERNAL, &events[0]));
+    OK(rondo_event_create(other, 0, &events[1]));
+    OK(rondo_event_create(host, RONDO_EVENT_EXTERNAL, &host_event));
+    symbols[2] = (rondo_graph_symbol){"done", events[0], 0, RONDO_SYMBOL_EVENT};
+    rondo_graph *graph = record_event(events[0]);
+    rondo_graph *again = create_graph();
+    OK(rondo_graph_save(graph, g_path, symbols, 3));
+    OK(rondo_graph_load(again, g_path, symbols, 3));
+    OK(rondo_graph_reset(again));
+    symbols[1].address = far_memory;
+    assert_int_equal(rondo_graph_load(again, g_path, symbols, 3), RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "memory x is of cuda:1"));
+    symbols[1].address = g_x;
+    symbols[2].address = events[1];
+    assert_int_equal(rondo_graph_load(again, g_path, symbols, 3), RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "event done is not external"));
+    symbols[2].address = host_event;
+    assert_int_equal(rondo_graph_load(again, g_path, symbols, 3), RONDO_STATUS_INVALID);
+    assert_non_null(
+        strstr(rondo_error_get_last()->message, "event done is of host; a graph of cuda:0"));
+    symbols[2].address = events[0];
+    OK(rondo_graph_load(again, g_path, symbols, 3));
+    // A graph that uses the other's memory is refused when it is saved.
+    OK(rondo_graph_reset(graph));
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    launch(g_stream, far_memory);
+    OK(rondo_graph_capture_end(graph));
+    symbols[1].address = far_memory;
+    assert_int_equal(rondo_graph_save(graph, g_path, symbols, 3), RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "memory x is of cuda:1"));
+    rondo_graph_destroy(again);
+    rondo_graph_destroy(graph);
+    rondo_event_destroy(host_event);
+    rondo_event_destroy(events[1]);
+    rondo_event_destroy(events[0]);
+    rondo_memory_free(other, far_memory);
+    rondo_device_release(host);
+    rondo_device_release(other);
     close_device();
 }
 

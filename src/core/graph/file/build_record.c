@@ -10,7 +10,7 @@
 #include "rondo/control.h"
 #include "rondo/node.h"
 
-enum { ARGUMENT_BYTES_MAX = 4096, DEPTH_MAX = 16, BRANCHES_MAX = 1024, ATTRIBUTE_COUNT = 7 };
+enum { ARGUMENT_BYTES_MAX = 4096, DEPTH_MAX = 16, BRANCHES_MAX = 1024 };
 
 typedef struct building {
     rondo__record *record;
@@ -53,6 +53,17 @@ static void *get_memory(building *b, uint64_t byte_count) {
 
 // ---- nodes ------------------------------------------------------------------------------------
 
+// Those that a launch asks for; the others are numbers to compare.
+static void get_attributes(building *b, rondo_launch *launch) {
+    for (int d = 0; d < 3; ++d) {
+        launch->cluster[d] = (uint32_t)rondo__record_get_most(b->record, UINT32_MAX);
+    }
+    launch->flags = rondo__record_get_most(b->record, 1) != 0 ? RONDO_LAUNCH_COOPERATIVE : 0;
+    launch->priority = (int32_t)(int64_t)rondo__record_get(b->record);
+    (void)rondo__record_get(b->record);
+    (void)rondo__record_get(b->record);
+}
+
 static rondo_status build_kernel(building *b, rondo_stream *stream, bool overlaps) {
     _Alignas(128) unsigned char arguments[ARGUMENT_BYTES_MAX];
     const rondo_graph_symbol *symbol;
@@ -63,9 +74,8 @@ static rondo_status build_kernel(building *b, rondo_stream *stream, bool overlap
         launch.block[d] = (uint32_t)rondo__record_get_most(b->record, UINT32_MAX);
     }
     launch.shared_bytes = (uint32_t)rondo__record_get_most(b->record, UINT32_MAX);
-    for (int i = 0; i < ATTRIBUTE_COUNT; ++i) {
-        (void)rondo__record_get(b->record);
-    }
+    get_attributes(b, &launch);
+    launch.flags |= overlaps ? RONDO_LAUNCH_OVERLAP : 0;
     const void *bytes = rondo__record_get_bytes(b->record, &launch.argument_bytes);
     if (b->record->is_bad || launch.argument_bytes > sizeof arguments) {
         return fail_damaged(b);
@@ -84,7 +94,6 @@ static rondo_status build_kernel(building *b, rondo_stream *stream, bool overlap
         return fail_damaged(b);
     }
     launch.name = symbol->name;
-    launch.flags = overlaps ? RONDO_LAUNCH_OVERLAP : 0;
     return rondo_stream_launch(stream, &launch);
 }
 
@@ -115,10 +124,17 @@ static rondo_status build_event(building *b, rondo_stream *stream, bool is_recor
     if (event == NULL) {
         return fail_damaged(b);
     }
-    if ((event->flags & RONDO_EVENT_EXTERNAL) == 0 || event->device != b->symbols->device) {
+    const rondo_device *device = b->symbols->device;
+    const bool fits =
+        is_record ? event->device == device : event->device->backend == device->backend;
+    if ((event->flags & RONDO_EVENT_EXTERNAL) == 0) {
         return RONDO_FAIL_AS("rondo_graph_load", INVALID,
-                             "event %.100s is not external (RONDO_EVENT_EXTERNAL), or not of %s",
-                             symbol->name, b->symbols->device->name);
+                             "event %.100s is not external (RONDO_EVENT_EXTERNAL)", symbol->name);
+    }
+    if (!fits) {
+        return RONDO_FAIL_AS("rondo_graph_load", INVALID,
+                             "event %.100s is of %s; a graph of %s cannot %s it", symbol->name,
+                             event->device->name, device->name, is_record ? "record" : "wait for");
     }
     return is_record ? rondo_event_record(event, stream) : rondo_stream_wait_event(stream, event);
 }

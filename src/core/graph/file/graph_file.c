@@ -135,6 +135,9 @@ rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
         status = rondo__graph_record_write(graph->recorded, &given, &texts[2]);
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__graph_symbols_check_owners(&given, save_call);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = check_record(graph, &given, &texts[2]);
     }
     if (status == RONDO_STATUS_OK) {

@@ -143,6 +143,27 @@ bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t num
     return is_known;
 }
 
+rondo_status rondo__graph_symbols_check_owners(const rondo__graph_symbols *symbols,
+                                               const char *call) {
+    rondo_device *device = symbols->device;
+    for (size_t i = 0; i < symbols->count && device->backend->find_owner != NULL; ++i) {
+        const rondo_graph_symbol *symbol = &symbols->list[i];
+        int32_t owner = -1;
+        if (symbol->kind != RONDO_SYMBOL_MEMORY || !symbols->is_used[i]) {
+            continue;
+        }
+        RETURN_IF_ERROR(device->backend->find_owner(device, symbol->address, &owner));
+        if (owner >= 0 && owner != device->ordinal) {
+            return RONDO_FAIL_AS(
+                call, INVALID,
+                "memory %.100s is of %s:%d; a graph file has memory of the graph's "
+                "own device, %s, and pinned memory",
+                symbol->name, device->backend->name, (int)owner, device->name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // ---- in a file --------------------------------------------------------------------------------
 
 // The largest power of two, up to a limit, that the address is a multiple of.
@@ -218,14 +239,16 @@ rondo_status rondo__graph_symbols_match(rondo__graph_symbols *given, rondo__reco
     const size_t count = rondo__record_get_count(record);
     *out_symbols = (rondo__graph_symbols){.device = given->device, .count = count};
     out_symbols->owned = rondo__calloc(count + 1, sizeof *out_symbols->owned);
-    if (out_symbols->owned == NULL) {
+    out_symbols->is_used = rondo__calloc(count + 1, sizeof *out_symbols->is_used);
+    if (out_symbols->owned == NULL || out_symbols->is_used == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     out_symbols->list = out_symbols->owned;
     for (size_t i = 0; i < count && !record->is_bad; ++i) {
         RETURN_IF_ERROR(match_symbol(given, record, call, &out_symbols->owned[i]));
+        out_symbols->is_used[i] = out_symbols->owned[i].address != NULL;
     }
     return record->is_bad || record->at != record->past
                ? RONDO_FAIL_AS(call, BAD_DATA, "the graph file's symbols are damaged")
-               : RONDO_STATUS_OK;
+               : rondo__graph_symbols_check_owners(out_symbols, call);
 }

@@ -45,6 +45,12 @@ RONDO_MUST_USE rondo_status rondo__graph_symbols_list_ranges(rondo__graph_symbol
 // the processor can read.
 bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t number);
 
+// Checks that the memory which a record uses is the device's own or the host's.
+//
+// Errors:    INVALID (names the symbol), DRIVER.
+RONDO_MUST_USE rondo_status rondo__graph_symbols_check_owners(const rondo__graph_symbols *symbols,
+                                                              const char *call);
+
 // Writes all symbols: name, kind, and for those that the record uses bytes and alignment.
 void rondo__graph_symbols_write(const rondo__graph_symbols *symbols, rondo__text *out);
 // Gives a file's symbols, of which the first list has names, the addresses of the second one.

@@ -119,6 +119,7 @@ rondo_status rondo_graph_build_begin(rondo_graph *graph) {
     }
     if (graph->builder == NULL) {
         RETURN_IF_ERROR(rondo_stream_create(graph->device, NULL, &graph->builder));
+        graph->builder->is_lent = true;
     }
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, graph->builder, RONDO_CAPTURE_RELAXED));
     graph->capture->is_by_hand = true;
@@ -160,7 +161,7 @@ static rondo_status check_built(rondo_graph *graph, const char *call) {
                              "graph \"%s\" is not being built; call rondo_graph_build_begin",
                              graph->label);
     }
-    if (!graph->is_adding) {
+    if (!graph->is_in_step) {
         return RONDO_STATUS_OK;
     }
     const rondo_status status = RONDO_FAIL_AS(
@@ -209,9 +210,9 @@ rondo_status rondo_graph_add_node(rondo_graph *graph, const rondo_node *after, s
         status = stand_behind(graph, after, after_count, __func__);
     }
     if (status == RONDO_STATUS_OK) {
-        graph->is_adding = true;
+        graph->is_in_step = true;
         status = add_node(graph->builder, __func__, work, &added);
-        graph->is_adding = false;
+        graph->is_in_step = false;
     }
     if (out_node != NULL) {
         *out_node = added;
@@ -226,9 +227,9 @@ static rondo_status run_step(rondo_graph *graph, rondo_step_function step, void 
     const uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_stream *stream = graph->builder;
     const size_t label_depth = rondo__label_get_depth(stream);
-    graph->is_adding = true;
+    graph->is_in_step = true;
     rondo_status status = step(stream, user_data);
-    graph->is_adding = false;
+    graph->is_in_step = false;
     status = rondo__error_note_callback(status, sequence, call, "the step");
     RETURN_IF_ERROR(check_unended(graph, call));
     while (status == RONDO_STATUS_OK && rondo__label_get_depth(stream) > label_depth) {

@@ -57,7 +57,9 @@ rondo_status rondo_graph_capture_step(rondo_graph *graph, rondo_stream *stream,
     size_t label_depth = rondo__label_get_depth(stream);
     rondo__stream_tag *tag = rondo__stream_tag_retain(stream);
     bool may_run = !wanted.capture_only;
+    graph->is_in_step = true;
     rondo_status status = run_step(stream, step, user_data);
+    graph->is_in_step = false;
     if (status == RONDO_STATUS_OK && graph->state != RONDO__GRAPH_RECORDING) {
         status = fail_ended(graph);
         may_run = false;
@@ -129,8 +131,10 @@ rondo_status rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream,
         RETURN_IF_ERROR(create_spare(graph));
     }
     rondo_step_outcome outcome;
+    graph->is_in_step = true;
     rondo_status status =
         rondo_graph_capture_step(graph->spare, stream, &wanted, step, user_data, &outcome);
+    graph->is_in_step = false;
     graph->report = graph->spare->report;
     if (status != RONDO_STATUS_OK) {
         return status;

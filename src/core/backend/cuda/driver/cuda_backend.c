@@ -276,6 +276,7 @@ const rondo__backend rondo__backend_cuda = {
     .is_pageable = rondo__cuda_is_pageable,
     .get_free_bytes = rondo__cuda_get_free_bytes,
     .find_allocation = rondo__cuda_find_allocation,
+    .find_owner = rondo__cuda_find_owner,
     .create_stream = rondo__cuda_create_stream,
     .wrap_stream = rondo__cuda_wrap_stream,
     .destroy_stream = rondo__cuda_destroy_stream,

@@ -44,6 +44,33 @@ rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *addr
     return status;
 }
 
+rondo_status rondo__cuda_find_owner(rondo_device *device_, const void *address,
+                                    int32_t *out_ordinal) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    const rondo__cuda_api *api = device->api;
+    const rondo__cu_address wanted = (rondo__cu_address)(uintptr_t)address;
+    *out_ordinal = -1;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    unsigned int memory_type = RONDO__CU_MEMORY_TYPE_HOST;
+    int ordinal = -1;
+    rondo__cu_result code =
+        api->cuPointerGetAttribute(&memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, wanted);
+    if (code == RONDO__CU_SUCCESS && memory_type == RONDO__CU_MEMORY_TYPE_DEVICE) {
+        code = api->cuPointerGetAttribute(&ordinal, RONDO__CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                          wanted);
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    if (code == RONDO__CU_SUCCESS) {
+        *out_ordinal = ordinal;
+    } else if (!rondo__cuda_is_refusal(code)) {
+        status = RONDO__CUDA_FAIL(device, code, "cuPointerGetAttribute",
+                                  "cannot ask whose memory %p lies in", address);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
 // One by one, until the driver says that there are no more.
 static rondo_status visit_parameters(rondo__cuda_device *device,
                                      const rondo__cu_kernel_node *params,

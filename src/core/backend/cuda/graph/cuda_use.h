@@ -19,6 +19,8 @@ typedef struct rondo__cuda_attribute_sum {
 
 rondo_status rondo__cuda_find_allocation(rondo_device *device, const void *address,
                                          rondo__allocation *out_allocation);
+rondo_status rondo__cuda_find_owner(rondo_device *device, const void *address,
+                                    int32_t *out_ordinal);
 rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data);
 
