@@ -3098,6 +3098,7 @@ pub type rondo_graphs_mode = i32;
 pub const RONDO_GRAPHS_AUTO: _bindgen_ty_40 = 0;
 pub const RONDO_GRAPHS_ON: _bindgen_ty_40 = 1;
 pub const RONDO_GRAPHS_OFF: _bindgen_ty_40 = 2;
+pub const RONDO_GRAPHS_MEASURED: _bindgen_ty_40 = 3;
 pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
 pub type rondo_branches_mode = i32;
 pub const RONDO_BRANCHES_AUTO: _bindgen_ty_41 = 0;

@@ -264,6 +264,61 @@ void rondo__governor_note_executable(rondo__experience *experience, bool was_tri
     }
 }
 
+// ---- objects with one graph each ---------------------------------------------------------------
+
+rondo__choice rondo__governor_choose(rondo__governor *governor, rondo__measures *m) {
+    rondo__governor_note_run(m, &governor->experience);
+    if (m->is_slower) {
+        rondo__governor_note_loss(m, &governor->experience);
+        return RONDO__CHOICE_GIVE_UP;
+    }
+    if (m->reason == RONDO__REASON_HELD) {
+        // A graph that was there before any eager run has nothing to be compared with yet.
+        return m->eager.sample_count < REFRESH_SAMPLES ||
+                       rondo__governor_wants_eager(m, RONDO_CACHE_MEASURED)
+                   ? RONDO__CHOICE_EAGER
+                   : RONDO__CHOICE_REPLAY;
+    }
+    return rondo__governor_wants_capture(m, &governor->experience, RONDO_CACHE_MEASURED)
+               ? RONDO__CHOICE_CAPTURE
+               : RONDO__CHOICE_EAGER;
+}
+
+bool rondo__governor_is_timed(const rondo__measures *m, rondo__choice choice) {
+    if (choice == RONDO__CHOICE_EAGER || choice == RONDO__CHOICE_GIVE_UP) {
+        return m->reason == RONDO__REASON_HELD || rondo__governor_is_sampled(m->eager_count);
+    }
+    return choice == RONDO__CHOICE_REPLAY && rondo__governor_is_sampled(m->held_replay_count);
+}
+
+static uint64_t read_ns(const rondo__governor *governor, rondo__choice choice, uint64_t ns) {
+    return governor->get_ns != NULL ? governor->get_ns(governor->user_data, choice) : ns;
+}
+
+void rondo__governor_note_capture(rondo__governor *governor, rondo__measures *m, uint64_t ns) {
+    rondo__governor_note_graph(m, &governor->experience,
+                               read_ns(governor, RONDO__CHOICE_CAPTURE, ns), 0, false);
+}
+
+void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, rondo__choice choice,
+                              uint64_t ns) {
+    const bool is_replay = choice >= RONDO__CHOICE_CAPTURE;
+    ns = ns > 0 ? read_ns(governor, is_replay ? RONDO__CHOICE_REPLAY : RONDO__CHOICE_EAGER, ns) : 0;
+    if (is_replay) {
+        if (ns > 0) {
+            rondo__governor_note_replay(m, &governor->experience, ns, RONDO_CACHE_MEASURED);
+        }
+        m->held_replay_count += 1;
+        m->replay_count += 1;
+        return;
+    }
+    if (ns > 0) {
+        rondo__cost_add(&m->eager, ns);
+    }
+    m->eager_count += 1;
+    m->waiting_count += m->reason != RONDO__REASON_HELD ? 1 : 0;
+}
+
 // ---- in words ---------------------------------------------------------------------------------
 
 // "85 us", "1.2 ms".
