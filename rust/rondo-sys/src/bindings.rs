@@ -1233,6 +1233,7 @@ pub struct rondo_stepper_options {
     pub records_at_once: bool,
     pub mode: rondo_capture_mode,
     pub label: *const ::std::os::raw::c_char,
+    pub measures: bool,
 }
 impl Default for rondo_stepper_options {
     fn default() -> Self {
@@ -1279,6 +1280,14 @@ extern "C" {
 }
 extern "C" {
     pub fn rondo_stepper_get_mode(stepper: *const rondo_stepper) -> rondo_stepper_mode;
+}
+extern "C" {
+    pub fn rondo_stepper_describe(
+        stepper: *const rondo_stepper,
+        format: rondo_text_format,
+        write: rondo_write_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
 }
 extern "C" {
     pub fn rondo_stepper_get_graph(stepper: *const rondo_stepper) -> *mut rondo_graph;
@@ -2167,6 +2176,7 @@ pub struct rondo_learned_options {
     pub cache: *const rondo_graph_cache_options,
     pub learn_ns: u64,
     pub draws_wanted: u64,
+    pub measures: bool,
 }
 impl Default for rondo_learned_options {
     fn default() -> Self {

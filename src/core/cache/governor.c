@@ -13,6 +13,7 @@ enum {
     LOST_DIVISOR = 16,    // rule 4
     REFRESH_EVERY = 256,  // rule 6
     REFRESH_SELDOM = 4096,
+    REPLAYS_FIRST = 16,      // of an object with one graph, that are all measured
     REFRESH_SAMPLES = 3,     // eager runs that must be measured in any case
     RETRY_FIRST = 16,        // runs until a failed capture is tried again
     RETRY_MOST = 10,         // times four for each failure, at most 4^10 fold
@@ -288,7 +289,8 @@ bool rondo__governor_is_timed(const rondo__measures *m, rondo__choice choice) {
     if (choice == RONDO__CHOICE_EAGER || choice == RONDO__CHOICE_GIVE_UP) {
         return m->reason == RONDO__REASON_HELD || rondo__governor_is_sampled(m->eager_count);
     }
-    return choice == RONDO__CHOICE_REPLAY && rondo__governor_is_sampled(m->held_replay_count);
+    return choice == RONDO__CHOICE_REPLAY && (m->held_replay_count < REPLAYS_FIRST ||
+                                              rondo__governor_is_sampled(m->held_replay_count));
 }
 
 static uint64_t read_ns(const rondo__governor *governor, rondo__choice choice, uint64_t ns) {
@@ -307,6 +309,8 @@ void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, ron
     if (is_replay) {
         if (ns > 0) {
             rondo__governor_note_replay(m, &governor->experience, ns, RONDO_CACHE_MEASURED);
+            // The first replays of a graph may be slow: copies are made for what is in flight.
+            m->is_slower = m->is_slower && m->replay.sample_count > RONDO__COST_SAMPLES;
         }
         m->held_replay_count += 1;
         m->replay_count += 1;
@@ -432,4 +436,22 @@ void rondo__governor_explain(const rondo__measures *m, const rondo__experience *
             explain_counting(m, experience, out_text, bytes);
             break;
     }
+}
+
+void rondo__governor_describe(const rondo__governor *governor, const rondo__measures *m,
+                              rondo__text *text, bool is_json) {
+    enum { LINE_BYTES = 320 };
+    char line[LINE_BYTES];
+    rondo__governor_explain(m, &governor->experience, RONDO_CACHE_MEASURED, NULL, line,
+                            sizeof line);
+    if (!is_json) {
+        rondo__text_append(text, "graphs measured: %s\n", line);
+        return;
+    }
+    rondo__text_append(text, "{\"choice\": \"%s\", \"reason\": ",
+                       m->reason == RONDO__REASON_HELD && !m->is_slower ? "replay" : "eager");
+    rondo__text_append_json(text, line);
+    rondo__text_append(text, ", \"eager_ns\": %llu, \"replay_ns\": %llu}",
+                       (unsigned long long)m->eager.median_ns,
+                       (unsigned long long)m->replay.median_ns);
 }

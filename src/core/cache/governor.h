@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "rondo/graph_cache.h"
 
 enum {
@@ -158,6 +159,10 @@ void rondo__governor_note_capture(rondo__governor *governor, rondo__measures *m,
 // The run was made; ns: what it took, 0: not known.
 void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, rondo__choice choice,
                               uint64_t ns);
+
+// The choice and its reason: a line of text, or an object of JSON.
+void rondo__governor_describe(const rondo__governor *governor, const rondo__measures *m,
+                              rondo__text *text, bool is_json);
 
 // ---- executables -------------------------------------------------------------------------------
 

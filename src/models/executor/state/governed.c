@@ -36,15 +36,11 @@ static void drop_graphs(rondo__unit *unit, rondo__plan *plan) {
     rondo__lru_map_set_bytes(&unit->plans, plan->entry, plan->bytes);
 }
 
-static void explain(const rondo__unit *unit, const rondo__plan *plan, char *text, size_t bytes) {
-    rondo__governor_explain(&plan->run.measures, &unit->executor->resources.governor.experience,
-                            RONDO_CACHE_MEASURED, NULL, text, bytes);
-}
-
 static void tell(const rondo__unit *unit, const rondo__plan *plan) {
-    char text[RONDO__GOVERNED_TEXT];
+    char text[320];
     if (RONDO_LOG_IS_WANTED(RONDO_LOG_INFO)) {
-        explain(unit, plan, text, sizeof text);
+        rondo__governor_explain(&plan->run.measures, &unit->executor->resources.governor.experience,
+                                RONDO_CACHE_MEASURED, NULL, text, sizeof text);
         RONDO_LOG_INFO_F("a plan of %zu ops: %s", plan->item_count, text);
     }
 }
@@ -90,19 +86,11 @@ void rondo__governed_note_run_now(rondo__unit *unit, rondo__plan *plan, uint64_t
 
 void rondo__governed_describe(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan,
                               bool is_json) {
-    char line[RONDO__GOVERNED_TEXT];
     if (!is_governed(unit)) {
         return;
     }
-    explain(unit, plan, line, sizeof line);
-    if (is_json) {
-        rondo__text_append(text, "  \"graphs\": {\"choice\": \"%s\", \"reason\": ",
-                           plan->run.measures.reason == RONDO__REASON_HELD ? "replay" : "eager");
-        rondo__text_append_json(text, line);
-        rondo__text_append(text, ", \"eager_ns\": %llu, \"replay_ns\": %llu},\n",
-                           (unsigned long long)plan->run.measures.eager.median_ns,
-                           (unsigned long long)plan->run.measures.replay.median_ns);
-        return;
-    }
-    rondo__text_append(text, "graphs measured: %s\n", line);
+    rondo__text_append(text, "%s", is_json ? "  \"graphs\": " : "");
+    rondo__governor_describe(&unit->executor->resources.governor, &plan->run.measures, text,
+                             is_json);
+    rondo__text_append(text, "%s", is_json ? ",\n" : "");
 }

@@ -13,8 +13,6 @@
 #include "base/text.h"
 #include "executor/state/plan.h"
 
-enum { RONDO__GOVERNED_TEXT = 320 };  // bytes of a reason
-
 void rondo__governed_choose_now(rondo__unit *unit, rondo__plan *plan, bool waits);
 void rondo__governed_note_run_now(rondo__unit *unit, rondo__plan *plan, uint64_t latency_ns);
 
