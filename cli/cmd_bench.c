@@ -211,6 +211,35 @@ static bool save_json(const bench_report *report, const char *path) {
     return cli_output_close(&output);
 }
 
+// The line of the plan's description that tells what --graphs measured has chosen.
+static bool take_choice(void *data, const char *text, size_t bytes) {
+    static const char begin[] = "graphs measured: ";
+    const size_t begin_bytes = sizeof begin - 1;
+    bench_report *report = data;
+    for (const char *end = text + bytes, *next; text < end; text = next + 1) {
+        next = memchr(text, '\n', (size_t)(end - text));
+        next = next != NULL ? next : end;
+        if ((size_t)(next - text) > begin_bytes && memcmp(text, begin, begin_bytes) == 0) {
+            snprintf(report->choice, sizeof report->choice, "%.*s",
+                     (int)(next - text - (ptrdiff_t)begin_bytes), text + begin_bytes);
+        }
+    }
+    return true;
+}
+
+static bool read_choice(cli_session *session, bench_report *report) {
+    if (session->graphs != RONDO_GRAPHS_MEASURED) {
+        return true;
+    }
+    if (!set_graphs(session, session->graphs) ||
+        rondo_executor_describe_feeds(session->executor, session->feeds, session->feed_count,
+                                      RONDO_TEXT_PLAIN, take_choice, report) != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+        return false;
+    }
+    return true;
+}
+
 static bool summarise(cli_session *session, const bench_side *sides, bench_report *report) {
     report->stats.struct_size = sizeof report->stats;
     if (rondo_executor_get_stats(session->executor, &report->stats) != RONDO_STATUS_OK) {
@@ -252,7 +281,7 @@ static int measure(cli_session *session, const bench_settings *settings, bench_r
         status = CLI_INTERRUPTED;
         goto free_samples;
     }
-    if (!summarise(session, sides, report)) {
+    if (!summarise(session, sides, report) || !read_choice(session, report)) {
         goto free_samples;
     }
     bench_report_print(report);

@@ -321,8 +321,9 @@ static const cli_option decode_options[] = {
      "the width of a head, where neither the model nor\ngenai_config.json says it"},
     {"--device", "NAME", CLI_TEXT, offsetof(decode_settings, device), NULL,
      "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},
-    {"--graphs", NULL, CLI_CHOICE, offsetof(decode_settings, graphs), "auto|on|off",
-     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"},
+    {"--graphs", NULL, CLI_CHOICE, offsetof(decode_settings, graphs), "auto|on|off|measured",
+     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager, "
+     "measured ends replays that\nare slower than eager runs"},
     {"--threads", "N", CLI_COUNT, offsetof(decode_settings, thread_count), NULL,
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
     CLI_MEMORY_OPTION_ROW(decode_settings, memory_limit),

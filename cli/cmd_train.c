@@ -727,8 +727,9 @@ static const cli_option train_options[] = {
     {"--device", "NAME", CLI_TEXT, AT(device), NULL,
      "auto (default: the first usable GPU, a GPU for each rank,\notherwise the host), host, or "
      "cuda:N"},
-    {"--graphs", NULL, CLI_CHOICE, AT(graphs), "auto|on|off",
-     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"},
+    {"--graphs", NULL, CLI_CHOICE, AT(graphs), "auto|on|off|measured",
+     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager, "
+     "measured ends replays that\nare slower than eager runs"},
     {"--threads", "N", CLI_COUNT, AT(thread_count), NULL,
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
     {"--seed", "N", CLI_COUNT, AT(seed), NULL,

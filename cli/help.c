@@ -54,7 +54,7 @@ typedef struct variable {
 } variable;
 
 static const variable variables[] = {
-    {"RONDO_GRAPHS", "auto|on|off|1|0",
+    {"RONDO_GRAPHS", "auto|on|off|measured|1|0",
      "whether runs are captured and replayed, unless --graphs or\nthe program says so; 1 is on, 0 "
      "off"},
     {"RONDO_GRAPHS_VERBOSE", NULL,

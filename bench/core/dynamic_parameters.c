@@ -197,6 +197,10 @@ static void begin_stepper(bench *b) {
     const rondo_stepper_options options = {.struct_size = sizeof options, .records_at_once = true};
     must(rondo_stepper_create(b->device, &options, &b->stepper));
 }
+static void begin_measured_stepper(bench *b) {
+    const rondo_stepper_options options = {.struct_size = sizeof options, .measures = true};
+    must(rondo_stepper_create(b->device, &options, &b->stepper));
+}
 // Launches with a changing factor are put; the others are left out once they are recorded.
 static void step_stepper(bench *b, float factor) {
     must(rondo_stepper_begin(b->stepper, b->stream));
@@ -272,14 +276,20 @@ static void step_raw(bench *b, float factor) {
     launch_raw(b, factor);
 }
 
-static void begin_learned(bench *b) {
+static void begin_any_learned(bench *b, bool measures) {
     const rondo_argument argument = {
         .struct_size = sizeof argument, .name = "factor", .kind = RONDO_ARGUMENT_FLOAT};
-    const rondo_learned_options options = {.struct_size = sizeof options,
-                                           .fallback = RONDO_LEARN_REFUSE};
+    const rondo_learned_options options = {
+        .struct_size = sizeof options, .fallback = RONDO_LEARN_REFUSE, .measures = measures};
     const rondo_value value = {.single = 1.0f};
     must(rondo_learned_create(b->device, &options, &argument, 1, issue, b, &b->learned));
     must(rondo_learned_learn(b->learned, b->stream, &value, 1));
+}
+static void begin_learned(bench *b) {
+    begin_any_learned(b, false);
+}
+static void begin_measured_learned(bench *b) {
+    begin_any_learned(b, true);
 }
 static void step_learned(bench *b, float factor) {
     const rondo_value value = {.single = factor};
@@ -301,6 +311,8 @@ static const way ways[] = {
     {"patch by handle", begin_patch, step_patch, patch_nodes, launch_graph},
     {"stepper", begin_stepper, step_stepper, NULL, NULL},
     {"learned", begin_learned, step_learned, NULL, NULL},
+    {"stepper, measured", begin_measured_stepper, step_stepper, NULL, NULL},
+    {"learned, measured", begin_measured_learned, step_learned, NULL, NULL},
     {"raw", begin_raw, step_raw, patch_raw, launch_raw},
 };
 enum { FIRST_SPLIT_WAY = 2, WAY_COUNT = sizeof ways / sizeof *ways };
@@ -330,7 +342,26 @@ typedef struct cost {
     double wall_ms;  // of all steps
     double cpu_us;   // of the calls of one
     uint32_t result;
+    char choice[256];  // of a way that is measured by the library, and why
 } cost;
+
+static bool take_choice(void *user_data, const char *text, size_t bytes) {
+    cost *c = user_data;
+    const char *line = strstr(text, "graphs measured: ");
+    if (line != NULL && line < text + bytes) {
+        snprintf(c->choice, sizeof c->choice, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    return true;
+}
+
+static void read_choice(const bench *b, cost *c) {
+    if (b->stepper != NULL) {
+        must(rondo_stepper_describe(b->stepper, RONDO_TEXT_PLAIN, take_choice, c));
+    }
+    if (b->learned != NULL) {
+        must(rondo_learned_describe(b->learned, RONDO_TEXT_PLAIN, take_choice, c));
+    }
+}
 
 static cost measure_way(bench *b, const way *w, uint64_t step_count) {
     uint64_t calls = 0;
@@ -356,6 +387,7 @@ static cost measure_way(bench *b, const way *w, uint64_t step_count) {
                            RONDO_COPY_DEVICE_TO_HOST));
     must(rondo_stream_synchronize(b->stream));
     memcpy(&c.result, result, sizeof c.result);
+    read_choice(b, &c);
     end_way(b);
     return c;
 }
@@ -365,6 +397,7 @@ static void measure_all(bench *b, uint64_t step_count) {
     double walls[WAY_COUNT][ROUNDS];
     double cpus[WAY_COUNT][ROUNDS];
     uint32_t results[WAY_COUNT];
+    static char choices[WAY_COUNT][sizeof((cost *)0)->choice];
     const size_t way_count = count_ways(b);
     for (size_t round = 0; round < ROUNDS; ++round) {
         for (size_t i = 0; i < way_count; ++i) {
@@ -373,6 +406,7 @@ static void measure_all(bench *b, uint64_t step_count) {
             walls[k][round] = c.wall_ms;
             cpus[k][round] = c.cpu_us;
             results[k] = c.result;
+            memcpy(choices[k], c.choice, sizeof choices[k]);
         }
     }
     uint32_t *expected = &first_results[b->node_count][b->are_all_dynamic];
@@ -387,6 +421,7 @@ static void measure_all(bench *b, uint64_t step_count) {
         eager = k == 0 ? wall : eager;
         printf("%-26s %12.1f %14.2f %9.2fx%s\n", ways[k].name, wall, get_median(cpus[k], ROUNDS),
                wall / eager, results[k] == *expected ? "" : "  WRONG RESULT");
+        printf("%s%s", choices[k], choices[k][0] != '\0' ? "\n" : "");
     }
 }
 

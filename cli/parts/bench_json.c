@@ -91,6 +91,9 @@ void bench_report_write_json(const bench_report *report, FILE *file) {
         write_mode(&json, "replay", &report->replay, &report->percentiles);
         write_comparison(&json, report);
     }
+    if (report->choice[0] != '\0') {
+        cli_json_text(&json, "choice", report->choice);
+    }
     write_plan(&json, &report->stats);
     cli_json_begin(&json, "warnings", '[');
     for (size_t i = 0; i < report->warning_count; i++) {

@@ -265,6 +265,9 @@ static void print_costs(const bench_report *report) {
             stats->op_count, plural(stats->op_count), stats->segment_count,
             plural(stats->segment_count), stats->bypassed_count, stats->node_count,
             plural(stats->node_count), branches);
+    if (report->choice[0] != '\0') {
+        cli_say(CLI_NORMAL, "measured     %s", report->choice);
+    }
     cli_say(CLI_NORMAL,
             "making it    prepare %.1f ms, capture %.3f ms, instantiate %.3f ms, first replay "
             "%.3f ms",

@@ -29,6 +29,7 @@ typedef struct bench_report {
     double warm_up_ms;
     bool was_interrupted;
     const char *graphs_off_by;  // "--graphs off", where graphs are off
+    char choice[320];           // of --graphs measured, and why; "": another mode
     cli_percentiles percentiles;
     bench_mode eager;
     bench_mode replay;

@@ -93,8 +93,9 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
                                              : CLI_NORMAL);
     }
     const int variable = cli_read_variable("RONDO_GRAPHS");
-    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,
-                                              RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF};
+    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON,
+                                              RONDO_GRAPHS_OFF,  RONDO_GRAPHS_MEASURED,
+                                              RONDO_GRAPHS_ON,   RONDO_GRAPHS_OFF};
     session->graphs = settings->graphs >= 0 ? (rondo_graphs_mode)settings->graphs
                       : variable >= 0       ? modes[variable]
                                             : RONDO_GRAPHS_AUTO;

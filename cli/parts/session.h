@@ -106,8 +106,9 @@ typedef struct cli_model_settings {
     {"--cast", NULL, CLI_SWITCH, offsetof(type, member.casts), NULL,                               \
      "convert files of another element type, where every\nvalue survives"}
 #define CLI_RUN_OPTION_ROWS(type, member)                                                          \
-    {"--graphs", NULL, CLI_CHOICE, offsetof(type, member.graphs), "auto|on|off",                   \
-     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"},   \
+    {"--graphs", NULL, CLI_CHOICE, offsetof(type, member.graphs), "auto|on|off|measured",          \
+     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager, "   \
+     "measured ends replays that\nare slower than eager runs"},                                    \
     {"--seed", "N", CLI_COUNT, offsetof(type, member.seed), NULL,                                  \
      "seed of random inputs and of random ops (0); reals are\nin [-1, 1), whole numbers 0 or 1"}
 #define CLI_LEVEL_OPTION_ROWS(type, member, quiet_help)                                            \

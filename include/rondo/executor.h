@@ -39,6 +39,11 @@ enum {
                             // does not say that it can be captured (rondo/user_op.h); plans made in
                             // AUTO stay as they are
     RONDO_GRAPHS_OFF = 2,   // always eager
+    // AUTO, but what is slower does not stay: the first runs of a plan are eager, its segments are
+    // recorded once that should pay, and replays that are slower than eager runs by more than an
+    // eighth end; what runs take that are waited for decides. rondo_executor_describe tells choice
+    // and reason. Results are the same bit for bit. With self-checks or a communicator as AUTO.
+    RONDO_GRAPHS_MEASURED = 3,
 };
 
 // Whether ops that do not need each other run side by side in a graph.
@@ -74,8 +79,8 @@ typedef void (*rondo_progress_function)(void *user_data, const char *what, size_
 
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
-    rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
-                               // decides, if it is set
+    rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off,
+                               // measured) decides, if it is set
     rondo_dtype dtype;         // F32 (also NONE); F16 to compute in half precision, BF16 to compute
                                // products (MatMul, Gemm, Conv, ConvTranspose) in bf16
     uint64_t seed;             // for ops that draw random numbers

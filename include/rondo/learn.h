@@ -162,6 +162,10 @@ typedef struct rondo_learned_options {
     // Draws (values at random) after which neither learning nor runs make more of them; 0: 688. 1:
     // no run is compared because of them.
     uint64_t draws_wanted;
+    // Runs of a step that was learned are measured, too, the first three of them eager, as others
+    // are now and then: where replays are slower than that by more than an eighth, runs put the
+    // step on the stream, until replays should pay again. rondo_learned_describe tells.
+    bool measures;
 } rondo_learned_options;
 
 // Describes a step. Nothing is recorded yet.

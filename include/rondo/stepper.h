@@ -22,6 +22,7 @@
 #include "rondo/graph.h"
 #include "rondo/node.h"
 #include "rondo/status.h"
+#include "rondo/text.h"
 
 RONDO_EXTERN_C_BEGIN
 
@@ -33,6 +34,10 @@ typedef struct rondo_stepper_options {
     bool records_at_once;     // none does: the first step is recorded
     rondo_capture_mode mode;  // of the recording
     const char *label;        // of the graph; copied; NULL means "step"
+    // The first steps are eager; one is recorded once that should pay, and what is slower does not
+    // stay: the longer of the calls of a step, from its begin to its end, and of the device's time
+    // decides. A step then may be EAGER again at any time. Not with records_at_once.
+    bool measures;
 } rondo_stepper_options;
 
 // What puts do in the present step; after its end, what they did in the last one.
@@ -43,7 +48,7 @@ enum {
     RONDO_STEPPER_PATCHES = 2,
 };
 
-// Errors:    INVALID (options.mode is no capture mode).
+// Errors:    INVALID (options.mode is no capture mode; options that do not go together).
 // Threads:   one thread at a time, as a graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_create(rondo_device *device,
                                                            const rondo_stepper_options *options,
@@ -89,6 +94,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_reset(rondo_stepper *stepper
 // Work that never changes need not be put: it is issued as ever, where this says EAGER or RECORDS,
 // and left out where it says PATCHES.
 RONDO_API rondo_stepper_mode rondo_stepper_get_mode(const rondo_stepper *stepper);
+
+// Writes what options.measures has chosen for the next step, and why, as RONDO_TEXT_PLAIN or
+// RONDO_TEXT_JSON.
+//
+// Errors:    INVALID (another format).
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_describe(const rondo_stepper *stepper,
+                                                             rondo_text_format format,
+                                                             rondo_write_function write,
+                                                             void *user_data);
 
 // The graph, for dumps and statistics; borrowed.
 RONDO_API rondo_graph *rondo_stepper_get_graph(const rondo_stepper *stepper);

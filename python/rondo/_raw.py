@@ -243,6 +243,7 @@ RONDO_OP_IMPURE = 1
 RONDO_GRAPHS_AUTO = 0
 RONDO_GRAPHS_ON = 1
 RONDO_GRAPHS_OFF = 2
+RONDO_GRAPHS_MEASURED = 3
 RONDO_BRANCHES_AUTO = 0
 RONDO_BRANCHES_ON = 1
 RONDO_BRANCHES_OFF = 2
@@ -715,6 +716,7 @@ rondo_stepper_options._fields_ = [
     ("records_at_once", c_bool),
     ("mode", c_int32),
     ("label", c_char_p),
+    ("measures", c_bool),
 ]
 
 
@@ -1089,6 +1091,7 @@ rondo_learned_options._fields_ = [
     ("cache", POINTER(rondo_graph_cache_options)),
     ("learn_ns", c_uint64),
     ("draws_wanted", c_uint64),
+    ("measures", c_bool),
 ]
 
 
@@ -1819,6 +1822,7 @@ FUNCTIONS = {
     "rondo_stepper_end": (c_int32, (c_void_p,)),
     "rondo_stepper_reset": (c_int32, (c_void_p,)),
     "rondo_stepper_get_mode": (c_int32, (c_void_p,)),
+    "rondo_stepper_describe": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p,)),
     "rondo_stepper_get_graph": (c_void_p, (c_void_p,)),
     "rondo_label_push": (c_int32, (c_void_p, c_char_p,)),
     "rondo_label_pop": (c_int32, (c_void_p,)),

@@ -106,7 +106,8 @@ class Session(Owned):
     model       the path of an ONNX file, its bytes, or a rondo.Program
     device      "auto", "host", "cuda:0"; None: what `providers` says
     dtype       "f32", "f16" to compute in half precision, or "bf16" to compute products in it
-    graphs      "auto", "on" (a capture that fails is an error), "off"
+    graphs      "auto", "on" (a capture that fails is an error), "off", "measured" (replays that are
+                slower than eager runs end)
     stream      where runs are put, also one of torch or cupy; None: one of its own
     dimensions  {"batch": 4}: numbers for symbolic extents
     threads     for one op on the host; 0: the default
@@ -453,7 +454,7 @@ class Session(Owned):
         return self._stream
 
     def set_graphs(self, mode: str) -> None:
-        """Whether later runs use graphs: "auto", "on", "off"."""
+        """Whether later runs use graphs: "auto", "on", "off", "measured"."""
         with self._lock:
             check(lib.rondo_executor_set_graphs(self._h, _value("GRAPHS", mode)))
 

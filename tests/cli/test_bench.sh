@@ -36,6 +36,11 @@ expect_text '^runs +eager 3 in'
 expect_text '^Graphs were off \(--graphs off\), so there is nothing to compare\.$'
 grep -q '^  replay' "$work/stdout" && fail "--graphs off measured replays"
 
+# The governor's choice and reason.
+expect_status 0 bench "$model" --device host --graphs measured --duration 0.05 --warm-up 5 --json "$work/measured.json"
+expect_text '^measured +(replay|eager)[a-z ]*: '
+grep -Eq '^  "choice": "(replay|eager)' "$work/measured.json" || fail "the JSON has no choice"
+
 # RONDO_GRAPHS is for who says nothing; what it cannot be is warned about, with what it can be.
 RONDO_GRAPHS=off
 export RONDO_GRAPHS

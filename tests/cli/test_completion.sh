@@ -30,7 +30,7 @@ if command -v bash >/dev/null 2>&1; then
     complete_words rondo run --gr
     expect_text '^--graphs$'
     complete_words rondo run --graphs ''
-    [ "$(tr '\n' ' ' <"$work/stdout")" = 'auto on off ' ] || fail "not the choices of --graphs"
+    [ "$(tr '\n' ' ' <"$work/stdout")" = 'auto on off measured ' ] || fail "not the choices of --graphs"
     complete_words rondo help env
     expect_text '^environment$'
     complete_words rondo completion z

@@ -57,7 +57,8 @@ static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
     X(rondo_graph_add_step, (P(s.built), P(&s.before), 1, P(put_nothing), NULL,                  \
                              P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))                         \
     X(rondo_graph_clone, (P(s.graph), NULL, P(&made_clone)))                                     \
-    X(rondo_stepper_skip, (P(begun()), R(s.work)))
+    X(rondo_stepper_skip, (P(begun()), R(s.work)))                                               \
+    X(rondo_stepper_describe, (P(s.stepper), E(0), P(take_text), NULL))
 
 #define RUN_ROWS(X, V)                                                                           \
     NODE_ROWS(X, V)                                                                              \

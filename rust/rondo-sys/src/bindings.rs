@@ -1233,6 +1233,7 @@ pub struct rondo_stepper_options {
     pub records_at_once: bool,
     pub mode: rondo_capture_mode,
     pub label: *const ::std::os::raw::c_char,
+    pub measures: bool,
 }
 impl Default for rondo_stepper_options {
     fn default() -> Self {
@@ -1279,6 +1280,14 @@ extern "C" {
 }
 extern "C" {
     pub fn rondo_stepper_get_mode(stepper: *const rondo_stepper) -> rondo_stepper_mode;
+}
+extern "C" {
+    pub fn rondo_stepper_describe(
+        stepper: *const rondo_stepper,
+        format: rondo_text_format,
+        write: rondo_write_function,
+        user_data: *mut ::std::os::raw::c_void,
+    ) -> rondo_status;
 }
 extern "C" {
     pub fn rondo_stepper_get_graph(stepper: *const rondo_stepper) -> *mut rondo_graph;
@@ -2167,6 +2176,7 @@ pub struct rondo_learned_options {
     pub cache: *const rondo_graph_cache_options,
     pub learn_ns: u64,
     pub draws_wanted: u64,
+    pub measures: bool,
 }
 impl Default for rondo_learned_options {
     fn default() -> Self {
@@ -3098,6 +3108,7 @@ pub type rondo_graphs_mode = i32;
 pub const RONDO_GRAPHS_AUTO: _bindgen_ty_40 = 0;
 pub const RONDO_GRAPHS_ON: _bindgen_ty_40 = 1;
 pub const RONDO_GRAPHS_OFF: _bindgen_ty_40 = 2;
+pub const RONDO_GRAPHS_MEASURED: _bindgen_ty_40 = 3;
 pub type _bindgen_ty_40 = ::std::os::raw::c_uint;
 pub type rondo_branches_mode = i32;
 pub const RONDO_BRANCHES_AUTO: _bindgen_ty_41 = 0;

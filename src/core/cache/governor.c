@@ -13,6 +13,7 @@ enum {
     LOST_DIVISOR = 16,    // rule 4
     REFRESH_EVERY = 256,  // rule 6
     REFRESH_SELDOM = 4096,
+    REPLAYS_FIRST = 16,      // of an object with one graph, that are all measured
     REFRESH_SAMPLES = 3,     // eager runs that must be measured in any case
     RETRY_FIRST = 16,        // runs until a failed capture is tried again
     RETRY_MOST = 10,         // times four for each failure, at most 4^10 fold
@@ -264,6 +265,64 @@ void rondo__governor_note_executable(rondo__experience *experience, bool was_tri
     }
 }
 
+// ---- objects with one graph each ---------------------------------------------------------------
+
+rondo__choice rondo__governor_choose(rondo__governor *governor, rondo__measures *m) {
+    rondo__governor_note_run(m, &governor->experience);
+    if (m->is_slower) {
+        rondo__governor_note_loss(m, &governor->experience);
+        return RONDO__CHOICE_GIVE_UP;
+    }
+    if (m->reason == RONDO__REASON_HELD) {
+        // A graph that was there before any eager run has nothing to be compared with yet.
+        return m->eager.sample_count < REFRESH_SAMPLES ||
+                       rondo__governor_wants_eager(m, RONDO_CACHE_MEASURED)
+                   ? RONDO__CHOICE_EAGER
+                   : RONDO__CHOICE_REPLAY;
+    }
+    return rondo__governor_wants_capture(m, &governor->experience, RONDO_CACHE_MEASURED)
+               ? RONDO__CHOICE_CAPTURE
+               : RONDO__CHOICE_EAGER;
+}
+
+bool rondo__governor_is_timed(const rondo__measures *m, rondo__choice choice) {
+    if (choice == RONDO__CHOICE_EAGER || choice == RONDO__CHOICE_GIVE_UP) {
+        return m->reason == RONDO__REASON_HELD || rondo__governor_is_sampled(m->eager_count);
+    }
+    return choice == RONDO__CHOICE_REPLAY && (m->held_replay_count < REPLAYS_FIRST ||
+                                              rondo__governor_is_sampled(m->held_replay_count));
+}
+
+static uint64_t read_ns(const rondo__governor *governor, rondo__choice choice, uint64_t ns) {
+    return governor->get_ns != NULL ? governor->get_ns(governor->user_data, choice) : ns;
+}
+
+void rondo__governor_note_capture(rondo__governor *governor, rondo__measures *m, uint64_t ns) {
+    rondo__governor_note_graph(m, &governor->experience,
+                               read_ns(governor, RONDO__CHOICE_CAPTURE, ns), 0, false);
+}
+
+void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, rondo__choice choice,
+                              uint64_t ns) {
+    const bool is_replay = choice >= RONDO__CHOICE_CAPTURE;
+    ns = ns > 0 ? read_ns(governor, is_replay ? RONDO__CHOICE_REPLAY : RONDO__CHOICE_EAGER, ns) : 0;
+    if (is_replay) {
+        if (ns > 0) {
+            rondo__governor_note_replay(m, &governor->experience, ns, RONDO_CACHE_MEASURED);
+            // The first replays of a graph may be slow: copies are made for what is in flight.
+            m->is_slower = m->is_slower && m->replay.sample_count > RONDO__COST_SAMPLES;
+        }
+        m->held_replay_count += 1;
+        m->replay_count += 1;
+        return;
+    }
+    if (ns > 0) {
+        rondo__cost_add(&m->eager, ns);
+    }
+    m->eager_count += 1;
+    m->waiting_count += m->reason != RONDO__REASON_HELD ? 1 : 0;
+}
+
 // ---- in words ---------------------------------------------------------------------------------
 
 // "85 us", "1.2 ms".
@@ -377,4 +436,22 @@ void rondo__governor_explain(const rondo__measures *m, const rondo__experience *
             explain_counting(m, experience, out_text, bytes);
             break;
     }
+}
+
+void rondo__governor_describe(const rondo__governor *governor, const rondo__measures *m,
+                              rondo__text *text, bool is_json) {
+    enum { LINE_BYTES = 320 };
+    char line[LINE_BYTES];
+    rondo__governor_explain(m, &governor->experience, RONDO_CACHE_MEASURED, NULL, line,
+                            sizeof line);
+    if (!is_json) {
+        rondo__text_append(text, "graphs measured: %s\n", line);
+        return;
+    }
+    rondo__text_append(text, "{\"choice\": \"%s\", \"reason\": ",
+                       m->reason == RONDO__REASON_HELD && !m->is_slower ? "replay" : "eager");
+    rondo__text_append_json(text, line);
+    rondo__text_append(text, ", \"eager_ns\": %llu, \"replay_ns\": %llu}",
+                       (unsigned long long)m->eager.median_ns,
+                       (unsigned long long)m->replay.median_ns);
 }

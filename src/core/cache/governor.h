@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "rondo/graph_cache.h"
 
 enum {
@@ -130,6 +131,39 @@ void rondo__governor_note_loss(rondo__measures *m, rondo__experience *experience
 // A replay was measured; rule 5.
 void rondo__governor_note_replay(rondo__measures *m, rondo__experience *experience, uint64_t ns,
                                  rondo_cache_policy policy);
+
+// ---- objects with one graph each ---------------------------------------------------------------
+
+typedef enum rondo__choice {
+    RONDO__CHOICE_EAGER,
+    RONDO__CHOICE_GIVE_UP,  // eager, and the graph goes
+    RONDO__CHOICE_CAPTURE,  // and replay
+    RONDO__CHOICE_REPLAY,
+} rondo__choice;
+
+// Decides for plans of an executor, a stepper, a learned step: by the same rules.
+typedef struct rondo__governor {
+    rondo__experience experience;  // of all its objects
+    // Test hook: what an eager run, a capture or a replay took, not the clock. NULL: none.
+    uint64_t (*get_ns)(void *user_data, rondo__choice choice);
+    void *user_data;
+} rondo__governor;
+
+// What the object's run does that begins now.
+rondo__choice rondo__governor_choose(rondo__governor *governor, rondo__measures *m);
+// Whether the time of the run with this choice is wanted.
+bool rondo__governor_is_timed(const rondo__measures *m, rondo__choice choice);
+// The object has a graph, which took so long.
+void rondo__governor_note_capture(rondo__governor *governor, rondo__measures *m, uint64_t ns);
+// The run was made; ns: what it took, 0: not known.
+void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, rondo__choice choice,
+                              uint64_t ns);
+
+// The choice and its reason: a line of text, or an object of JSON.
+void rondo__governor_describe(const rondo__governor *governor, const rondo__measures *m,
+                              rondo__text *text, bool is_json);
+
+// ---- executables -------------------------------------------------------------------------------
 
 // Whether patching an executable that has to go is cheaper than making another, and what it was.
 bool rondo__governor_prefers_update(rondo__experience *experience);

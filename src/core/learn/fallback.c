@@ -469,3 +469,10 @@ rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream)
     ++learned->stats.fallback_count;
     return RONDO_STATUS_OK;
 }
+
+rondo_status rondo__fall_back_measured(rondo_learned *learned, rondo_stream *stream) {
+    RETURN_IF_ERROR(refuse_recording(stream));
+    RETURN_IF_ERROR(rondo__step_call(&learned->step, stream, &learned->next));
+    ++learned->stats.run_count;
+    return RONDO_STATUS_OK;
+}

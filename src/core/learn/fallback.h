@@ -58,3 +58,8 @@ RONDO_MUST_USE rondo_status rondo__fall_back(rondo_learned *learned, rondo_strea
 //
 // Errors:    those of the step; UNSUPPORTED (RONDO_LEARN_REFUSE).
 RONDO_MUST_USE rondo_status rondo__fall_back_once(rondo_learned *learned, rondo_stream *stream);
+
+// The same for a run that is eager because that was measured to be faster, or is to be measured.
+//
+// Errors:    those of the step; STATE (the stream records).
+RONDO_MUST_USE rondo_status rondo__fall_back_measured(rondo_learned *learned, rondo_stream *stream);

@@ -104,6 +104,13 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     rondo__watch_init(&learned->watch, &learned->arguments,
                       wanted.draws_wanted != 0 ? wanted.draws_wanted : usual_draws,
                       wanted.check_every);
+    if (wanted.measures) {
+        status = rondo__governed_step_create(device, &learned->governed);
+        if (status != RONDO_STATUS_OK) {
+            rondo_learned_destroy(learned);
+            return status;
+        }
+    }
     *out_learned = learned;
     return RONDO_STATUS_OK;
 }
@@ -147,6 +154,7 @@ void rondo_learned_destroy(rondo_learned *learned) {
     rondo__values_deinit(&learned->next);
     rondo__arguments_deinit(&learned->arguments);
     rondo__free(learned->given);
+    rondo__governed_step_destroy(learned->governed);
     rondo_device_release(learned->device);
     rondo__free(learned);
 }
@@ -748,8 +756,22 @@ static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rond
     return status;
 }
 
-rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
-                               const rondo_value *values, size_t count) {
+// Without a graph. What the executable holds stays, and with it what was looked at for that.
+static rondo_status run_eagerly(rondo_learned *learned, rondo_stream *stream,
+                                const rondo_value *values, size_t count) {
+    const uint64_t removal_count = learned->removal_count;
+    uint64_t changed;
+    rondo_status status = read_values(learned, values, count, &changed);
+    learned->removal_count = removal_count;
+    RETURN_IF_ERROR(status);
+    learned->is_running = true;
+    status = rondo__fall_back_measured(learned, stream);
+    learned->is_running = false;
+    return status;
+}
+
+static rondo_status run_unmeasured(rondo_learned *learned, rondo_stream *stream,
+                                   const rondo_value *values, size_t count) {
     if (__builtin_expect(
             learned != NULL && learned->is_current && values != NULL &&
                 count == learned->arguments.count &&
@@ -761,6 +783,39 @@ rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
         return RONDO_STATUS_OK;
     }
     return run(learned, stream, values, count);
+}
+
+// Learning is over when runs are measured: what it took is what the graph has cost.
+static rondo_status run_measured(rondo_learned *learned, rondo_stream *stream,
+                                 const rondo_value *values, size_t count) {
+    rondo__governed_step *governed = learned->governed;
+    RETURN_IF_ERROR(check_call(learned, stream, call_run));
+    if (learned->state != RONDO_LEARNED_PROVED) {
+        return run(learned, stream, values, count);
+    }
+    if (governed->measures.reason == RONDO__REASON_NOT_RUN) {
+        rondo__governor_note_capture(&governed->governor, &governed->measures, learned->learn_ns);
+    }
+    const rondo__choice choice = rondo__governed_step_begin(governed, stream);
+    if (choice == RONDO__CHOICE_CAPTURE) {  // the graph is there still
+        rondo__governor_note_capture(&governed->governor, &governed->measures, learned->learn_ns);
+    }
+    const uint64_t recording_count = learned->stats.recording_count;
+    const rondo_status status = choice >= RONDO__CHOICE_CAPTURE
+                                    ? run_unmeasured(learned, stream, values, count)
+                                    : run_eagerly(learned, stream, values, count);
+    // A run that was compared with a recording says nothing of those that are not.
+    rondo__governed_step_end(
+        governed, stream,
+        status == RONDO_STATUS_OK && recording_count == learned->stats.recording_count);
+    return status;
+}
+
+rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
+                               const rondo_value *values, size_t count) {
+    return __builtin_expect(learned == NULL || learned->governed == NULL, 1)
+               ? run_unmeasured(learned, stream, values, count)
+               : run_measured(learned, stream, values, count);
 }
 
 rondo_status rondo__learned_run_here(rondo_learned *learned, rondo_stream *stream,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cache/governed_step.h"
 #include "learn/fallback.h"
 #include "learn/learn.h"
 #include "learn/watch.h"
@@ -52,7 +53,8 @@ struct rondo_learned {
     size_t changing_count;  // nodes with slots
     rondo__step step;
     rondo__fallback fallback;
-    bool has_exclusive;  // a pointer that shares no memory with others
+    rondo__governed_step *governed;  // NULL: runs are not measured
+    bool has_exclusive;              // a pointer that shares no memory with others
     bool has_warned;
     uint64_t seed;
     uint64_t spare_ns;

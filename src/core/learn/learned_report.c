@@ -252,6 +252,10 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
                            " draws: a case of %.2g %% of what is drawn is missed once in 1000\n",
                            report.special_count, report.draw_count, report.missed_share * 100.0);
     }
+    if (learned->governed != NULL && report.state == RONDO_LEARNED_PROVED) {
+        rondo__governor_describe(&learned->governed->governor, &learned->governed->measures, text,
+                                 false);
+    }
     for (size_t i = 0; i < report.finding_count; ++i) {
         rondo_learned_finding finding;
         fill_finding(learned, get_finding(learned, i), &finding);
@@ -313,6 +317,11 @@ static void write_json(const rondo_learned *learned, rondo__text *text) {
     append_member(text, "advice", report.advice);
     rondo__text_append(text, ", \"draws\": %" PRIu64 ", \"specials\": %" PRIu64, report.draw_count,
                        report.special_count);
+    if (learned->governed != NULL && report.state == RONDO_LEARNED_PROVED) {
+        rondo__text_append(text, ", \"graphs\": ");
+        rondo__governor_describe(&learned->governed->governor, &learned->governed->measures, text,
+                                 true);
+    }
     write_findings_json(learned, report.finding_count, text);
     rondo__text_append(text, ", \"slots\": [");
     for (size_t i = 0; i < count_slots(learned); ++i) {

@@ -13,6 +13,7 @@
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
 #include "executor/run/transfer.h"
+#include "executor/state/governed.h"
 #include "executor/state/limits.h"
 #include "executor/variants.h"
 #include "rondo/executor_stream.h"
@@ -51,6 +52,7 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     rondo__fetch fetch = {
         .unit = executor->variants.active, .results = lists->results, .wants = lists->wants};
     RETURN_IF_ERROR(rondo__unit_find_plan(fetch.unit, lists->feeds, &fetch.plan));
+    rondo__governed_choose(fetch.unit, fetch.plan, false);
     return rondo__executor_put_fetch(executor, &fetch, lists->feeds, done);
 }
 

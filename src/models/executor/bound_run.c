@@ -23,6 +23,7 @@
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
 #include "executor/run/transfer.h"
+#include "executor/state/governed.h"
 #include "executor/state/limits.h"
 #include "executor/variants.h"
 #include "rondo/executor_stream.h"
@@ -375,11 +376,11 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
     }
     const rondo__step *step = &plan->steps[0];
     return step->run.graph != NULL && step->run.branch_count == 1 && !step->is_ahead &&
-           executor->graphs != RONDO_GRAPHS_OFF && plan->random_count == 0 &&
-           plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
-           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
-           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
-           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+           executor->graphs != RONDO_GRAPHS_OFF && rondo__governed_may_replay(executor) &&
+           plan->random_count == 0 && plan->peer_count == 0 && plan->spill == NULL &&
+           plan->ranks == NULL && executor->options.communicator == NULL &&
+           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
+           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // Makes one graph of the whole run once runs repeat, so that this run replays it.
@@ -410,6 +411,7 @@ static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool wait
     const rondo_tensor *feeds;
     rondo__fetch fetch = {.wants = run->wants, .waits = waits};
     RETURN_IF_ERROR(find_plan(run, &fetch, &feeds));
+    rondo__governed_choose(fetch.unit, fetch.plan, waits);
     fetch.is_prepared = run->is_prepared;
     fetch.results = lay_out_results(run, fetch.plan);
     RETURN_IF_ERROR(find_carried(run, &fetch, feeds));

@@ -9,7 +9,7 @@
 #include "executor/state/states.h"
 
 rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
-    if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_OFF) {
+    if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_MEASURED) {
         return RONDO_FAIL(INVALID,
                           executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
     }

@@ -564,6 +564,8 @@ const op_case op_cases[] = {
      "group=2 strides=4,6 dilations=2,4 pads=1,0,2,1", 1},
     {"ConvTranspose", 11, "T[1,5,9] T[5,7,4]:w T[7]", "strides=5 auto_pad=SAME_UPPER", 1},
     {"ConvTranspose", 11, "T[1,5,9] T[5,17,16]:w T[17]", "strides=8, pads=4,4", 1},
+    {"ConvTranspose", 11, "T[1,5,2] T[5,3,3]:w T[3]", "pads=2,2", 1},
+    {"ConvTranspose", 11, "T[2,5,3,0] T[5,7,3,4]:w T[7]", "strides=2,2", 1},
     {"ConvTranspose", 11, "T[1,4,3,4,5] T[4,9,2,3,3]:w T[9]",
      "strides=2,1,2 pads=0,1,1,1,1,0 output_padding=1,0,0", 1},
     {"ConvTranspose", 11, "T[1,3,4,4] T[3,5,3,3]:w", "strides=3,2 output_shape=10,8", 1},

@@ -199,7 +199,7 @@ TEST(test_executor_bad_input__options) {
         rondo_executor_options options;
         const char *text;
     } wrong[] = {
-        {{.graphs = RONDO_GRAPHS_OFF + 1}, "options.graphs is 3"},
+        {{.graphs = RONDO_GRAPHS_MEASURED + 1}, "options.graphs is 4"},
         {{.graphs = -1}, "options.graphs is -1"},
         {{.tuning = RONDO_TUNING_FULL + 1}, "options.tuning is 4"},
         {{.tuning = -1}, "options.tuning is -1"},

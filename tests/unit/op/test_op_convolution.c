@@ -107,6 +107,18 @@ TEST(test_op_convolution__conv_transpose) {
          "-0.15625,-0.6875,-0.125,1.734375,1.15625,-1.8125,-0.4375,-0.4375,0.125,1.78125,"
          "-0.3125,-1.609375,-0.03125,-1.5625,0.125,1.875,-0.75,0.125,-0.1875,-0.875,0.25,"
          "2.03125,-0.1875,-1.359375,0.09375"},
+        // Nothing is left, and nothing goes in: the formula counts.
+        {"ConvTranspose", 11, "f32[1,1,2]:~1 f32[1,2,3]:~2", "pads=I:2,2", "f32[1,2,0]:"},
+        {"ConvTranspose", 11, "f32[1,1,2,1]:~1 f32[1,2,2,2]:~2", "pads=I:0,1,0,1", "f32[1,2,3,0]:"},
+        {"ConvTranspose", 11, "f32[1,1,2]:~1 f32[1,1,2]:~2", "output_shape=I:0", "f32[1,1,0]:"},
+        {"ConvTranspose", 11, "f32[1,1,0]: f32[1,1,2]:~2", "strides=I:3 auto_pad=s:SAME_LOWER",
+         "f32[1,1,0]:"},
+        {"ConvTranspose", 11, "f32[1,1,0]: f32[1,2,4]:~2 f32[2]:1,2", "strides=I:2",
+         "f32[1,2,2]:1,1,2,2"},
+        {"ConvTranspose", 11, "f32[1,1,0]: f32[1,2,3]:~2", "pads=I:2,1",
+         "!BAD_DATA attribute pads cuts"},
+        {"ConvTranspose", 13, "f32[1,2,2]:~1 f32[2,1,2]:~1", "output_shape=I:-1",
+         "!BAD_DATA attribute output_shape[0]"},
         {"ConvTranspose", 13, "f32[1,2,2,2]:~1 f32[2,1,2,2]:~1", "pads=I:9,9,9,9",
          "!BAD_DATA attribute pads cuts"},
         {"ConvTranspose", 13, "f32[1,2,4,4]:~1 f32[2,1,2,2]:~1",

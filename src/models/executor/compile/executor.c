@@ -30,9 +30,10 @@ enum {
 
 // The value of RONDO_GRAPHS; AUTO if it is not set or invalid.
 static rondo_graphs_mode read_graphs_variable(void) {
-    static const char *const names[] = {"auto", "on", "off", "1", "0"};
-    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,
-                                              RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF};
+    static const char *const names[] = {"auto", "on", "off", "measured", "1", "0"};
+    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON,
+                                              RONDO_GRAPHS_OFF,  RONDO_GRAPHS_MEASURED,
+                                              RONDO_GRAPHS_ON,   RONDO_GRAPHS_OFF};
     const char *text = getenv("RONDO_GRAPHS");
     if (text == NULL || text[0] == '\0') {
         return RONDO_GRAPHS_AUTO;
@@ -43,7 +44,9 @@ static rondo_graphs_mode read_graphs_variable(void) {
         }
     }
     RONDO_LOG_WARN_F(
-        "RONDO_GRAPHS is \"%.40s\", which is none of auto, on, off, 1 and 0; auto is used", text);
+        "RONDO_GRAPHS is \"%.40s\", which is none of auto, on, off, measured, 1 and 0; auto is "
+        "used",
+        text);
     return RONDO_GRAPHS_AUTO;
 }
 
@@ -56,7 +59,7 @@ static rondo_status read_options(const rondo_executor_options *options,
     if (merged.dtype == RONDO_DTYPE_NONE) {
         merged.dtype = RONDO_DTYPE_F32;
     }
-    if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
+    if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_MEASURED) {
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
                           (int)merged.graphs);
     }

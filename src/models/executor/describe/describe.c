@@ -13,6 +13,7 @@
 #include "executor/devices/transfers.h"
 #include "executor/foresee.h"
 #include "executor/plan_visit.h"
+#include "executor/state/governed.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
 
@@ -299,6 +300,7 @@ static void append_text(rondo__text *text, rondo__unit *unit, rondo__plan *plan)
                  program->output_count);
     rondo__text_append(text, "device %s, ", rondo_device_get_name(unit->executor->device));
     append_counts(text, plan);
+    rondo__governed_describe(text, unit, plan, false);
     append_steps(text, unit, plan, 0);
     rondo__describe_half(text, unit->executor, plan, false);
     rondo__placement_describe(text, unit, plan);
@@ -435,6 +437,7 @@ static void append_json(rondo__text *text, rondo__unit *unit, rondo__plan *plan)
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
     if (unit->depth == 0) {  // which tells of the bodies, too
         rondo__describe_half(text, unit->executor, plan, true);
+        rondo__governed_describe(text, unit, plan, true);
     }
     rondo__text_append(
         text,

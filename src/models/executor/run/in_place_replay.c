@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/run/self_check.h"
 #include "executor/state/arena_plan.h"
+#include "executor/state/governed.h"
 #include "learn/run_here.h"
 #include "rondo/learn.h"
 
@@ -130,7 +131,8 @@ static rondo_status learn_counted(rondo__unit *unit, rondo__plan *plan) {
 
 // Whether the plan is one graph whose work is the same in each run.
 static bool is_possible(const rondo__unit *unit, const rondo__plan *plan) {
-    return unit->depth == 0 && unit->executor->graphs != RONDO_GRAPHS_OFF && plan->run.count > 0 &&
+    return unit->depth == 0 && unit->executor->graphs != RONDO_GRAPHS_OFF &&
+           rondo__governed_may_replay(unit->executor) && plan->run.count > 0 &&
            unit->executor->options.communicator == NULL && plan->step_count == 1 &&
            plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(unit->executor) &&

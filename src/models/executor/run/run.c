@@ -25,6 +25,7 @@
 #include "executor/run/run_counted.h"
 #include "executor/run/self_check.h"
 #include "executor/run/verbose.h"
+#include "executor/state/governed.h"
 #include "executor/state/limits.h"
 #include "executor/state/op_span.h"
 #include "graph/graph_object.h"
@@ -344,6 +345,16 @@ static rondo_status capture_plan(rondo__unit *unit, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
+static rondo_status capture_timed(rondo__unit *unit, rondo__plan *plan) {
+    const bool is_timed = unit->executor->work.choice == RONDO__CHOICE_CAPTURE;
+    const uint64_t start_ns = is_timed ? rondo__clock_now_ns() : 0;
+    RETURN_IF_ERROR(capture_plan(unit, plan));
+    if (is_timed) {
+        rondo__governed_note_capture(unit, plan, rondo__clock_now_ns() - start_ns);
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Looks in later runs, ever more rarely, whether a graph froze what changes.
 static rondo_status check_frozen(rondo__unit *unit, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -386,7 +397,8 @@ static rondo_status upload_plan(rondo__unit *unit, rondo__plan *plan) {
 rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan) {
     // A single plan waits for its second run, which may never come; a body's shapes may change with
     // each turn; and generators are recorded when nothing draws.
-    if (plan->run.count > 0 || unit->executor->graphs == RONDO_GRAPHS_OFF || unit->depth > 0 ||
+    if (plan->run.count > 0 || unit->executor->graphs == RONDO_GRAPHS_OFF ||
+        unit->executor->graphs == RONDO_GRAPHS_MEASURED || unit->depth > 0 ||
         plan->random_count > 0 || unit->plans.stats.entry_count < 2) {
         return RONDO_STATUS_OK;
     }
@@ -536,7 +548,8 @@ static void wait_for_others(const rondo_executor *executor, const rondo__plan *p
 rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
-    const bool has_graphs = unit->executor->graphs != RONDO_GRAPHS_OFF;
+    const bool has_graphs =
+        unit->executor->graphs != RONDO_GRAPHS_OFF && rondo__governed_may_replay(unit->executor);
     run_mode mode = {.use_graphs = has_graphs && plan->run.count > 0,
                      .is_checked = has_graphs && rondo__self_check_is_on(unit->executor),
                      .is_logged = RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG) || rondo__copy_is_logged()};
@@ -546,7 +559,7 @@ rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
     RETURN_IF_ERROR(rondo__ranks_begin(unit, plan));
     if (mode.use_graphs) {
         RETURN_IF_ERROR(check_frozen(unit, plan));
-        RETURN_IF_ERROR(capture_plan(unit, plan));
+        RETURN_IF_ERROR(capture_timed(unit, plan));
     }
     rondo_executor *executor = unit->executor;
     const uint64_t ran_before = executor->work.ran_count;

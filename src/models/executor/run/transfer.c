@@ -23,6 +23,7 @@
 #include "executor/run/run.h"
 #include "executor/run/self_check.h"
 #include "executor/run/settle.h"
+#include "executor/state/governed.h"
 #include "executor/state/limits.h"
 #include "executor/state/objects.h"
 #include "executor/state/op_span.h"
@@ -307,6 +308,9 @@ rondo_status rondo__unit_run_tensors(rondo__unit *unit, const rondo_tensor *feed
                                      rondo_tensor *results, const bool *wants) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__unit_find_plan(unit, feeds, &plan));
+    if (unit->depth == 0) {
+        rondo__governed_choose(unit, plan, true);
+    }
     const rondo__fetch fetch = {
         .unit = unit, .plan = plan, .results = results, .wants = wants, .waits = true};
     return rondo__unit_run_fetch(&fetch, feeds);
@@ -338,6 +342,7 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
         rondo__unit_read_spans(unit, &times);
     }
     unit->runs.times = times;
+    rondo__governed_note_run(unit, plan, times.latency_ns);
     count_run(unit, plan, times.was_replayed);
     rondo__branches_settle(unit, plan);
     return RONDO_STATUS_OK;
@@ -398,6 +403,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_status status = rondo__self_check_begin_run(executor);
     begin_crossings(active);
     plan->run.is_fed = true;  // by the run before
+    rondo__governed_choose(active, plan, false);
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
     }

@@ -26,6 +26,7 @@
 #include "base/float_scope.h"
 #include "base/lru_map.h"
 #include "base/text.h"
+#include "cache/governor.h"
 #include "executor/state/plan_worth.h"
 #include "executor/state/program_share.h"
 #include "kernel/flow.h"
@@ -304,6 +305,7 @@ typedef struct rondo__plan_run {
     uint64_t count;
     uint64_t first_replay_ns;  // 0 until it happened
     size_t told_count;         // bypassed steps that were told of (verbose.h)
+    rondo__measures measures;  // governed.h
 } rondo__plan_run;
 
 typedef struct rondo__plan_ranks rondo__plan_ranks;  // devices/ranks.h
@@ -469,6 +471,7 @@ typedef struct rondo__work_log {
     uint64_t turn_count;      // of all loops
     uint64_t ran_count;       // ops, in bodies each time
     uint64_t replayed_count;  // of these, in graphs
+    rondo__choice choice;     // governed.h
     uint64_t here_ns;         // that its thread computed ops
     bool is_all_here;         // it did so all the time: no clock was asked
 } rondo__work_log;
@@ -488,6 +491,7 @@ typedef struct rondo__resources {
     rondo__crossing_log crossings;
     rondo__tuning_choices *choices;
     rondo__verbose verbose;
+    rondo__governor governor;
     // Where there are loops, or ops that a GPU may refuse data of; NULL otherwise.
     rondo__flow_watch *watch;
 } rondo__resources;

@@ -200,7 +200,7 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
         }
         const int64_t reach = window->dilation[i] * (window->kernel[i] - 1) + 1;
         int64_t spread;  // output extent before pads are cut off
-        if (!rondo__mul_i64(window->stride[i], maximum(input[i] - 1, 0), &spread) ||
+        if (!rondo__mul_i64(window->stride[i], input[i] - 1, &spread) ||
             !rondo__add_i64(spread, reach + more, &spread)) {
             return RONDO_OP_FAIL(op, BAD_DATA, "attribute strides[%d] makes the output too large",
                                  i);
@@ -213,7 +213,7 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
                 return RONDO_OP_FAIL(op, BAD_DATA,
                                      "attribute strides[%d] makes the output too large", i);
             }
-            if (output < 1 || output > EXTENT_MAX) {
+            if (output < 0 || output > EXTENT_MAX) {
                 return RONDO_OP_FAIL(op, BAD_DATA, "attribute output_shape[%d] asks for %lld", i,
                                      (long long)output);
             }
@@ -229,7 +229,7 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
             window->pad_end[i] = 0;
         }
         window->output[i] = spread - window->pad_begin[i] - window->pad_end[i];
-        if (window->output[i] < 1) {
+        if (window->output[i] < 0) {
             return RONDO_OP_FAIL(op, BAD_DATA,
                                  "attribute pads cuts spatial axis %d down to extent %lld", i,
                                  (long long)window->output[i]);

@@ -226,8 +226,9 @@ static void call_bind(world *w) {
 }
 
 static void call_graphs(world *w) {
-    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF};
-    OK(rondo_executor_set_graphs(w->executor, modes[draw(w, 3)]));
+    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,
+                                              RONDO_GRAPHS_MEASURED};
+    OK(rondo_executor_set_graphs(w->executor, modes[draw(w, 4)]));
     OK(rondo_executor_set_training(w->executor, draw(w, 4) == 0));
     if (draw(w, 4) == 0) {
         const rondo_status status = rondo_executor_reserve_variable(w->executor, names[draw(w, 4)],

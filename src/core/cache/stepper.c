@@ -1,4 +1,4 @@
-// graph/node/stepper.c — steps that run, are recorded, or patched, by one call at the place of a
+// cache/stepper.c — steps that run, are recorded, or patched, by one call at the place of a
 // launch.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/stepper.h"
@@ -6,6 +6,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "cache/governed_step.h"
 #include "graph/graph_capture.h"
 #include "graph/node/put.h"
 
@@ -16,7 +17,8 @@ typedef struct stepper_node {
 
 struct rondo_stepper {
     rondo_graph *graph;
-    rondo_stream *stream;  // borrowed while a step is open; NULL: none is
+    rondo__governed_step *governed;  // NULL: steps are not measured
+    rondo_stream *stream;            // borrowed while a step is open; NULL: none is
     rondo_capture_mode capture_mode;
     uint32_t eager_steps;
     uint32_t eager_count;  // steps that ran eagerly since the last recording was given up
@@ -38,6 +40,11 @@ rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_opti
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_stepper_options"));
     RETURN_IF_ERROR(rondo__graph_check_mode(wanted.mode, __func__));
+    if (wanted.measures && wanted.records_at_once) {
+        return RONDO_FAIL(INVALID,
+                          "options.measures and options.records_at_once: what is measured begins "
+                          "with eager steps");
+    }
     rondo_stepper *stepper = rondo__calloc(1, sizeof *stepper);
     if (stepper == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -48,7 +55,11 @@ rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_opti
         .label = wanted.label != NULL ? wanted.label : "step",
     };
     rondo_status status = rondo_graph_create(device, &graph_options, &stepper->graph);
+    if (status == RONDO_STATUS_OK && wanted.measures) {
+        status = rondo__governed_step_create(device, &stepper->governed);
+    }
     if (status != RONDO_STATUS_OK) {
+        rondo_graph_destroy(stepper->graph);
         rondo__free(stepper);
         return status;
     }
@@ -63,9 +74,14 @@ rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_opti
 void rondo_stepper_destroy(rondo_stepper *stepper) {
     if (stepper != NULL) {
         rondo_graph_destroy(stepper->graph);
+        rondo__governed_step_destroy(stepper->governed);
         rondo__free(stepper->nodes);
         rondo__free(stepper);
     }
+}
+
+rondo__governed_step *rondo__stepper_get_governed(rondo_stepper *stepper) {
+    return stepper->governed;
 }
 
 // ---- a step -----------------------------------------------------------------------------------
@@ -80,6 +96,38 @@ static rondo_status refuse_recording(rondo_stream *stream) {
                                          (unsigned)stream->number);
 }
 
+// The graph is gone, or what was recorded did not become one: the next step is the first again.
+static void give_up(rondo_stepper *stepper) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_graph_capture_abort(stepper->graph);
+    rondo_graph_reset(stepper->graph);
+    stepper->node_count = 0;
+    stepper->eager_count = 0;
+    rondo__error_restore(&saved);
+}
+
+static rondo_stepper_mode choose_mode(rondo_stepper *stepper, rondo_stream *stream) {
+    const bool is_ready = stepper->graph->state == RONDO__GRAPH_READY;
+    if (stepper->governed == NULL) {
+        return is_ready                                      ? RONDO_STEPPER_PATCHES
+               : stepper->eager_count < stepper->eager_steps ? RONDO_STEPPER_EAGER
+                                                             : RONDO_STEPPER_RECORDS;
+    }
+    switch (rondo__governed_step_begin(stepper->governed, stream)) {
+        case RONDO__CHOICE_CAPTURE:
+            return RONDO_STEPPER_RECORDS;
+        case RONDO__CHOICE_REPLAY:
+            return is_ready ? RONDO_STEPPER_PATCHES : RONDO_STEPPER_RECORDS;
+        case RONDO__CHOICE_GIVE_UP:
+            give_up(stepper);
+            break;
+        case RONDO__CHOICE_EAGER:
+            break;
+    }
+    return RONDO_STEPPER_EAGER;
+}
+
 rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
@@ -91,11 +139,14 @@ rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
                           stepper->graph->device->name, stream->device->name);
     }
     RETURN_IF_ERROR(refuse_recording(stream));
-    stepper->mode = stepper->graph->state == RONDO__GRAPH_READY   ? RONDO_STEPPER_PATCHES
-                    : stepper->eager_count < stepper->eager_steps ? RONDO_STEPPER_EAGER
-                                                                  : RONDO_STEPPER_RECORDS;
+    stepper->mode = choose_mode(stepper, stream);
     if (stepper->mode == RONDO_STEPPER_RECORDS) {
-        RETURN_IF_ERROR(rondo_graph_capture_begin(stepper->graph, stream, stepper->capture_mode));
+        const rondo_status status =
+            rondo_graph_capture_begin(stepper->graph, stream, stepper->capture_mode);
+        if (status != RONDO_STATUS_OK && stepper->governed != NULL) {
+            rondo__governed_step_lose(stepper->governed);
+        }
+        RETURN_IF_ERROR(status);
     }
     stepper->stream = stream;
     stepper->put_count = 0;
@@ -215,15 +266,12 @@ rondo_status rondo_stepper_put(rondo_stepper *stepper, const rondo_work *work) {
 
 // ---- the end ----------------------------------------------------------------------------------
 
-// The next step runs eagerly and is recorded anew.
-static void give_up(rondo_stepper *stepper) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo_graph_capture_abort(stepper->graph);
-    rondo_graph_reset(stepper->graph);
-    stepper->node_count = 0;
-    stepper->eager_count = 0;
-    rondo__error_restore(&saved);
+// The same for another reason than time.
+static void lose(rondo_stepper *stepper) {
+    give_up(stepper);
+    if (stepper->governed != NULL) {
+        rondo__governed_step_lose(stepper->governed);
+    }
 }
 
 static rondo_status end_patched(rondo_stepper *stepper) {
@@ -244,6 +292,9 @@ static rondo_status end_recorded(rondo_stepper *stepper) {
             RETURN_IF_ERROR(switch_off(stepper, &stepper->nodes[i]));
         }
     }
+    if (stepper->governed != NULL) {
+        rondo__governed_step_note_graph(stepper->governed);
+    }
     return rondo_graph_replay(stepper->graph, stepper->stream);
 }
 
@@ -261,8 +312,11 @@ rondo_status rondo_stepper_end(rondo_stepper *stepper) {
         status =
             stepper->mode == RONDO_STEPPER_RECORDS ? end_recorded(stepper) : end_patched(stepper);
     }
+    if (stepper->governed != NULL) {
+        rondo__governed_step_end(stepper->governed, stepper->stream, status == RONDO_STATUS_OK);
+    }
     if (status != RONDO_STATUS_OK && stepper->mode != RONDO_STEPPER_EAGER) {
-        give_up(stepper);
+        lose(stepper);
     }
     stepper->stream = NULL;
     return status;
@@ -273,7 +327,7 @@ rondo_status rondo_stepper_reset(rondo_stepper *stepper) {
     if (stepper->stream != NULL) {
         return RONDO_FAIL(STATE, "a step was begun; call rondo_stepper_end first");
     }
-    give_up(stepper);
+    lose(stepper);
     stepper->mode = RONDO_STEPPER_EAGER;
     return RONDO_STATUS_OK;
 }
@@ -284,4 +338,28 @@ rondo_stepper_mode rondo_stepper_get_mode(const rondo_stepper *stepper) {
 
 rondo_graph *rondo_stepper_get_graph(const rondo_stepper *stepper) {
     return stepper != NULL ? stepper->graph : NULL;
+}
+
+rondo_status rondo_stepper_describe(const rondo_stepper *stepper, rondo_text_format format,
+                                    rondo_write_function write, void *user_data) {
+    RETURN_IF_ERROR(rondo__check_pointer(stepper, __func__, "stepper"));
+    if (write == NULL) {
+        return rondo__check_fail_null(__func__, "write");
+    }
+    if (format != RONDO_TEXT_PLAIN && format != RONDO_TEXT_JSON) {
+        return RONDO_FAIL(INVALID, "a stepper is written as RONDO_TEXT_PLAIN or _JSON");
+    }
+    rondo__text text = {0};
+    if (stepper->governed != NULL) {
+        rondo__governor_describe(&stepper->governed->governor, &stepper->governed->measures, &text,
+                                 format == RONDO_TEXT_JSON);
+    } else {
+        rondo__text_append(&text, format == RONDO_TEXT_JSON ? "{}" : "graphs are not measured\n");
+    }
+    const rondo_status status = rondo__text_get_status(&text);
+    if (status == RONDO_STATUS_OK) {
+        (void)write(user_data, text.bytes, text.length);
+    }
+    rondo__text_deinit(&text);
+    return status;
 }
