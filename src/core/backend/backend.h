@@ -426,9 +426,11 @@ struct rondo__backend {
     // a device need not be open. (optional: the first use loads it)
     void (*want_library)(const char *short_name);
     // Shows what get_function has loaded so far, as far as its machine code is still to be had.
-    // (optional, as the next: nothing)
+    // (optional, as the next two: nothing)
     rondo_status (*visit_kernels)(rondo_device *device, rondo__kernel_code_visit visit,
                                   void *user_data);
+    // How many modules get_function and offer_kernel have loaded so far.
+    size_t (*count_kernels)(rondo_device *device);
     // Loads what another process has shown, so that get_function need not compile it.
     rondo_status (*offer_kernel)(rondo_device *device, const rondo__kernel_code *code);
 };

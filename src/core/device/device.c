@@ -287,6 +287,10 @@ rondo_status rondo__device_get_function(rondo_device *device, const char *source
                                          out_function);
 }
 
+size_t rondo__device_count_kernels(rondo_device *device) {
+    return device->backend->count_kernels != NULL ? device->backend->count_kernels(device) : 0;
+}
+
 rondo_status rondo__device_visit_kernels(rondo_device *device, rondo__kernel_code_visit visit,
                                          void *user_data) {
     return device->backend->visit_kernels != NULL

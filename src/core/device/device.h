@@ -23,6 +23,8 @@ RONDO_MUST_USE rondo_status rondo__device_get_facts(rondo_device *device,
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.
 //
+// source     does not change if it is static: then it is known again by its address.
+//
 // Errors:    UNSUPPORTED (host), UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (compiler
 //            log), DRIVER, NO_MEMORY. Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, const char *source,
@@ -37,6 +39,11 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
 RONDO_MUST_USE rondo_status rondo__device_visit_kernels(rondo_device *device,
                                                         rondo__kernel_code_visit visit,
                                                         void *user_data);
+
+// How many modules that call and rondo__device_offer_kernel have loaded.
+//
+// Threads:   safe.
+size_t rondo__device_count_kernels(rondo_device *device);
 
 // Loads machine code that another process has shown, so that the call above finds it.
 //

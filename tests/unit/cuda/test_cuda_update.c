@@ -1,8 +1,9 @@
 // Updates and executables over the fake driver: what it takes over, what only looks like it, and
-// graphs of which it makes one executable at a time.
+// graphs of which it makes one executable at a time; texts of kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
@@ -298,6 +299,26 @@ TEST(test_cuda_update__the_only_executable_moves) {
 }
 
 // ---- patched values ---------------------------------------------------------------------------
+
+// A static text is known by its address, one in other memory by what it says.
+TEST(test_cuda_update__texts_are_told_apart) {
+    static const char constant[] = "// one";
+    char *text = rondo__strdup(constant);
+    size_t count = rondo__device_count_kernels(g.device);
+    void *function = NULL;
+    for (int turn = 0; turn < 3; ++turn) {
+        OK(rondo__device_get_function(g.device, constant, NULL, 0, "nothing", &function));
+        OK(rondo__device_get_function(g.device, text, NULL, 0, "nothing", &function));
+    }
+    assert_int_equal(rondo__device_count_kernels(g.device), count + 1);
+    text[3] = '2';
+    OK(rondo__device_get_function(g.device, text, NULL, 0, "nothing", &function));
+    assert_int_equal(rondo__device_count_kernels(g.device), count + 2);
+    OK(rondo__device_get_function(g.device, text, (const char *[]){"-DA"}, 1, "nothing",
+                                  &function));
+    assert_int_equal(rondo__device_count_kernels(g.device), count + 3);
+    rondo__free(text);
+}
 
 // The driver does not cut the value of a patch, and would write its higher bits, too.
 TEST(test_cuda_update__patched_values_are_cut) {

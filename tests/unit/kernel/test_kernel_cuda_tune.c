@@ -81,6 +81,7 @@ static void build(rondo__cuda_kernel *kernel, const void *problem, size_t number
     const bool is_spent = index == p->fragile && (*p->fragile_builds)++ > 0;
     if (index == 2 || (p->is_hopeless && index < 4) || is_spent) {
         (void)rondo__cuda_reserve_workspace(kernel, 256);
+        (void)rondo__cuda_add_zero(kernel, rondo__address_output(0), 256);
         rondo__cuda_refuse(kernel, "a planted way");
         return;
     }
@@ -151,6 +152,7 @@ static size_t choose(world *w, const char *key) {
     rondo__cuda_add_fastest(kernel, &tuning);
     OK(rondo__cuda_finish_kernel(kernel, &ready));
     assert_int_equal(ready->workspace_bytes, 0);  // of those that were refused
+    assert_int_equal(((const rondo__cuda_kernel *)ready)->step_count, 1);
     OK(rondo_stream_create(w->device, NULL, &stream));
     memset(g_launches, 0, sizeof g_launches);
     OK(ready->launch(ready, stream, inputs, outputs, NULL));
@@ -227,9 +229,14 @@ TEST(test_kernel_cuda_tune__neighbours) {
 TEST(test_kernel_cuda_tune__choice_breaks) {
     world w = {.mode = RONDO_TUNING_OFF, .fragile = 1 + 0};
     OK(rondo_device_open("cuda:0", &w.device));
-    assert_int_equal(choose(&w, "breaks"), 1);
+    assert_int_equal(choose(&w, "breaks"), 0);  // a guess is built once
     w = (world){.device = w.device, .mode = RONDO_TUNING_FAST, .fragile = 1 + 1};
     assert_int_equal(choose(&w, "breaks"), 3);
+    write_file("slow");  // so is a choice of a file
+    w = (world){.device = w.device, .mode = RONDO_TUNING_FAST, .fragile = 1 + 0};
+    OK(rondo__tuning_choices_create(g_file, &w.choices));
+    assert_int_equal(choose(&w, "filed"), 0);
+    rondo__tuning_choices_destroy(w.choices);
     rondo_device_release(w.device);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "executor/devices/host_ops.h"
 #include "executor/devices/op_device.h"
 #include "executor/devices/other_gpus.h"
@@ -261,11 +262,13 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
     return status;
 }
 
-// Names the kernels that will be prepared, so that threads compile some of them meanwhile.
-static void survey_nodes(const rondo__unit *unit, rondo__plan *plan, rondo__tensor_info *inputs,
-                         rondo__tensor_info *outputs, const uint32_t *uses) {
+// Names the kernels of nodes from `first` on, which will be prepared, so that threads compile some
+// of them meanwhile.
+static void survey_nodes(const rondo__unit *unit, rondo__plan *plan, size_t first,
+                         rondo__tensor_info *inputs, rondo__tensor_info *outputs,
+                         const uint32_t *uses) {
     const bool is_host = rondo_device_is_host(unit->executor->device);
-    for (size_t n = 0; n < plan->program->node_count && !is_host; ++n) {
+    for (size_t n = first; n < plan->program->node_count && !is_host; ++n) {
         rondo__kernel_request request;
         fill_request(unit, plan, n, inputs, outputs, uses, &request);
         if (!has_objects(&request)) {
@@ -309,15 +312,25 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     for (size_t v = 0; v < program->value_count; ++v) {
         plan->constant_bytes += rondo_tensor_get_bytes(&program->values[v].constant);
     }
-    survey_nodes(unit, plan, infos, infos + widest, uses);
+    // Kernels of a plan file are there, and plans of other shapes had most of those that this one
+    // has: only where one was missing it is worth asking for the others.
+    bool is_surveyed = !p->is_ready && unit->plans.stats.entry_count == 0;
+    if (is_surveyed) {
+        survey_nodes(unit, plan, 0, infos, infos + widest, uses);
+    }
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(unit, plan, n, infos, infos + widest, uses, &request);
+        const size_t kernel_count = rondo__device_count_kernels(request.device);
         status = rondo__executor_check_cancelled(unit->executor);
         if (status == RONDO_STATUS_OK) {
             status = classify(p, n, &request);
         }
         plan->random_count += rondo__op_draws(request.op, request.inputs, request.input_count);
+        if (!is_surveyed && rondo__device_count_kernels(request.device) != kernel_count) {
+            is_surveyed = true;
+            survey_nodes(unit, plan, n + 1, infos, infos + widest, uses);
+        }
         if (unit->executor->options.progress != NULL && unit->depth == 0) {
             unit->executor->options.progress(unit->executor->options.progress_data,
                                              "preparing kernels", n + 1, program->node_count);

@@ -262,7 +262,8 @@ static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__hal
     plan->program = program;
     plan->halves = *halves;
     rondo__weight_list_init(&unit->executor->resources.weights, &plan->weights);
-    rondo__planning planning = {.unit = unit, .plan = plan, .planner = &planner};
+    rondo__planning planning = {
+        .unit = unit, .plan = plan, .is_ready = first_phase == READY_PHASE, .planner = &planner};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = first_phase; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK;
          ++i) {

@@ -19,6 +19,41 @@ bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status) {
     return kernel->status == RONDO_STATUS_OK;
 }
 
+static void cut_steps(rondo__cuda_kernel *kernel, size_t count) {
+    while (kernel->step_count > count) {
+        rondo__step *step = kernel->steps[--kernel->step_count];
+        if (step->destroy != NULL) {
+            step->destroy(step->state);
+        }
+        rondo__free(step);
+    }
+}
+
+void rondo__cuda_set_mark(const rondo__cuda_kernel *kernel, rondo__cuda_mark *out_mark) {
+    const rondo__kernel_request *request = kernel->request;
+    *out_mark = (rondo__cuda_mark){
+        .kernel = *kernel,
+        .weight_count = request->weights != NULL ? request->weights->count : 0,
+        .bring_count = request->bring != NULL ? request->bring->count : 0,
+    };
+}
+
+void rondo__cuda_go_back(rondo__cuda_kernel *kernel, const rondo__cuda_mark *mark) {
+    const rondo__kernel_request *request = kernel->request;
+    const size_t capacity = kernel->step_capacity;
+    rondo__step **steps = kernel->steps;
+    cut_steps(kernel, mark->kernel.step_count);
+    *kernel = mark->kernel;
+    kernel->steps = steps;
+    kernel->step_capacity = capacity;
+    if (request->weights != NULL) {
+        rondo__weight_list_cut(request->weights, mark->weight_count);
+    }
+    if (request->bring != NULL) {
+        request->bring->count = mark->bring_count;
+    }
+}
+
 size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     const size_t offset = kernel->head.workspace_bytes;
     kernel->head.workspace_bytes = rondo__align_up(offset + bytes, 256);
@@ -92,22 +127,45 @@ void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
 
 // ---- compiler options -------------------------------------------------------------------------
 
-void rondo__define_option(rondo__defines *defines, const char *option) {
-    if (defines->count < RONDO__DEFINES_MAX) {
-        (void)snprintf(defines->text[defines->count++], sizeof(defines->text[0]), "%s", option);
+// Adds an option of these parts; what is too long is cut. A plan has thousands of options, for
+// which snprintf takes long.
+static void add_option(rondo__defines *defines, const char *const *parts, size_t count) {
+    if (defines->count == RONDO__DEFINES_MAX) {
+        return;
     }
+    char *at = defines->text[defines->count];
+    size_t room = sizeof defines->text[0] - 1;
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strnlen(parts[i], room);
+        memcpy(at, parts[i], length);
+        at += length;
+        room -= length;
+    }
+    *at = '\0';
+    defines->count++;
+}
+
+void rondo__define_option(rondo__defines *defines, const char *option) {
+    add_option(defines, &option, 1);
 }
 
 void rondo__define_text(rondo__defines *defines, const char *name, const char *value) {
-    char text[96];
-    (void)snprintf(text, sizeof(text), "-D%s=%s", name, value);
-    rondo__define_option(defines, text);
+    add_option(defines, (const char *const[]){"-D", name, "=", value}, 4);
 }
 
 void rondo__define_int(rondo__defines *defines, const char *name, int64_t value) {
-    char text[32];
-    (void)snprintf(text, sizeof(text), "%lld", (long long)value);
-    rondo__define_text(defines, name, text);
+    char digits[32];
+    char *at = digits + sizeof digits - 1;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    *at = '\0';
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0) {
+        *--at = '-';
+    }
+    rondo__define_text(defines, name, at);
 }
 
 const char *rondo__cuda_type_name(rondo_dtype dtype) {
@@ -125,9 +183,7 @@ const char *rondo__cuda_type_name(rondo_dtype dtype) {
 
 // Types have a prefix: a macro named T would break the compiler's own headers.
 void rondo__define_word(rondo__defines *defines, const char *name, const char *type) {
-    char prefixed[32];
-    (void)snprintf(prefixed, sizeof(prefixed), "RONDO_%s", name);
-    rondo__define_text(defines, prefixed, type);
+    add_option(defines, (const char *const[]){"-DRONDO_", name, "=", type}, 4);
 }
 
 void rondo__define_type(rondo__defines *defines, const char *name, rondo_dtype dtype) {
@@ -565,13 +621,7 @@ static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
 
 static void destroy_kernel(rondo__kernel *head) {
     rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
-    for (size_t i = 0; i < kernel->step_count; i++) {
-        rondo__step *step = kernel->steps[i];
-        if (step->destroy != NULL) {
-            step->destroy(step->state);
-        }
-        rondo__free(step);
-    }
+    cut_steps(kernel, 0);
     rondo__free(kernel->steps);
     rondo__free(kernel);
 }

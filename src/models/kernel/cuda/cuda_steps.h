@@ -134,6 +134,16 @@ RONDO_MUST_USE rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel
 RONDO_MUST_USE rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
                                                   const rondo__cuda_arguments *arguments);
 
+// A kernel that is half built, to which rondo__cuda_go_back takes it back, with its weights: the
+// steps, the workspace and the failures of a candidate are undone.
+typedef struct rondo__cuda_mark {
+    rondo__cuda_kernel kernel;
+    size_t weight_count, bring_count;
+} rondo__cuda_mark;
+
+void rondo__cuda_set_mark(const rondo__cuda_kernel *kernel, rondo__cuda_mark *out_mark);
+void rondo__cuda_go_back(rondo__cuda_kernel *kernel, const rondo__cuda_mark *mark);
+
 // Makes a failure stick; OK changes nothing. Returns true when the kernel is still good.
 bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
 

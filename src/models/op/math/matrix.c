@@ -25,18 +25,26 @@ static void read_batch(const rondo_shape *shape, int32_t batch_rank, const int64
     }
 }
 
+typedef struct shape_texts {
+    char a[96], b[96];
+} shape_texts;
+
+static shape_texts write_shapes(const rondo_shape *a, const rondo_shape *b) {
+    shape_texts texts;
+    rondo_shape_format(a, texts.a, sizeof texts.a);
+    rondo_shape_format(b, texts.b, sizeof texts.b);
+    return texts;
+}
+
 rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, const rondo_shape *b,
                                  bool trans_a, bool trans_b, rondo__product *out_product) {
     memset(out_product, 0, sizeof *out_product);
     rondo__product *product = out_product;
-    char a_text[96];
-    char b_text[96];
-    rondo_shape_format(a, a_text, sizeof a_text);
-    rondo_shape_format(b, b_text, sizeof b_text);
     if (a->rank < 1 || b->rank < 1) {
+        const shape_texts texts = write_shapes(a, b);
         return RONDO_OP_FAIL(op, BAD_DATA,
-                             "operands have shapes %s and %s; scalars cannot be multiplied", a_text,
-                             b_text);
+                             "operands have shapes %s and %s; scalars cannot be multiplied",
+                             texts.a, texts.b);
     }
     product->trans_a = trans_a && a->rank >= 2;
     product->trans_b = trans_b && b->rank >= 2;
@@ -48,9 +56,10 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
     product->k = product->trans_a ? a_rows : a_columns;
     product->n = product->trans_b ? b_rows : b_columns;
     if ((product->trans_b ? b_columns : b_rows) != product->k) {
+        const shape_texts texts = write_shapes(a, b);
         return RONDO_OP_FAIL(
-            op, BAD_DATA, "shapes %s and %s do not fit: inner extents %lld and %lld", a_text,
-            b_text, (long long)product->k, (long long)(product->trans_b ? b_columns : b_rows));
+            op, BAD_DATA, "shapes %s and %s do not fit: inner extents %lld and %lld", texts.a,
+            texts.b, (long long)product->k, (long long)(product->trans_b ? b_columns : b_rows));
     }
     const int32_t a_batch = a->rank < 2 ? 0 : a->rank - 2;
     const int32_t b_batch = b->rank < 2 ? 0 : b->rank - 2;
@@ -64,8 +73,9 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
         const int64_t a_extent = a_at < 0 ? 1 : a->extent[a_at];
         const int64_t b_extent = b_at < 0 ? 1 : b->extent[b_at];
         if (a_extent != b_extent && a_extent != 1 && b_extent != 1) {
+            const shape_texts texts = write_shapes(a, b);
             return RONDO_OP_FAIL(op, BAD_DATA, "batch extents of %s and %s do not broadcast",
-                                 a_text, b_text);
+                                 texts.a, texts.b);
         }
         product->batch[i] = a_extent == 1 ? b_extent : a_extent;
         output->extent[output->rank++] = product->batch[i];
@@ -77,8 +87,9 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
         output->extent[output->rank++] = product->n;
     }
     if (rondo_shape_get_count(output) < 0) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "the product of %s and %s has too many elements", a_text,
-                             b_text);
+        const shape_texts texts = write_shapes(a, b);
+        return RONDO_OP_FAIL(op, BAD_DATA, "the product of %s and %s has too many elements",
+                             texts.a, texts.b);
     }
     for (int32_t i = 0; i < product->batch_rank; i++) {
         product->batch_count *= product->batch[i];

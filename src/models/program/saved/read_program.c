@@ -17,6 +17,8 @@ typedef struct reader {
     rondo_program *program;
     int depth;            // of bodies
     size_t around_count;  // of a body: values of the program around it
+    int32_t *numbers;     // the lists of values that were read last
+    size_t number_capacity;
 } reader;
 
 static rondo_status read_whole(reader *r, rondo_program **out_program);
@@ -147,8 +149,18 @@ static rondo_status read_type(reader *r, rondo__value *value) {
     return read_tensor(r, 0, &value->labels);
 }
 
+// Room for what a count announces, but no more than a damaged one may take.
+static size_t choose_room(size_t count) {
+    enum { ROOM_MAX = 4096 };
+    return count < ROOM_MAX ? count : ROOM_MAX;
+}
+
 static rondo_status read_values(reader *r) {
     const size_t count = rondo__record_get_count(r->in);
+    rondo_program *program = r->program;
+    const size_t room = choose_room(count);
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, room));
+    RETURN_IF_ERROR(rondo__namemap_reserve(&program->names, room));
     for (size_t i = 0; i < count; ++i) {
         int32_t value = RONDO__VALUE_NONE;
         const char *name = rondo__record_get_text(r->in);
@@ -245,40 +257,39 @@ static rondo_status read_attribute(reader *r, rondo__attribute *attribute) {
     return check(r, "an attribute is missing");
 }
 
+// What was read so far is the op's, also when it fails.
 static rondo_status read_attributes(reader *r, rondo__op *op) {
+    enum { BYTES_MIN = 3 };  // of one: a name, a kind and a value
     const size_t count = rondo__record_get_count(r->in);
-    for (size_t i = 0; i < count; ++i) {
-        rondo__attribute attribute = {0};
-        rondo_status status = read_attribute(r, &attribute);
-        if (status == RONDO_STATUS_OK && rondo__op_find(op, attribute.name) != NULL) {
-            status = fail(r, "an attribute is there twice");
-        }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__op_take_attribute(op, &attribute);
-        }
-        if (status != RONDO_STATUS_OK) {
-            rondo_program_destroy(attribute.body);
-            rondo__attribute_deinit(&attribute);
-            return status;
-        }
+    if (r->in->is_bad || count > (size_t)(r->in->past - r->in->at) / BYTES_MIN) {
+        return fail(r, "attributes are missing");
     }
-    return check(r, "attributes are missing");
-}
-
-// Value numbers, or NONE; the caller frees *out_values.
-static rondo_status read_numbers(reader *r, int32_t **out_values, size_t *out_count) {
-    const size_t count = rondo__record_get_count(r->in);
-    *out_count = 0;
-    *out_values = rondo__calloc(count + 1, sizeof **out_values);
-    if (*out_values == NULL) {
+    op->attributes = count > 0 ? rondo__calloc(count, sizeof *op->attributes) : NULL;
+    if (op->attributes == NULL && count > 0) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    for (size_t i = 0; i < count; ++i) {
+        rondo__attribute *attribute = &op->attributes[i];
+        rondo_status status = read_attribute(r, attribute);
+        if (status == RONDO_STATUS_OK && rondo__op_find(op, attribute->name) != NULL) {
+            status = fail(r, "an attribute is there twice");
+        }
+        op->attribute_count = i + 1;
+        RETURN_IF_ERROR(status);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Value numbers, or NONE, to r->numbers from `first` on.
+static rondo_status read_numbers(reader *r, size_t first, size_t *out_count) {
+    const size_t count = rondo__record_get_count(r->in);
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(r->numbers, r->number_capacity, first + count + 1));
     for (size_t i = 0; i < count; ++i) {
         const int64_t value = rondo__record_get_signed(r->in);
         if (value < RONDO__VALUE_NONE || value >= (int64_t)r->program->value_count) {
             return fail(r, "it names a value that there is not");
         }
-        (*out_values)[i] = (int32_t)value;
+        r->numbers[first + i] = (int32_t)value;
     }
     *out_count = count;
     return check(r, "a list of values is missing");
@@ -302,31 +313,31 @@ static rondo_status read_op(reader *r, rondo__op *op) {
     return RONDO_STATUS_OK;
 }
 
-typedef struct node_lists {
-    int32_t *inputs, *outputs;
-    size_t input_count, output_count, explicit_count;
-} node_lists;
+// Of inputs and outputs, which lie one behind the other in r->numbers.
+typedef struct node_counts {
+    size_t inputs, outputs, explicit_inputs;
+} node_counts;
 
-static rondo_status read_wiring(reader *r, node_lists *lists) {
-    RETURN_IF_ERROR(read_numbers(r, &lists->inputs, &lists->input_count));
-    lists->explicit_count = (size_t)rondo__record_get_most(r->in, lists->input_count);
-    RETURN_IF_ERROR(read_numbers(r, &lists->outputs, &lists->output_count));
+static rondo_status read_wiring(reader *r, node_counts *counts) {
+    RETURN_IF_ERROR(read_numbers(r, 0, &counts->inputs));
+    counts->explicit_inputs = (size_t)rondo__record_get_most(r->in, counts->inputs);
+    RETURN_IF_ERROR(read_numbers(r, counts->inputs, &counts->outputs));
     return check(r, "a node is cut");
 }
 
-static rondo_status finish_node(reader *r, rondo__op *op, node_lists *lists,
-                                const rondo__node *marks) {
+static rondo_status finish_node(reader *r, rondo__op *op, const rondo__node *marks) {
+    node_counts counts = {0};
     RETURN_IF_ERROR(read_attributes(r, op));
-    RETURN_IF_ERROR(read_wiring(r, lists));
+    RETURN_IF_ERROR(read_wiring(r, &counts));
     // A program keeps no inputs that ONNX names as absent at the end; what an op needs is looked
     // at when it runs.
     const size_t count =
-        lists->explicit_count > op->def->input_min ? lists->explicit_count : op->def->input_min;
-    RETURN_IF_ERROR(rondo__op_check_counts(op->def, count, lists->output_count));
+        counts.explicit_inputs > op->def->input_min ? counts.explicit_inputs : op->def->input_min;
+    RETURN_IF_ERROR(rondo__op_check_counts(op->def, count, counts.outputs));
     RETURN_IF_ERROR(rondo__op_check(op));
-    RETURN_IF_ERROR(rondo__program_add_node(r->program, op, lists->inputs, lists->input_count,
-                                            lists->explicit_count, lists->outputs,
-                                            lists->output_count));
+    RETURN_IF_ERROR(rondo__program_add_node(r->program, op, r->numbers, counts.inputs,
+                                            counts.explicit_inputs, r->numbers + counts.inputs,
+                                            counts.outputs));
     rondo__node *node = &r->program->nodes[r->program->node_count - 1];
     node->precision = marks->precision;
     node->place = marks->place;
@@ -341,7 +352,6 @@ static void free_bodies(rondo__op *op) {
 
 static rondo_status read_node(reader *r) {
     rondo__op op = {0};
-    node_lists lists = {0};
     rondo__node marks = {0};
     rondo_status status = read_op(r, &op);
     if (status == RONDO_STATUS_OK) {
@@ -349,10 +359,8 @@ static rondo_status read_node(reader *r) {
         marks.place.place =
             (uint8_t)rondo__record_get_most(r->in, RONDO__PLACE_GPU_0 + RONDO__PLACE_GPU_MAX - 1);
         marks.place.by = (uint8_t)rondo__record_get_most(r->in, RONDO__PLACED_BY_OPTION);
-        status = finish_node(r, &op, &lists, &marks);
+        status = finish_node(r, &op, &marks);
     }
-    rondo__free(lists.inputs);
-    rondo__free(lists.outputs);
     free_bodies(&op);
     rondo__op_deinit(&op);  // zeroed where the program has it
     return status;
@@ -373,31 +381,22 @@ static rondo_status add_ports(reader *r, const int32_t *inputs, size_t input_cou
 }
 
 static rondo_status read_inputs(reader *r) {
-    int32_t *values = NULL;
     size_t count = 0;
-    rondo_status status = read_numbers(r, &values, &count);
-    if (status == RONDO_STATUS_OK) {
-        const size_t declared = (size_t)rondo__record_get_most(r->in, count);
-        if (r->in->is_bad || (r->depth == 0 && declared != count)) {
-            status = fail(r, "it has inputs that nobody declares");
-        } else {
-            status = add_ports(r, values, count, declared);
-        }
-    }
-    rondo__free(values);
-    return status;
+    RETURN_IF_ERROR(read_numbers(r, 0, &count));
+    const size_t declared = (size_t)rondo__record_get_most(r->in, count);
+    return r->in->is_bad || (r->depth == 0 && declared != count)
+               ? fail(r, "it has inputs that nobody declares")
+               : add_ports(r, r->numbers, count, declared);
 }
 
 static rondo_status read_outputs(reader *r) {
-    int32_t *values = NULL;
     size_t count = 0;
-    rondo_status status = read_numbers(r, &values, &count);
-    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        status = values[i] >= 0 ? rondo__program_add_output(r->program, values[i])
-                                : fail(r, "an output has no value");
+    RETURN_IF_ERROR(read_numbers(r, 0, &count));
+    for (size_t i = 0; i < count; ++i) {
+        RETURN_IF_ERROR(r->numbers[i] >= 0 ? rondo__program_add_output(r->program, r->numbers[i])
+                                           : fail(r, "an output has no value"));
     }
-    rondo__free(values);
-    return status;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status read_optionals(reader *r) {
@@ -546,6 +545,8 @@ static rondo_status fill_program(reader *r) {
     RETURN_IF_ERROR(read_values(r));
     RETURN_IF_ERROR(check_symbols(r));
     const size_t node_count = rondo__record_get_count(r->in);
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(r->program->nodes, r->program->node_capacity,
+                                         choose_room(node_count)));
     for (size_t i = 0; i < node_count; ++i) {
         RETURN_IF_ERROR(read_node(r));
     }
@@ -560,6 +561,7 @@ static rondo_status read_whole(reader *r, rondo_program **out_program) {
     RETURN_IF_ERROR(check(r, "it has no name"));
     RETURN_IF_ERROR(rondo__program_create(name, &r->program));
     rondo_status status = fill_program(r);
+    rondo__free(r->numbers);
     if (status == RONDO_STATUS_OK && r->depth == 0) {
         status = rondo__program_verify(r->program);
     }

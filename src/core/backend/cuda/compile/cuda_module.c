@@ -1,8 +1,10 @@
 // backend/cuda/compile/cuda_module.c — kernels out of CUDA C text: compiled by NVRTC or taken from
 // the disk cache, loaded once for the device's life.
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // dladdr
 #include "backend/cuda/compile/cuda_module.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "backend/cuda/compile/kernel_cache.h"
@@ -12,19 +14,58 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-// Everything that decides the machine code, in one string: the parts are separated by zero bytes,
-// which none of them can contain. In one process the compiler's version decides nothing, and is 0:
-// it is not asked for where the machine code is there.
-static rondo_status make_key(const char *source, const char *const *options, size_t option_count,
-                             int32_t arch, int32_t compiler_version, rondo__hash128 *out_key) {
-    rondo__text text = {0};
-    rondo__text_append(&text, "1 %d %d", (int)arch, (int)compiler_version);
-    for (size_t i = 0; i < option_count; i++) {
-        rondo__text_append_bytes(&text, "", 1);
-        rondo__text_append(&text, "%s", options[i]);
+static bool find_text(rondo__cuda_device *device, const char *source, rondo__hash128 *out_hash) {
+    bool is_found = false;
+    pthread_mutex_lock(&device->lock);
+    for (size_t i = 0; i < device->text_count && !is_found; i++) {
+        is_found = device->texts[i].text == source;
+        *out_hash = device->texts[i].hash;
     }
-    rondo__text_append_bytes(&text, "", 1);
-    rondo__text_append_bytes(&text, source, strlen(source));
+    pthread_mutex_unlock(&device->lock);
+    return is_found;
+}
+
+// The hash of a text. Most are constants of the library that each plan asks for again, and are
+// known by their addresses; others lie in memory that is used again.
+static rondo__hash128 hash_text(rondo__cuda_device *device, const char *source) {
+    rondo__cuda_text entry = {.text = source};
+    Dl_info place;
+    if (find_text(device, source, &entry.hash)) {
+        return entry.hash;
+    }
+    entry.hash = rondo__hash128_bytes(source, strlen(source));
+    if (dladdr(source, &place) != 0) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        pthread_mutex_lock(&device->lock);
+        if (RONDO__ARRAY_RESERVE(device->texts, device->text_capacity, device->text_count + 1) ==
+            RONDO_STATUS_OK) {
+            device->texts[device->text_count++] = entry;
+        }
+        pthread_mutex_unlock(&device->lock);
+        rondo__error_restore(&saved);
+    }
+    return entry.hash;
+}
+
+// Of everything that decides the machine code: options end with zero bytes, which none of them can
+// contain. In one process the compiler's version decides nothing, and is 0: it is not asked for
+// where the machine code is there.
+static rondo_status make_key(rondo__cuda_device *device, const char *source,
+                             const char *const *options, size_t option_count,
+                             int32_t compiler_version, rondo__hash128 *out_key) {
+    struct {
+        rondo__hash128 source;
+        int32_t version, arch, compiler_version, zero;
+    } head = {.source = hash_text(device, source),
+              .version = 2,
+              .arch = device->arch,
+              .compiler_version = compiler_version};
+    rondo__text text = {0};
+    rondo__text_append_bytes(&text, (const char *)&head, sizeof head);
+    for (size_t i = 0; i < option_count; i++) {
+        rondo__text_append_bytes(&text, options[i], strlen(options[i]) + 1);
+    }
     rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
         *out_key = rondo__hash128_bytes(text.bytes, text.length);
@@ -117,13 +158,13 @@ static rondo_status get_module(rondo__cuda_device *device, const char *source,
                                const char *kernel_name, rondo__cu_module *out_module) {
     int32_t compiler_version = 0;
     rondo__cuda_module made = {.module = NULL};
-    RETURN_IF_ERROR(make_key(source, options, option_count, device->arch, 0, &made.key));
+    RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &made.key));
     if (find_module(device, made.key, out_module)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__cuda_get_compiler_version(&compiler_version));
     RETURN_IF_ERROR(
-        make_key(source, options, option_count, device->arch, compiler_version, &made.file_key));
+        make_key(device, source, options, option_count, compiler_version, &made.file_key));
     rondo__cuda_image image = {0};
     bool is_loaded = false;
     if (rondo__compile_ahead_take(device->ahead, made.file_key, &image) ||
@@ -214,11 +255,10 @@ void rondo__cuda_want_function(rondo_device *device_, const char *source,
     int32_t version = 0;
     rondo_error saved;
     rondo__error_save(&saved);
-    if (make_key(source, options, option_count, device->arch, 0, &want.key) == RONDO_STATUS_OK &&
+    if (make_key(device, source, options, option_count, 0, &want.key) == RONDO_STATUS_OK &&
         !find_module(device, want.key, &module) &&
         rondo__cuda_get_compiler_version(&version) == RONDO_STATUS_OK &&
-        make_key(source, options, option_count, device->arch, version, &want.key) ==
-            RONDO_STATUS_OK) {
+        make_key(device, source, options, option_count, version, &want.key) == RONDO_STATUS_OK) {
         rondo__compile_ahead_want(device->ahead, &want);
     }
     rondo__error_restore(&saved);
@@ -271,6 +311,14 @@ static bool get_entry(rondo__cuda_device *device, size_t index, rondo__cuda_modu
     }
     pthread_mutex_unlock(&device->lock);
     return is_there;
+}
+
+size_t rondo__cuda_count_kernels(rondo_device *device_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    pthread_mutex_lock(&device->lock);
+    const size_t count = device->module_count;
+    pthread_mutex_unlock(&device->lock);
+    return count;
 }
 
 rondo_status rondo__cuda_visit_kernels(rondo_device *device_, rondo__kernel_code_visit visit,

@@ -14,5 +14,6 @@ void rondo__cuda_want_function(rondo_device *device, const char *source, const c
                                size_t option_count, const char *kernel_name);
 rondo_status rondo__cuda_visit_kernels(rondo_device *device, rondo__kernel_code_visit visit,
                                        void *user_data);
+size_t rondo__cuda_count_kernels(rondo_device *device);
 rondo_status rondo__cuda_offer_kernel(rondo_device *device, const rondo__kernel_code *code);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -86,7 +87,8 @@ static size_t get_code_bytes(const rondo__file *file) {
 bool rondo__kernel_cache_load(rondo__hash128 key, rondo__cuda_image *out_image) {
     *out_image = (rondo__cuda_image){0};
     char path[PATH_BYTES];
-    if (!get_entry_path(key, path, sizeof(path))) {
+    // Most keys of choices are not there; a failure to open has a long text.
+    if (!get_entry_path(key, path, sizeof(path)) || access(path, F_OK) != 0) {
         return false;
     }
     rondo_error saved;

@@ -222,6 +222,7 @@ static void close_device(rondo_device *device_) {
     pthread_mutex_destroy(&device->scratch_lock);
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
+    rondo__free(device->texts);
     rondo__free(device);
     rondo__error_restore(&saved);
 }
@@ -340,6 +341,7 @@ const rondo__backend rondo__backend_cuda = {
     .get_native_executable = rondo__cuda_get_native_executable,
     .get_function = rondo__cuda_get_function,
     .visit_kernels = rondo__cuda_visit_kernels,
+    .count_kernels = rondo__cuda_count_kernels,
     .offer_kernel = rondo__cuda_offer_kernel,
     .want_function = rondo__cuda_want_function,
     .want_library = rondo__cuda_want_library,

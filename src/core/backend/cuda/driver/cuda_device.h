@@ -19,6 +19,12 @@
 #include "backend/cuda/driver/cuda_error.h"
 #include "base/hash.h"
 
+// A constant text that kernels are made of.
+typedef struct rondo__cuda_text {
+    const char *text;
+    rondo__hash128 hash;
+} rondo__cuda_text;
+
 // A loaded module and the text it came from, by content.
 typedef struct rondo__cuda_module {
     rondo__hash128 key;
@@ -57,6 +63,8 @@ struct rondo__cuda_device {
     rondo__cuda_module *modules;  // guarded by lock
     size_t module_count;          // guarded by lock
     size_t module_capacity;       // guarded by lock
+    rondo__cuda_text *texts;      // guarded by lock; so are their numbers
+    size_t text_count, text_capacity;
     rondo__compile_ahead *ahead;
     // For cuda_patch.c. It is a lock of its own: cuda_patch.c calls the driver under it, the driver
     // may hold its own lock while it runs a host function, and that function takes the lock above.

@@ -247,7 +247,7 @@ void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *poi
     if (has_narrow(pointwise)) {
         rondo__cuda_define_narrow(&defines, kernel->request->op);
     }
-    rondo__text_append(&text, "%s", rondo__cu_elementwise);
+    rondo__text_append_bytes(&text, rondo__cu_elementwise, strlen(rondo__cu_elementwise));
     rondo__text_append(&text, "#define WIDTH %d\n", layout.width);
     rondo__pointwise_write(pointwise, &layout, &text);
     if (rondo__cuda_check(kernel, rondo__text_get_status(&pointwise->body)) &&

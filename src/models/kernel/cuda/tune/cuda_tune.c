@@ -314,21 +314,21 @@ static bool name_device(const rondo__cuda_kernel *kernel, char *text, size_t tex
     return length >= 0 && (size_t)length < text_bytes;
 }
 
-// Whether the candidate can be built here.
-static bool is_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
-    rondo__cuda_kernel *trial = NULL;
-    rondo__kernel *ready = NULL;
-    if (rondo__cuda_begin_candidate(kernel->request, &trial) != RONDO_STATUS_OK) {
-        return false;
+// Adds the candidate to the kernel. False: it cannot be built here, and the kernel is as before.
+// Want of memory and a lost device are no fault of the candidate, and stay with the kernel.
+static bool try_build(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t index) {
+    rondo__cuda_mark mark;
+    rondo__cuda_set_mark(kernel, &mark);
+    tuning->build(kernel, tuning->problem, index);
+    const rondo_status status = kernel->status;
+    if (status == RONDO_STATUS_OK || status == RONDO_STATUS_NO_MEMORY ||
+        status == RONDO_STATUS_NO_DEVICE_MEMORY || status == RONDO_STATUS_LOST) {
+        return true;
     }
-    tuning->build(trial, tuning->problem, index);
-    if (rondo__cuda_finish_kernel(trial, &ready) != RONDO_STATUS_OK) {
-        RONDO_LOG_DEBUG_F("tune %s: candidate %zu: %s", tuning->key, index,
-                          rondo_error_get_last()->message);
-        return false;
-    }
-    rondo__kernel_destroy(ready);
-    return true;
+    RONDO_LOG_DEBUG_F("tune %s: candidate %zu cannot be built: %s", tuning->key, index,
+                      rondo_error_get_last()->message);
+    rondo__cuda_go_back(kernel, &mark);
+    return false;
 }
 
 // The choice of the request's tuning file, or the number of candidates.
@@ -340,14 +340,11 @@ static size_t find_in_file(rondo__cuda_kernel *kernel, const rondo__tuning *tuni
         return tuning->candidate_count;
     }
     const size_t found = find_named(kernel, tuning, choice);
-    if (found < tuning->candidate_count) {
-        return kernel->request->is_survey || is_buildable(kernel, tuning, found)
-                   ? found
-                   : tuning->candidate_count;
+    if (found == tuning->candidate_count) {
+        RONDO_LOG_INFO_F("tune %s: there is no \"%s\" here, which the tuning file chooses",
+                         tuning->key, choice);
     }
-    RONDO_LOG_INFO_F("tune %s: there is no \"%s\" here, which the tuning file chooses", tuning->key,
-                     choice);
-    return tuning->candidate_count;
+    return found;
 }
 
 static void note_choice(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
@@ -374,23 +371,9 @@ static void survey_candidate(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     }
 }
 
-// The first candidate that can be built, without timing.
-static size_t find_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    size_t first = 0;
-    while (first < tuning->candidate_count && !is_buildable(kernel, tuning, first)) {
-        first++;
-    }
-    return first;
-}
-
-// The choice that was made before: in the tuning file, or on this machine.
-static size_t recall(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    const size_t choice = find_in_file(kernel, tuning);
-    return choice < tuning->candidate_count ? choice : recall_winner(kernel, tuning);
-}
-
 static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
-    const size_t winner = recall(kernel, tuning);
+    const size_t choice = find_in_file(kernel, tuning);
+    const size_t winner = choice < tuning->candidate_count ? choice : recall_winner(kernel, tuning);
     if (winner < tuning->candidate_count) {
         survey_candidate(kernel, tuning, winner);
         return;
@@ -414,22 +397,14 @@ static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
 }
 
 // Builds the winner into the kernel, or the next candidate that can be: cuDNN refuses to compile
-// some engines a second time. A candidate that fails halfway takes the kernel with it.
+// some engines a second time.
 static void build_or_next(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, size_t winner) {
-    const size_t step_count = kernel->step_count;
-    const size_t workspace_bytes = kernel->head.workspace_bytes;
     for (size_t i = 0; i < tuning->candidate_count; i++) {
-        const size_t index = (winner + i) % tuning->candidate_count;
-        tuning->build(kernel, tuning->problem, index);
-        if (kernel->status != RONDO_STATUS_UNSUPPORTED || kernel->step_count != step_count ||
-            i + 1 == tuning->candidate_count) {
+        if (try_build(kernel, tuning, (winner + i) % tuning->candidate_count)) {
             return;
         }
-        RONDO_LOG_INFO_F("tune %s: candidate %zu cannot be built: %s", tuning->key, index,
-                         rondo_error_get_last()->message);
-        kernel->status = RONDO_STATUS_OK;
-        kernel->head.workspace_bytes = workspace_bytes;
     }
+    rondo__cuda_refuse(kernel, "none of the ways to do it works on this device");
 }
 
 // By a contest, if there are several.
@@ -462,21 +437,26 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
         survey(kernel, tuning);
         return;
     }
+    const size_t count = tuning->candidate_count;
+    const size_t choice = find_in_file(kernel, tuning);
+    if (choice < count && try_build(kernel, tuning, choice)) {
+        return;
+    }
     const rondo_tuning mode = get_mode(kernel);
-    size_t winner = recall(kernel, tuning);
+    size_t winner = recall_winner(kernel, tuning);
     bool is_guess = false;
-    if (winner == tuning->candidate_count && mode == RONDO_TUNING_OFF) {
-        winner = find_buildable(kernel, tuning);
+    if (winner == count && mode == RONDO_TUNING_OFF) {
+        winner = 0;
         is_guess = true;
-    } else if (winner == tuning->candidate_count) {
+    } else if (winner == count) {
         if (!rondo__cuda_check(kernel, find_fastest(kernel, tuning, &winner, &is_guess))) {
             return;
         }
-        if (winner < tuning->candidate_count && !is_guess && make_key(kernel, tuning, mode, &key)) {
+        if (winner < count && !is_guess && make_key(kernel, tuning, mode, &key)) {
             remember_winner(kernel, tuning, key, winner);
         }
     }
-    if (winner == tuning->candidate_count) {
+    if (winner == count) {
         rondo__cuda_refuse(kernel, "none of the ways to do it works on this device");
         return;
     }
