@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "hash_bytes.h"
 #include "interrupt.h"
 #include "model_file.h"
 #include "output_file.h"
@@ -156,7 +157,7 @@ static uint64_t hash_file(const char *path) {
     struct stat info;
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     while (file != NULL && (count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        hash = cli_train_hash(hash, bytes, count);
+        hash = cli_hash(hash, bytes, count);
     }
     if (file != NULL) {
         (void)fclose(file);
@@ -175,8 +176,7 @@ static uint64_t hash_model(const trainer *t) {
     }
     for (size_t i = 0; i < count && list != NULL && status == RONDO_STATUS_OK; ++i) {
         if (list[i].tensor->dtype != RONDO_DTYPE_STRING) {
-            hash =
-                cli_train_hash(hash, list[i].tensor->data, rondo_tensor_get_bytes(list[i].tensor));
+            hash = cli_hash(hash, list[i].tensor->data, rondo_tensor_get_bytes(list[i].tensor));
         }
     }
     free(list);
@@ -194,6 +194,17 @@ static bool meet_ranks(trainer *t) {
 
 // ---- the data -----------------------------------------------------------------------------------
 
+// `size`: how many samples the model takes at once.
+static int refuse_batch(const trainer *t, int64_t size) {
+    const bool has_ranks = cli_train_ranks_are_many(&t->ranks);
+    return cli_fail_misuse(t->command,
+                           "--batch %llu: the model takes %lld samples at once%s; give --batch "
+                           "%lld, or export it with a free first axis",
+                           (unsigned long long)t->settings->batch, (long long)size,
+                           has_ranks ? " at each rank" : "",
+                           (long long)(size * t->ranks.ranks.size));
+}
+
 // The batch of a model that takes one number of samples only.
 static int choose_batch(trainer *t, bool *out_is_fixed) {
     cli_train_settings *s = t->settings;
@@ -201,12 +212,7 @@ static int choose_batch(trainer *t, bool *out_is_fixed) {
     const uint64_t fixed = (uint64_t)(size * t->ranks.ranks.size);
     *out_is_fixed = size > 0;
     if (size > 0 && s->has_batch && s->batch != fixed) {
-        return cli_fail_misuse(t->command,
-                               "--batch %llu: the model takes %lld samples at once%s; give --batch "
-                               "%llu, or export it with a free first axis",
-                               (unsigned long long)s->batch, (long long)size,
-                               cli_train_ranks_are_many(&t->ranks) ? " at each rank" : "",
-                               (unsigned long long)fixed);
+        return refuse_batch(t, size);
     }
     s->batch = size > 0 ? fixed : s->batch;
     return CLI_DONE;
@@ -227,8 +233,21 @@ static rondo_status try_batch(trainer *t, rondo_executor *executor, int64_t coun
                                         &output_count);
 }
 
-// A model may be free in its inputs alone: then a smaller batch fits nowhere inside.
-static bool takes_rest(trainer *t) {
+// How many samples a model that refuses the batch does take, or each rank of it; 0: it refuses all
+// that are tried, for another reason.
+static int64_t find_size(trainer *t, rondo_executor *executor) {
+    enum { TRIED = 1024 };
+    int64_t size = 1;
+    while (size <= TRIED &&
+           try_batch(t, executor, size * t->ranks.ranks.size, false) != RONDO_STATUS_OK) {
+        size += 1;
+    }
+    return size <= TRIED ? size : 0;
+}
+
+// A model may be free in its inputs alone: then batches of one size fit inside. 0: all that are
+// needed fit.
+static int64_t find_size_inside(trainer *t) {
     const cli_train_data *d = &t->data;
     const int64_t rest = (d->sample_count - d->held_count) % d->batch;
     // Rank 0 alone measures what is held out, in whole batches.
@@ -239,19 +258,23 @@ static bool takes_rest(trainer *t) {
     rondo_device *host = NULL;
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
-    bool is_taken = true;
-    if ((held > 0 || rest > 0) && d->sample_count - d->held_count >= d->batch &&
-        cli_train_program_measure(t->model, &t->plan, &program) &&
+    int64_t size = 0;
+    if (cli_train_program_measure(t->model, &t->plan, &program) &&
         rondo_device_open("host", &host) == RONDO_STATUS_OK &&
-        rondo_executor_create(program, host, &options, &executor) == RONDO_STATUS_OK &&
-        try_batch(t, executor, d->batch, false) == RONDO_STATUS_OK) {
-        is_taken = (rest == 0 || try_batch(t, executor, rest, false) != RONDO_STATUS_BAD_DATA) &&
-                   (held == 0 || try_batch(t, executor, held, true) != RONDO_STATUS_BAD_DATA);
+        rondo_executor_create(program, host, &options, &executor) == RONDO_STATUS_OK) {
+        const rondo_status whole = try_batch(t, executor, d->batch, false);
+        if (whole == RONDO_STATUS_BAD_DATA) {
+            size = find_size(t, executor);
+        } else if (whole == RONDO_STATUS_OK &&
+                   ((rest > 0 && try_batch(t, executor, rest, false) == RONDO_STATUS_BAD_DATA) ||
+                    (held > 0 && try_batch(t, executor, held, true) == RONDO_STATUS_BAD_DATA))) {
+            size = d->batch / t->ranks.ranks.size;
+        }
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
     rondo_device_release(host);
-    return is_taken;
+    return size;
 }
 
 static bool find_result(const trainer *t, rondo_port *out_port) {
@@ -290,9 +313,15 @@ static int open_data(trainer *t) {
     cli_train_settings_plan(s, 1, &t->plan);
     t->plan.target = cli_train_data_get_target(&t->data)->tensor;
     if (!cli_train_program_check_target(&t->plan) ||
-        !cli_train_data_check_target(&t->data, s->data, t->plan.loss, &result) ||
-        ((is_fixed || !takes_rest(t)) &&
-         !cli_train_data_drop_rest(&t->data, s->data, (int64_t)s->batch / t->ranks.ranks.size))) {
+        !cli_train_data_check_target(&t->data, s->data, t->plan.loss, &result)) {
+        return CLI_FAILED;
+    }
+    const int64_t own = (int64_t)s->batch / t->ranks.ranks.size;
+    const int64_t size = is_fixed ? own : find_size_inside(t);
+    if (size > 0 && size != own) {
+        return refuse_batch(t, size);
+    }
+    if (size > 0 && !cli_train_data_drop_rest(&t->data, s->data, size)) {
         return CLI_FAILED;
     }
     if (s->has_held && s->held > 0.0 && t->data.held_count == 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "hash_bytes.h"
 #include "tensor_text.h"
 #include "train_settings.h"
 
@@ -289,10 +290,10 @@ uint64_t cli_train_data_hash(const cli_train_data *data) {
     uint64_t hash = 0;
     for (size_t c = 0; c < data->column_count; ++c) {
         const rondo_tensor *tensor = data->columns[c].tensor;
-        hash = cli_train_hash(hash, &tensor->dtype, sizeof tensor->dtype);
-        hash = cli_train_hash(hash, tensor->shape.extent,
-                              (size_t)tensor->shape.rank * sizeof tensor->shape.extent[0]);
-        hash = cli_train_hash(hash, tensor->data, rondo_tensor_get_bytes(tensor));
+        hash = cli_hash(hash, &tensor->dtype, sizeof tensor->dtype);
+        hash = cli_hash(hash, tensor->shape.extent,
+                        (size_t)tensor->shape.rank * sizeof tensor->shape.extent[0]);
+        hash = cli_hash(hash, tensor->data, rondo_tensor_get_bytes(tensor));
     }
     return hash;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "console.h"
+#include "hash_bytes.h"
 
 // ---- defaults -----------------------------------------------------------------------------------
 
@@ -324,17 +325,6 @@ void cli_train_settings_plan(const cli_train_settings *s, int64_t batches, cli_t
 
 // ---- what must stay -----------------------------------------------------------------------------
 
-uint64_t cli_train_hash(uint64_t hash, const void *bytes, size_t count) {
-    const unsigned char *at = bytes;
-    for (; count > 0; at += count < 8 ? count : 8, count -= count < 8 ? count : 8) {
-        uint64_t word = count;  // a part of a word is told from zeros behind it
-        memcpy(&word, at, count < 8 ? count : 8);
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
 typedef struct lines {
     char *text;
     size_t used;
@@ -369,7 +359,7 @@ static void put_names(lines *l, const char *name, const char *const *items, size
     uint64_t hash = 0;
     size_t length = 0;
     for (size_t i = 0; i < count; ++i) {
-        hash = cli_train_hash(hash, items[i], strlen(items[i]) + 1);
+        hash = cli_hash(hash, items[i], strlen(items[i]) + 1);
         length += strlen(items[i]) + 1;
         for (const char *c = items[i]; *c != '\0'; ++c) {
             length += (unsigned char)*c < ' ' ? SHOWN : 0;  // a newline would be another line

@@ -58,6 +58,3 @@ void cli_train_settings_describe(const cli_train_settings *s, const cli_train_fa
 // CLI_MISUSE.
 int cli_train_settings_compare(const cli_command *command, const char *checkpoint,
                                const char *before, const char *now);
-
-// A number for bytes: the same bytes have the same.
-uint64_t cli_train_hash(uint64_t hash, const void *bytes, size_t count);

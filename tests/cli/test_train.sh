@@ -162,8 +162,12 @@ for fixed in classes_fixed classes_inside; do
     expect_text '^each epoch leaves out 12 samples'
     expect_text '^epoch 2 of 2: loss 0\.[0-9]*, validation 0\.'
 done
-expect_error 2 '--batch 16: the model takes 32 samples at once; give --batch 32' train "$here/models/classes_fixed.onnx" --device host --data "$data" --batch 16 --output "$work/x.onnx"
-expect_error 1 'samples are left to train with, and the model takes 32' train "$here/models/classes_fixed.onnx" --device host --data "$data" --validation 0.98 --quiet --output "$work/x.onnx"
+for fixed in classes_fixed classes_inside; do
+    for batch in 16 400; do
+        expect_error 2 "--batch $batch: the model takes 32 samples at once; give --batch 32" train "$here/models/$fixed.onnx" --device host --data "$data" --batch $batch --quiet --output "$work/x.onnx"
+    done
+    expect_error 1 'classes.npz: 12 samples are left to train with, and the model takes 32 at once; give more' train "$here/models/$fixed.onnx" --device host --data "$data" --validation 0.98 --quiet --output "$work/x.onnx"
+done
 
 # Numbers that are none, among those to train with and those held out, of targets and of inputs.
 for type in fp32 fp16; do

@@ -124,6 +124,94 @@ TEST(small_steps_add_up) {
     }
 }
 
+// ---- large scales -------------------------------------------------------------------------------
+
+enum { ROWS = 32, INPUTS = 4, KINDS = 3 };
+
+static void fill(uint32_t seed, size_t count, double scale, float *out);
+
+// What a step of SGD makes of w in softmax(x w), or x w beside t. `scale` 0: of f32.
+static void step_once(bool is_square, double scale, float *weight) {
+    const rondo_minimize_options how = {.struct_size = sizeof how,
+                                        .learning_rate = 1.0,
+                                        .scale_loss = scale > 0.0,
+                                        .scale_start = scale};
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .dtype = scale > 0.0 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32};
+    const rondo_shape of_t = {2, {ROWS, KINDS}};
+    const rondo_shape of_w = {2, {INPUTS, KINDS}};
+    const rondo_shape of_y = {1, {ROWS}};
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 2,
+                             .extent = {ROWS, INPUTS}};
+    float x[ROWS * INPUTS], t[ROWS * KINDS];
+    int64_t y[ROWS];
+    rondo_builder *b;
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    fill(1, ROWS * INPUTS, 0.1, x);
+    fill(2, ROWS * KINDS, 0.5, t);
+    fill(3, INPUTS * KINDS, 0.5, weight);
+    for (int i = 0; i < ROWS; ++i) {
+        y[i] = i % KINDS;
+    }
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &port));
+    OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F32, &of_w, weight));
+    OK(rondo_builder_add_constant(b, "t", RONDO_DTYPE_F32, &of_t, t));
+    OK(rondo_builder_add_constant(b, "y", RONDO_DTYPE_I64, &of_y, y));
+    OK(rondo_builder_add_node(b, "MatMul", (const char *[]){"x", "w"}, 2, (const char *[]){"s"}, 1,
+                              NULL));
+    if (is_square) {
+        OK(rondo_builder_add_square_error_cost(b, "s", "t", "cost"));
+        OK(rondo_builder_add_mean(b, "cost", "loss"));
+    } else {
+        OK(rondo_builder_add_node(b, "SoftmaxCrossEntropyLoss", (const char *[]){"s", "y"}, 2,
+                                  (const char *[]){"loss"}, 1, NULL));
+    }
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_minimize(b, "loss", &how));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(program, device, &options, &executor));
+    const rondo_binding feed = {
+        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {2, {ROWS, INPUTS}}, .data = x}};
+    OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
+    read_variable(executor, "w", weight);
+    rondo_executor_destroy(executor);
+    rondo_device_release(device);
+    rondo_program_destroy(program);
+}
+
+// A scale beyond what f16 holds is not rounded to it: gradients are those of f32.
+TEST(scales_leave_the_range) {
+    const double scales[] = {1024.0, 65536.0, 1048576.0};
+    float start[INPUTS * KINDS], single[INPUTS * KINDS], half[INPUTS * KINDS];
+    fill(3, INPUTS * KINDS, 0.5, start);
+    for (int square = 0; square < 2; ++square) {
+        step_once(square != 0, 0.0, single);
+        for (size_t k = 0; k < sizeof scales / sizeof *scales; ++k) {
+            double error = 0.0;
+            double change = 0.0;
+            double along = 0.0;
+            step_once(square != 0, scales[k], half);
+            for (int i = 0; i < INPUTS * KINDS; ++i) {
+                const double want = (double)single[i] - (double)start[i];
+                const double have = (double)half[i] - (double)start[i];
+                error += (have - want) * (have - want);
+                along += (have - want) * want;
+                change += want * want;
+            }
+            assert_true(change > 1e-8 && sqrt(error / change) <= 2e-3);
+            assert_true(fabs(along / change) <= 3e-4);  // 65504 for 65536 would be 4.9e-4
+        }
+    }
+}
+
 // ---- one op for many variables ---------------------------------------------------------------
 
 enum { WEIGHTS = 9, LONGEST = 2050 };
@@ -395,6 +483,7 @@ TEST(bf16_is_autocasts) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_steps_add_up),
+        cmocka_unit_test(scales_leave_the_range),
         cmocka_unit_test(updates_do_as_their_ops),
         cmocka_unit_test(bf16_is_autocasts),
     };

@@ -43,10 +43,16 @@ static bool overlaps(const rondo_tensor *made, const rondo__roomy *roomy) {
     return from < other + roomy->bytes && other < from + rondo_tensor_get_bytes(made);
 }
 
-// Whether what is to be `state` lies in the memory of another, which gets a new value, too.
+// Whether what is to be `state` lies in the memory of another, which gets a new value, too. What was
+// made in its own does not; most are, so a look at all others for each would take the square of
+// their number.
 static bool is_borrowed(const rondo__unit *unit, const rondo__state *state,
                         const rondo_tensor *made) {
     bool is = false;
+    if (made->data == state->value.tensor.data &&
+        rondo_tensor_get_bytes(made) <= state->value.bytes) {
+        return false;
+    }
     for (const rondo__state *other = get_states(unit); other != NULL; other = other->next) {
         is = is || (other != state && overlaps(made, &other->value));
     }
@@ -81,7 +87,9 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
     if (!state->has_spare) {
         RETURN_IF_ERROR(view_output(fetch, state, &made));
         RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, made.dtype, &made.shape));
-        return rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
+        return made.data == state->value.tensor.data
+                   ? RONDO_STATUS_OK
+                   : rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
     }
     const rondo_tensor *spare = &state->spare.tensor;
     RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, spare->dtype, &spare->shape));

@@ -8,11 +8,9 @@
 #include "tensor/storage.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
-    rondo__state *state = executor->caller.states;
-    while (state != NULL && state->input != input) {
-        state = state->next;
-    }
-    return state;
+    return executor->caller.state_of != NULL && input < executor->main.source->input_count
+               ? executor->caller.state_of[input]
+               : NULL;
 }
 
 rondo__state *rondo__state_find_read(const rondo__unit *unit, size_t input) {
@@ -20,15 +18,21 @@ rondo__state *rondo__state_find_read(const rondo__unit *unit, size_t input) {
 }
 
 rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t output) {
-    rondo__state *state = rondo__calloc(1, sizeof *state);
+    rondo__caller *caller = &executor->caller;
+    if (caller->state_of == NULL) {
+        caller->state_of =
+            rondo__calloc(executor->main.source->input_count, sizeof(rondo__state *));
+    }
+    rondo__state *state = caller->state_of != NULL ? rondo__calloc(1, sizeof *state) : NULL;
     if (state == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     state->input = input;
     state->output = output;
-    state->next = executor->caller.states;
+    state->next = caller->states;
     atomic_init(&state->pin_count, 0);
-    executor->caller.states = state;
+    caller->states = state;
+    caller->state_of[input] = state;
     return RONDO_STATUS_OK;
 }
 
@@ -277,6 +281,7 @@ uint64_t rondo__states_get_bytes(const rondo_executor *executor) {
 void rondo__state_free(rondo_executor *executor, rondo__state *state) {
     give_up(executor, &state->value);
     give_up(executor, &state->spare);
+    executor->caller.state_of[state->input] = NULL;
     rondo__free(state);
 }
 
@@ -286,4 +291,6 @@ void rondo__states_free(rondo_executor *executor) {
         executor->caller.states = state->next;
         rondo__state_free(executor, state);
     }
+    rondo__free(executor->caller.state_of);
+    executor->caller.state_of = NULL;
 }

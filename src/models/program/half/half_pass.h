@@ -87,6 +87,10 @@ bool rondo__half_is_fixed_input(const rondo__node *node, size_t input);
 // all of its bodies along.
 void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision);
 
+// Sets the class of inputs that no node of the model reads, but a training step: the scale of the
+// loss, which leaves the range of f16 as it grows, and states.
+void rondo__half_mark_kept(const rondo_program *program, uint8_t class, uint8_t *class_of);
+
 // ---- the pass ---------------------------------------------------------------------------------
 
 // What a pass did, for rondo_executor_describe.

@@ -781,6 +781,7 @@ rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache 
         goto free_lists;
     }
     trace_back(&a);
+    rondo__half_mark_kept(program, HALF_WIDE, a.class_of);
     for (size_t n = 0; n < program->node_count; ++n) {
         decide_node(&a, n, infos);
     }
