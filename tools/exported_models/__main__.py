@@ -6,11 +6,14 @@
 
 FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
 quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), narrow (weights of
-4 bits, float8) or ops (single ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without
-graph optimisation, and timed in turns with ONNX Runtime as it optimises itself. Where steps of 8 bits
-make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
-their size, change in ONNX Runtime's own outputs. With --cases, models are not run on Rondo but written with
-ONNX Runtime's outputs as directories that `rondo test` takes, for a machine that has no ONNX Runtime.
+4 bits, float8) or ops (single ones); none named: all of them. Weights are random, nothing is downloaded.
+Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without graph optimisation, and
+timed in turns with ONNX Runtime as it optimises itself, on memory that both are bound to. Two whose results in
+f32 ONNX Runtime rounds more than Rondo are compared with those in f64 (torch, numpy). Where steps of 8 bits make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
+their size, change in ONNX Runtime's own outputs. --avx2 COPY times each model without AVX-512, too (COPY:
+bench/onnxruntime_avx2.py makes it). FOLDER keeps models and results: --kept takes them from there, --report
+only prints the summary of all results. With --cases, models are not run on Rondo but written with ONNX
+Runtime's outputs as directories that `rondo test` takes, for a machine that has no ONNX Runtime.
 
 Needs numpy, onnx and onnxruntime, and of a family its packages (torch, torchvision, transformers,
 onnxscript; skl2onnx; tensorflow and tf2onnx); one that cannot be imported is left out with a word. No
@@ -19,6 +22,8 @@ part of `make check`.
 import argparse
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -32,7 +37,9 @@ warnings.filterwarnings("ignore")
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "real_models"))
 RELATIVE, ABSOLUTE, OF_LARGEST, MOVE = 1e-3, 1e-7, 1e-5, 1e-6
 RELATIVE_HALF, OF_LARGEST_HALF = 1e-2, 4e-3  # of networks that compute in f16
-HEADER = ("| model | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---:|---:|---:|---:|---:|")
+HEADER = ("| model | level | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---|---:|---:|---:|---:|---:|")
+FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules")
+GOOD = ("right", "within", "runs")
 
 
 def make_session(data, optimises, threads):
@@ -98,23 +105,21 @@ def bind(session, executor, feeds, found):
 
 
 def measure(session, executor, feeds, found, options):
-    """The least time of a run of each in ms, in turns, so that other load falls on both alike."""
+    """The middle time of a run of each in ms of the processor's time, in turns: other load falls out of it."""
     calls = (lambda: session and session.run(None, feeds)), (lambda: executor.run(feeds, list(found)))
-    if options.bound and session:
+    if session and not options.copied:
         calls = bind(session, executor, feeds, found)
-    ours, theirs, turns, end = [], [], 0, time.perf_counter() + options.seconds
-    while time.perf_counter() < end or turns < 5:
-        start = time.perf_counter()
-        calls[0]()
-        theirs.append(1e3 * (time.perf_counter() - start) if session else np.nan)
-        calls[1]()
-        ours.append(executor.times().latency_ns / 1e6)
-        turns += 1
-    return min(ours), min(theirs)
+    times, end = ([], []), time.perf_counter() + options.seconds
+    while time.perf_counter() < end or len(times[0]) < 5:
+        for call, taken in zip(calls, times):
+            start = time.process_time_ns()
+            call()
+            taken.append((time.process_time_ns() - start) / 1e6)
+    return float(np.median(times[1])), float(np.median(times[0])) if session else np.nan
 
 
 def check_model(options, name):
-    """The row of one model, in a process of its own: a crash is that row."""
+    """The row of one model: what the executor makes of it, eagerly and replayed, and the times."""
     from executor import Executor, Refused, load_library
     with open(os.path.join(options.folder, name + ".onnx"), "rb") as file:
         data = file.read()
@@ -124,6 +129,8 @@ def check_model(options, name):
     outputs = [port.name for port in graph.output]
     plain, optimised = open_peer(data, feeds, options.threads)
     expected = dict(zip(outputs, plain.run(None, feeds))) if plain else None
+    if os.path.exists(truth := os.path.join(options.folder, name + ".truth.npz")):
+        expected = dict(zip(outputs, np.load(truth).values()))
     library = load_library(options.library, options.device)
     try:
         with Executor(library, data, False, options.threads) as eager, \
@@ -140,28 +147,27 @@ def check_model(options, name):
     result = "right" if expected else "runs, ONNX Runtime does not"
     if worst > 0:
         spread = find_spread(data, feeds, expected, options.threads)
-        result = (f"within ORT's own spread ({worst:.3g}, its {spread:.3g})" if worst <= 2 * spread
+        result = (f"within ORT's own spread ({worst:.3g}, its {spread:.3g})" if worst <= 2 * spread < np.inf
                   else f"DIFFERS ({worst:.3g} tolerances, ORT's own {spread:.3g})")
     return {"model": name, "result": result if is_same else "REPLAY DIFFERS", "ops": stats.op_count,
             "bypassed": stats.bypassed_count, "ms": ours, "ort_ms": theirs}
 
 
-def make_models(options, families):
-    """Writes the models of these families; their names."""
+def make_models(options, family):
+    """Writes the models of a family; yields their names."""
     import catalog
-    names = []
-    for family in families:
-        try:
-            for name, data, feeds in catalog.FAMILIES[family]():
-                with open(os.path.join(options.folder, name + ".onnx"), "wb") as file:
-                    file.write(data)
-                np.savez(os.path.join(options.folder, name + ".npz"), **feeds)
-                names.append(name)
-        except ImportError as missing:
-            print(f"{family} is left out: {missing}", file=sys.stderr)
-        except Exception as failure:  # an exporter's own; what it made before counts
-            print(f"{family} ends early: {type(failure).__name__}: {str(failure)[:200]}", file=sys.stderr)
-    return names
+    try:
+        for name, data, feeds, *truth in catalog.FAMILIES[family]():
+            with open(os.path.join(options.folder, name + ".onnx"), "wb") as file:
+                file.write(data)
+            np.savez(os.path.join(options.folder, name + ".npz"), **feeds)
+            if truth:
+                np.savez(os.path.join(options.folder, name + ".truth.npz"), *truth[0])
+            yield name
+    except ImportError as missing:
+        print(f"{family} is left out: {missing}", file=sys.stderr)
+    except Exception as failure:  # an exporter's own; what it made before counts
+        print(f"{family} ends early: {type(failure).__name__}: {str(failure)[:200]}", file=sys.stderr)
 
 
 def write_case(options, name):
@@ -189,22 +195,71 @@ def write_case(options, name):
                 file.write(onnx.numpy_helper.from_array(np.asarray(value), port).SerializeToString())
 
 
-def run_model(options, name):
-    command = [sys.executable, "-W", "ignore", sys.argv[0], options.folder, "--one", name]
+def check_models(options, names):
+    """Prints a row for each model, of a process of its own: a crash is that row."""
+    for name in names:
+        if os.fork() == 0:
+            print(json.dumps(check_model(options, name)), flush=True)
+            os._exit(0)
+        status = os.wait()[1]
+        if status:
+            print(json.dumps({"model": name, "result": f"FAILED with status {os.waitstatus_to_exitcode(status)}"}), flush=True)
+
+
+def run_models(options, names, level):
+    """The rows of models, by a process that sees the processor as that level."""
+    command = [*shlex.split(options.under), sys.executable, "-W", "ignore", sys.argv[0], options.folder,
+               "--these", ",".join(names)] + ["--copied"] * options.copied
     for key in ("library", "device", "threads", "seconds"):
         command += ["--" + key, str(getattr(options, key))]
-    done = subprocess.run(command + ["--bound"] * options.bound, capture_output=True, text=True)
-    if done.returncode == 0:
-        return json.loads(done.stdout.splitlines()[-1])
-    reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    return {"model": name, "result": f"FAILED with status {done.returncode}: {reason[:160]}"}
+    more = {} if level == "all" else {"PYTHONPATH": options.avx2, "RONDO_MAX_CPU_ISA": "AVX2",
+                                      "LD_PRELOAD": os.path.join(options.avx2, "shim.so")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **more}) as process:
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield {"level": level, **json.loads(line)}
+
+
+def find_ratio(row):
+    return row["ms"] / row["ort_ms"] if row.get("ort_ms", np.nan) > 0 else np.nan
 
 
 def format_row(row):
+    start = f"| {row['model']} | {row['level']} | {row['result']} "
     if "ms" not in row:
-        return f"| {row['model']} | {row['result']} | | | | | |"
-    return (f"| {row['model']} | {row['result']} | {row['ops']} | {row['bypassed']} | {row['ms']:.3f} "
-            f"| {row['ort_ms']:.3f} | {row['ms'] / row['ort_ms']:.2f} |")
+        return start + "| | | | | |"
+    return f"{start}| {row['ops']} | {row['bypassed']} | {row['ms']:.3f} | {row['ort_ms']:.3f} | {find_ratio(row):.2f} |"
+
+
+def print_summary(rows, families):
+    """By family and level: what is right, and how the ratios lie; then the ten worst of each level."""
+    print("\n| family | level | models | right | median | 90th percentile | worst | above 1.2 |\n"
+          "|---|---|---:|---:|---:|---:|---:|---:|")
+    groups = {}
+    for row in rows:
+        for family in (families[row["model"]], "all models" if families[row["model"]] != "ops" else "single ops"):
+            groups.setdefault((family, row["level"]), []).append(row)
+    for (family, level), members in sorted(groups.items()):
+        ratios = np.array([ratio for ratio in map(find_ratio, members) if ratio > 0])
+        right = sum(row["result"].startswith(GOOD) for row in members)
+        marks = np.percentile(ratios, (50, 90, 100)) if len(ratios) else (np.nan,) * 3
+        print(f"| {family} | {level} | {len(members)} | {right} | {marks[0]:.2f} | {marks[1]:.2f} | {marks[2]:.2f} "
+              f"| {np.sum(ratios > 1.2)} |")
+    for level in sorted({row["level"] for row in rows}):
+        worst = sorted((row for row in rows if row["level"] == level and find_ratio(row) > 0), key=find_ratio)[:-11:-1]
+        print(f"\nWorst ten, {level}: " + ", ".join(f"{row['model']} {find_ratio(row):.2f}" for row in worst))
+
+
+def load_kept(path):
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def keep(path, value):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=0)
 
 
 def main():
@@ -215,31 +270,42 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime and of Rondo (1)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a model (0.5)")
-    parser.add_argument("--bound", action="store_true", help="time runs on bound memory (host)")
+    parser.add_argument("--copied", action="store_true", help="time runs that copy inputs and outputs")
+    parser.add_argument("--avx2", metavar="COPY", help="time models without AVX-512, too")
+    parser.add_argument("--under", default="", metavar="COMMAND", help="what starts the processes, as taskset -c 1")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="models whose names a regular expression finds")
+    parser.add_argument("--kept", action="store_true", help="models as FOLDER has them; exporters do not run")
+    parser.add_argument("--report", action="store_true", help="summary of FOLDER's results; nothing runs")
     parser.add_argument("--cases", action="store_true", help="write cases for `rondo test` and run nothing")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--these", help=argparse.SUPPRESS)
     options = parser.parse_intermixed_args()
-    if options.one:
-        print(json.dumps(check_model(options, options.one)))
+    if options.these:
+        check_models(options, options.these.split(","))
         return 0
     os.makedirs(options.folder, exist_ok=True)
-    names = make_models(options, options.families or ["torch", "networks", "quantise", "optimise", "sklearn",
-                                                      "keras", "ops", "narrow"])
+    paths = [os.path.join(options.folder, name) for name in ("families.json", "results.json")]
+    families, results = map(load_kept, paths)
+    wanted = options.families or list(dict.fromkeys(families.values()) if options.kept or options.report else FAMILIES)
+    if not (options.kept or options.report):
+        for family in wanted:
+            for name in make_models(options, family):
+                families[name] = family
+                keep(paths[0], families)
+    names = [name for name, family in families.items() if family in wanted and re.search(options.only, name)]
     if options.cases:
         for name in names:
             write_case(options, name)
         return 0
-    print(HEADER, flush=True)
-    rows = []
-    for name in names:
-        rows.append(run_model(options, name))
-        print(format_row(rows[-1]), flush=True)
-    ratios = sorted(row["ms"] / row["ort_ms"] for row in rows if row.get("ort_ms", np.nan) > 0)
-    right = sum(row["result"].startswith(("right", "within", "runs")) for row in rows)
-    if ratios:
-        print(f"\n{right} of {len(rows)} right; time beside ONNX Runtime's: median {np.median(ratios):.2f}, "
-              f"largest {ratios[-1]:.2f}")
-    return 0 if right == len(rows) else 1
+    if not options.report:
+        print(HEADER, flush=True)
+        for level in ["all"] + ["AVX2"] * bool(options.avx2):
+            for row in run_models(options, names, level):
+                results[f"{row['model']} {level}"] = row
+                print(format_row(row), flush=True)
+                keep(paths[1], results)
+    rows = [row for row in results.values() if row["model"] in names]
+    print_summary(rows, families)
+    return 0 if all(row["result"].startswith(GOOD) for row in rows) else 1
 
 
 if __name__ == "__main__":

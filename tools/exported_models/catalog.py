@@ -10,6 +10,7 @@ import tempfile
 
 import numpy as np
 import onnx
+from modules import export_modules
 from narrow import export_narrow
 from networks import export_networks
 from ops import export_ops
@@ -225,4 +226,5 @@ def export_keras():
 
 
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
-            "keras": export_keras, "networks": export_networks, "ops": export_ops, "narrow": export_narrow}
+            "keras": export_keras, "networks": export_networks, "ops": export_ops, "narrow": export_narrow,
+            "modules": export_modules}

@@ -68,7 +68,8 @@ def make_detector(torch, torchvision):
 
         def forward(self, x):
             found = self.network([x[0]])[0]
-            return found["boxes"], found["scores"], found["labels"]
+            order = (found["boxes"] @ torch.tensor([1.0, 1.4, 0.7, 2.1]).to(x)).argsort()  # scores differ in last bits
+            return found["boxes"][order], found["scores"][order], found["labels"][order]
     return Detect()
 
 
@@ -88,4 +89,8 @@ def export_networks():
     yield "vae_decoder_wide", *write(torch, make_decoder(torch, (128, 64, 32)), torch.randn(1, 4, 16, 16))
     yield "sam_vision", *write(torch, first_of(torch, hf.SamVisionModel(sam), "pixel_values"),
                                torch.randn(1, 3, 256, 256))
-    yield "faster_rcnn", *write(torch, make_detector(torch, torchvision), torch.rand(1, 3, 224, 320))
+    detector, image = make_detector(torch, torchvision), torch.rand(1, 3, 224, 320)
+    data, feeds = write(torch, detector, image)
+    with torch.no_grad():
+        found = detector.double()(image.double())
+    yield "faster_rcnn", data, feeds, [value.numpy().astype(value.numpy().dtype.str.replace("f8", "f4")) for value in found]

@@ -142,6 +142,41 @@ TEST(test_backend_host__replays_run_here) {
     rondo_device_release(device);
 }
 
+// A short copy is made at once, unless the stream has something else to do.
+TEST(test_backend_host__short_copies_run_here) {
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    pthread_t thread;
+    atomic_bool may_go = false;
+    unsigned char *values;
+    const unsigned char source[3] = {1, 2, 3};
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 8, (void **)&values),
+                     RONDO_STATUS_OK);
+    memset(values, 0, 8);
+    memcpy(values + 4, source, sizeof source);
+    for (int turn = 0; turn < 2; ++turn) {
+        assert_int_equal(
+            rondo_stream_copy(stream, values, values + 4, 3, RONDO_COPY_DEVICE_TO_DEVICE),
+            RONDO_STATUS_OK);
+        assert_int_equal(values[2], 3);
+        values[2] = 0;
+        call(stream, &(note_arguments){.thread = &thread, .may_go = &may_go});
+        assert_int_equal(
+            rondo_stream_copy(stream, values, values + 4, 3, RONDO_COPY_DEVICE_TO_DEVICE),
+            RONDO_STATUS_OK);
+        assert_int_equal(values[2], 0);
+        atomic_store(&may_go, true);
+        assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+        assert_int_equal(values[2], 3);
+        values[2] = 0;
+        atomic_store(&may_go, false);
+    }
+    rondo_memory_free(device, values);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
 TEST(test_backend_host__devices_are_shared_and_named) {
     rondo_device *a = open_host();
     rondo_device *b = open_host();

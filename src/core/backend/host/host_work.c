@@ -68,12 +68,25 @@ static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_
     return RONDO_STATUS_OK;
 }
 
+// Whether a short copy can be made at once: nothing is on the stream, and nothing watches it. Waking
+// the worker takes longer than the copy.
+static bool can_copy_here(rondo__host_stream *stream, size_t bytes) {
+    return bytes <= INLINE_COPY_BYTES &&
+           atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL &&
+           !rondo__hook_is_on(RONDO__HOOK_WORK) &&
+           rondo__host_lane_has_passed(stream->lane, stream->submitted);
+}
+
 // ---- the table's entries ----------------------------------------------------------------------
 
 rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const void *source,
                               size_t bytes, rondo_copy_kind kind) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo_device *device = stream_->device;
+    if (can_copy_here(stream, bytes)) {
+        memcpy(destination, source, bytes);
+        return RONDO_STATUS_OK;
+    }
     rondo__host_copy_arguments arguments = {
         .destination = destination, .source = source, .bytes = bytes, .kind = kind};
     rondo__host_node node = {.kind = RONDO__NODE_COPY,

@@ -197,7 +197,7 @@ typedef struct sort_item {
 } sort_item;
 
 // Ties go to the lower index.
-static int compare_items(const void *a_, const void *b_) {
+static inline int compare_items(const void *a_, const void *b_) {
     const sort_item *a = a_;
     const sort_item *b = b_;
     if (a->key != b->key) {
@@ -226,30 +226,44 @@ static void sift_down(sort_item *heap, int64_t count, int64_t at) {
     heap[at] = item;
 }
 
+// Splits the items [begin, end) by one of them: those up to *out_high come no later than it, those
+// from *out_low on no earlier, and what is between them is in its place.
+static void split_items(sort_item *items, int64_t begin, int64_t end, int64_t *out_low,
+                        int64_t *out_high) {
+    const sort_item middle = items[begin + (end - begin) / 2];
+    int64_t low = begin, high = end - 1;
+    while (low <= high) {
+        while (compare_items(&items[low], &middle) < 0) {
+            ++low;
+        }
+        while (compare_items(&items[high], &middle) > 0) {
+            --high;
+        }
+        if (low <= high) {
+            const sort_item item = items[low];
+            items[low++] = items[high];
+            items[high--] = item;
+        }
+    }
+    *out_low = low;
+    *out_high = high;
+}
+
+enum {
+    ROUNDS_MAX = 64,  // beyond so many splits, the choice of the middle goes wrong each time
+    FEW_ITEMS = 24,   // fewer are put in order one by one
+};
+
 // Brings the first k of the items to the front, in any order.
 static void select_first(sort_item *items, int64_t count, int64_t k) {
-    enum { ROUNDS_MAX = 64 };  // beyond so many, the choice of the middle goes wrong each time
     int64_t begin = 0, end = count;
-    for (int round = 0; end - begin > 1; ++round) {
+    for (int round = 0; end - begin > 1 && k < count; ++round) {
         if (round == ROUNDS_MAX) {
             qsort(items + begin, (size_t)(end - begin), sizeof *items, compare_items);
             return;
         }
-        const sort_item middle = items[begin + (end - begin) / 2];
-        int64_t low = begin, high = end - 1;
-        while (low <= high) {
-            while (compare_items(&items[low], &middle) < 0) {
-                ++low;
-            }
-            while (compare_items(&items[high], &middle) > 0) {
-                --high;
-            }
-            if (low <= high) {
-                const sort_item item = items[low];
-                items[low++] = items[high];
-                items[high--] = item;
-            }
-        }
+        int64_t low, high;
+        split_items(items, begin, end, &low, &high);
         if (k <= high) {
             end = high + 1;
         } else if (k >= low) {
@@ -257,6 +271,29 @@ static void select_first(sort_item *items, int64_t count, int64_t k) {
         } else {
             return;
         }
+    }
+}
+
+static void sort_items(sort_item *items, int64_t count) {
+    for (int round = 0; count > FEW_ITEMS; ++round) {
+        if (round == ROUNDS_MAX) {
+            qsort(items, (size_t)count, sizeof *items, compare_items);
+            return;
+        }
+        int64_t low, high;
+        split_items(items, 0, count, &low, &high);
+        const bool is_left_short = high + 1 < count - low;  // the shorter part by a call of its own
+        sort_items(is_left_short ? items : items + low, is_left_short ? high + 1 : count - low);
+        items += is_left_short ? low : 0;
+        count = is_left_short ? count - low : high + 1;
+    }
+    for (int64_t i = 1; i < count; ++i) {
+        const sort_item item = items[i];
+        int64_t at = i;
+        for (; at > 0 && compare_items(&item, &items[at - 1]) < 0; --at) {
+            items[at] = items[at - 1];
+        }
+        items[at] = item;
     }
 }
 
@@ -293,7 +330,7 @@ static void select_items(const rondo_tensor *input, int64_t first, int64_t step,
     }
 sort:
     select_first(items, count, k);
-    qsort(items, (size_t)k, sizeof *items, compare_items);
+    sort_items(items, k);
 }
 
 static void copy_element(const void *from, int64_t from_at, void *to, int64_t to_at, size_t bytes) {
@@ -396,7 +433,7 @@ static int64_t find_best(const best_rows *b, const rondo_tensor *scores, int64_t
     }
     const int64_t found = candidates < b->most ? candidates : b->most;
     select_first(items, candidates, found);
-    qsort(items, (size_t)found, sizeof *items, compare_items);
+    sort_items(items, found);
     for (int64_t i = 0; i < found; ++i) {
         best[i] = items[i].index;
     }

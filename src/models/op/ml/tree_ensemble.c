@@ -616,13 +616,11 @@ static bool is_member(const rondo__tree_ensemble *e, const tree_node *node, doub
     return false;
 }
 
-static bool is_yes(const rondo__tree_ensemble *e, const tree_node *node, double x) {
+static bool is_other_yes(const rondo__tree_ensemble *e, const tree_node *node, double x) {
     if (node->missing_is_yes && isnan(x)) {
         return true;
     }
     switch (node->mode) {
-        case MODE_LEQ:
-            return x <= node->threshold;
         case MODE_LT:
             return x < node->threshold;
         case MODE_GTE:
@@ -638,12 +636,18 @@ static bool is_yes(const rondo__tree_ensemble *e, const tree_node *node, double 
     }
 }
 
-static double join_score(aggregate join, bool has_score, double score, double weight) {
-    if (!has_score || join == JOIN_SUM || join == JOIN_AVERAGE) {
-        return has_score ? score + weight : weight;
+// Most trees ask "at most" alone.
+static inline bool is_yes(const rondo__tree_ensemble *e, const tree_node *node, double x) {
+    return node->mode == MODE_LEQ ? x <= node->threshold || (node->missing_is_yes && isnan(x))
+                                  : is_other_yes(e, node, x);
+}
+
+static inline double join_score(aggregate join, bool has_score, double score, double weight) {
+    if (join == JOIN_SUM || join == JOIN_AVERAGE) {
+        return score + weight;
     }
     bool takes_new = join == JOIN_MIN ? weight < score : weight > score;
-    return takes_new ? weight : score;
+    return takes_new || !has_score ? weight : score;
 }
 
 void rondo__tree_ensemble_run(const rondo__tree_ensemble *e, const double *row, double *scores,

@@ -184,11 +184,11 @@ static void row_moments(const float *x, int64_t count, float center, double *out
     }
 }
 
-// y = exp(x - shift)
+// y = exp(x - shift), shift at least as large as each x
 static void row_exp(const float *x, float *y, int64_t count, float shift) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
-        y[i] = math_exp(x[i] - shift);
+        y[i] = math_exp_negative(x[i] - shift);
     }
 }
 

@@ -25,15 +25,12 @@ RONDO_INLINE int32_t math_to_bits(float value) {
     return bits;
 }
 
-// exp(x) = 2^n * exp(r), r in [-ln 2 / 2, ln 2 / 2]. The clamped ends give infinity and zero by
-// themselves, since 2^n is applied in two halves; denormal results are kept.
-RONDO_INLINE float math_exp(float x) {
+// exp(x) = 2^n * the result, which is exp(r), r in [-ln 2 / 2, ln 2 / 2].
+RONDO_INLINE float math_exp_part(float x, int32_t *out_n) {
     const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-    float clamped = math_select(x > 90.0f, 90.0f, x);
-    clamped = math_select(clamped < -105.0f, -105.0f, clamped);
-    float shifted = clamped * 1.44269504f + magic;
+    float shifted = x * 1.44269504f + magic;
     float n = shifted - magic;
-    float r = clamped - n * 0.693359375f;
+    float r = x - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
     float p = 0.001394858118146658f;
     p = p * r + 0.008375128731131554f;
@@ -42,11 +39,30 @@ RONDO_INLINE float math_exp(float x) {
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    int32_t exponent = math_to_bits(shifted) - math_to_bits(magic);
-    int32_t half = exponent >> 1;
-    float first = math_from_bits((int32_t)((uint32_t)(half + 127) << 23));
-    float second = math_from_bits((int32_t)((uint32_t)(exponent - half + 127) << 23));
-    return p * first * second;
+    *out_n = math_to_bits(shifted) - math_to_bits(magic);
+    return p;
+}
+
+RONDO_INLINE float math_power_of_two(int32_t n) {
+    return math_from_bits((int32_t)((uint32_t)(n + 127) << 23));
+}
+
+// The clamped ends give infinity and zero by themselves, since 2^n is applied in two halves;
+// denormal results are kept.
+RONDO_INLINE float math_exp(float x) {
+    float clamped = math_select(x > 90.0f, 90.0f, x);
+    clamped = math_select(clamped < -105.0f, -105.0f, clamped);
+    int32_t n;
+    float p = math_exp_part(clamped, &n);
+    int32_t half = n >> 1;
+    return p * math_power_of_two(half) * math_power_of_two(n - half);
+}
+
+// For x <= 0; what would be denormal is zero, as 2^-127 has the bits of zero.
+RONDO_INLINE float math_exp_negative(float x) {
+    int32_t n;
+    float p = math_exp_part(math_select(x < -88.3f, -88.3f, x), &n);
+    return p * math_power_of_two(n);
 }
 
 RONDO_INLINE float math_sigmoid(float x) {
@@ -67,8 +83,8 @@ RONDO_INLINE float math_tanh(float x) {
     return copysignf(math_select(magnitude > 0.625f, large, small), x);
 }
 
-// A polynomial in x^2 on [0, 1], otherwise 1 - exp(-x^2) t Q(t), t = 1 / (1 + 0.3275911 |x|), the
-// form of Hastings (Approximations for Digital Computers, 1955) with Q refitted to degree 5.
+// A polynomial in x^2 on [0, 1], otherwise 1 - 1 / Q(|x|)^8, the form of Hastings (Approximations
+// for Digital Computers, 1955) with Q refitted to degree 7 on [1, 4].
 RONDO_INLINE float math_erf(float x) {
     float magnitude = fabsf(x);
     magnitude = math_select(magnitude > 4.0f, 4.0f, magnitude);
@@ -80,14 +96,17 @@ RONDO_INLINE float math_erf(float x) {
     p = p * square + 0.11283597350120544f;
     p = p * square - 0.3761262595653534f;
     p = p * square + 1.1283791065216064f;
-    float t = 1.0f / (1.0f + 0.3275911f * magnitude);
-    float q = 0.31420159339904785f;
-    q = q * t - 0.0955563560128212f;
-    q = q * t + 0.25559166073799133f;
-    q = q * t + 0.1567133218050003f;
-    q = q * t + 0.18434494733810425f;
-    q = q * t + 0.18522417545318604f;
-    float large = 1.0f - q * t * math_exp(-square);
+    float q = 0.0005478703533299267f;
+    q = q * magnitude - 0.004051902797073126f;
+    q = q * magnitude + 0.017997754737734795f;
+    q = q * magnitude - 0.03369852527976036f;
+    q = q * magnitude + 0.07479687035083771f;
+    q = q * magnitude + 0.04842546209692955f;
+    q = q * magnitude + 0.15971602499485016f;
+    q = q * magnitude + 0.9963785409927368f;
+    q = q * q;
+    q = q * q;
+    float large = 1.0f - 1.0f / (q * q);
     return copysignf(math_select(magnitude > 1.0f, large, magnitude * p), x);
 }
 
