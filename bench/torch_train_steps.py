@@ -152,14 +152,14 @@ def main():
         torch.distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
     for name in options.cases or ["mlp", "cnn"]:
         step = make_step(name, options.device)
-        times, spent = [], 0.0
-        for i in range(8 + options.steps):
-            spent = time.process_time() if i == 8 else spent
+        times, spent, warm_up = [], 0.0, min(8, options.steps)
+        for i in range(warm_up + options.steps):
+            spent = time.process_time() if i == warm_up else spent
             start = time.perf_counter()
             step()
             times.append((time.perf_counter() - start) * 1e6)
         spent = (time.process_time() - spent) * 1e6 / options.steps
-        times = sorted(times[8:])
+        times = sorted(times[warm_up:])
         tenth = len(times) // 10
         of_ranks = f" with {RANKS} ranks" if RANKS > 1 else ""
         if int(os.environ.get("RANK", "0")) == 0:

@@ -22,11 +22,11 @@
 #include "rondo/executor_stream.h"
 #include "train_nets.h"
 
-enum { WARM_UP = 8, GRADIENTS_MAX = 200 };
+enum { WARM_UP_MAX = 8, GRADIENTS_MAX = 200 };
 
 typedef struct setting {
     const char *device;
-    int steps;
+    int steps, warm_up;
     bool shows;
     bool is_bare;  // gradients alone
     rondo_ranks ranks;
@@ -207,7 +207,7 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
     check(rondo_graph_replay(graph, stream));
     check(rondo_stream_synchronize(stream));
     check(rondo_graph_get_native(graph, NULL, &executable));
-    for (int i = -WARM_UP; i < how->steps; ++i) {
+    for (int i = -how->warm_up; i < how->steps; ++i) {
         double start = get_us();
         check(rondo_executor_run_async(executor, feeds, 2, fetches, fetch_count, NULL));
         times[i < 0 ? 0 : i] = get_us() - start;
@@ -263,10 +263,10 @@ static void run(const setting *how, const char *name) {
     rondo_communicator_destroy(options.communicator);  // the executor has it
     rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words),
                              make_feed("y", n.y_dtype, n.y, n.classes)};
-    for (int i = 0; i < WARM_UP + how->steps; ++i) {
+    for (int i = 0; i < how->warm_up + how->steps; ++i) {
         const double start = get_us();
         check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
-        times[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
+        times[i < how->warm_up ? 0 : i - how->warm_up] = get_us() - start;
         first = i == 0 ? loss : first;
     }
     rondo_binding near[] = {move(device, &feeds[0]), move(device, &feeds[1])};
@@ -274,11 +274,11 @@ static void run(const setting *how, const char *name) {
     check(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &SHAPE(0, 0), &near_loss));
     fetches[0].tensor = near_loss;
     double spent = 0.0;
-    for (int i = 0; i < WARM_UP + how->steps; ++i) {
-        spent = i == WARM_UP ? get_processor_us() : spent;
+    for (int i = 0; i < how->warm_up + how->steps; ++i) {
+        spent = i == how->warm_up ? get_processor_us() : spent;
         const double start = get_us();
         check(rondo_executor_run(executor, near, 2, fetches, fetch_count));
-        again[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
+        again[i < how->warm_up ? 0 : i - how->warm_up] = get_us() - start;
     }
     spent = (get_processor_us() - spent) / how->steps;
     if (begun != NULL) {
@@ -346,6 +346,7 @@ int main(int argc, char **argv) {
             cases[given++] = argv[i];
         }
     }
+    how.warm_up = how.steps < WARM_UP_MAX ? how.steps : WARM_UP_MAX;
     char own[24];
     how.ranks.struct_size = sizeof how.ranks;
     check(rondo_find_ranks(&how.ranks));

@@ -135,6 +135,8 @@ const op_case op_norm_cases[] = {
     {"rondo.NormGradient", 17, "T[3,5,70] T[3,5,70] f32[70]", "", 3},
     {"rondo.NormGradient", 17, "f32[37,768] T[37,768] f32[768]", "epsilon=0.001", 3},
     {"rondo.NormGradient", 17, "T[9,2056] T[9,2056] f32[2056]", "", 3},
+    {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3] T[24]", "group=3 strides=2,2 pads=1,0,1,1", 1},
+    {"ConvTranspose", 11, "T[3,20,9,11] T[20,33,2,2]", "strides=2,2 output_padding=1,0", 1},
     {"rondo.LossGradient", 17, "T[9,33]:n9 i64[9,1]:i33 T[9,1]", "", 1},
     {"rondo.LossGradient", 17, "f32[3,2000]:n9 i32[3,1]:i2000 f32[3,1]:=0,1,2", "to=10", 1},
     {"rondo.LossGradient", 17, "T[3,5,4]:n9 i64[3,1,4]:i5 T[3,1,4]", "", 1},
