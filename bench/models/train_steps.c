@@ -1,6 +1,7 @@
 // Whole training steps, one replay each, of the nets of train_nets.h: mlp by SGD with momentum, cnn
 // by AdamW, resnet18 in half precision by SGD with momentum, gpt2 in half precision by AdamW, embed
-// by SGD on the rows looked up. bench/peers/torch_train_steps.py has the same in PyTorch.
+// by SGD on the rows looked up; on the host all in single precision.
+// bench/peers/torch_train_steps.py has the same in PyTorch.
 //
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
 //               [--gradients] [--records FILE] [--processor]
@@ -22,11 +23,11 @@
 #include "rondo/executor_stream.h"
 #include "train_nets.h"
 
-enum { WARM_UP = 8, GRADIENTS_MAX = 200 };
+enum { WARM_UP_MAX = 8, GRADIENTS_MAX = 200 };
 
 typedef struct setting {
     const char *device;
-    int steps;
+    int steps, warm_up;
     bool shows;
     bool is_bare;  // gradients alone
     rondo_ranks ranks;
@@ -41,12 +42,20 @@ static double get_us(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
+// What all threads of the process have had of the processors.
+static double get_processor_us(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
 static bool show(void *data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, data) == bytes;
 }
 
-static bool is_half(const char *name) {
-    return strcmp(name, "resnet18") == 0 || strcmp(name, "gpt2") == 0;
+static bool is_half(const setting *how, const char *name) {
+    return strcmp(how->device, "host") != 0 &&
+           (strcmp(name, "resnet18") == 0 || strcmp(name, "gpt2") == 0);
 }
 
 static void build(net *n, const char *name) {
@@ -101,7 +110,7 @@ static size_t add_gradients(net *n, rondo_device *device, rondo_binding *fetches
     return used;
 }
 
-static void add_minimize(net *n, const char *name, bool has_ranks) {
+static void add_minimize(const setting *how, net *n, const char *name) {
     const bool is_adam = strcmp(name, "cnn") == 0 || strcmp(name, "gpt2") == 0;
     const bool is_table = strncmp(name, "embed", 5) == 0;
     const rondo_minimize_options options = {
@@ -110,8 +119,8 @@ static void add_minimize(net *n, const char *name, bool has_ranks) {
         .learning_rate = is_adam || is_table ? 0.001 : 0.01,
         .momentum = is_adam || is_table ? 0.0 : 0.9,
         .weight_decay = is_adam ? 0.01 : 0.0,
-        .scale_loss = is_half(name),
-        .average_ranks = has_ranks};
+        .scale_loss = is_half(how, name),
+        .average_ranks = how->ranks.size > 1};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
 
@@ -199,7 +208,7 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
     check(rondo_graph_replay(graph, stream));
     check(rondo_stream_synchronize(stream));
     check(rondo_graph_get_native(graph, NULL, &executable));
-    for (int i = -WARM_UP; i < how->steps; ++i) {
+    for (int i = -how->warm_up; i < how->steps; ++i) {
         double start = get_us();
         check(rondo_executor_run_async(executor, feeds, 2, fetches, fetch_count, NULL));
         times[i < 0 ? 0 : i] = get_us() - start;
@@ -224,9 +233,10 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
 static void run(const setting *how, const char *name) {
     net n = {.x_dtype = RONDO_DTYPE_F32};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
-    rondo_executor_options options = {.struct_size = sizeof options,
-                                      .dtype = is_half(name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-                                      .memory_limit_bytes = (uint64_t)40 << 30};
+    rondo_executor_options options = {
+        .struct_size = sizeof options,
+        .dtype = is_half(how, name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
@@ -243,7 +253,7 @@ static void run(const setting *how, const char *name) {
     if (how->is_bare) {
         fetch_count += add_gradients(&n, device, fetches + 1);
     } else {
-        add_minimize(&n, name, how->ranks.size > 1);
+        add_minimize(how, &n, name);
     }
     check(rondo_builder_finish(n.b, &program));
     rondo_builder_destroy(n.b);
@@ -254,21 +264,24 @@ static void run(const setting *how, const char *name) {
     rondo_communicator_destroy(options.communicator);  // the executor has it
     rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words),
                              make_feed("y", n.y_dtype, n.y, n.classes)};
-    for (int i = 0; i < WARM_UP + how->steps; ++i) {
+    for (int i = 0; i < how->warm_up + how->steps; ++i) {
         const double start = get_us();
         check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
-        times[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
+        times[i < how->warm_up ? 0 : i - how->warm_up] = get_us() - start;
         first = i == 0 ? loss : first;
     }
     rondo_binding near[] = {move(device, &feeds[0]), move(device, &feeds[1])};
     rondo_tensor near_loss;
     check(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &SHAPE(0, 0), &near_loss));
     fetches[0].tensor = near_loss;
-    for (int i = 0; i < WARM_UP + how->steps; ++i) {
+    double spent = 0.0;
+    for (int i = 0; i < how->warm_up + how->steps; ++i) {
+        spent = i == how->warm_up ? get_processor_us() : spent;
         const double start = get_us();
         check(rondo_executor_run(executor, near, 2, fetches, fetch_count));
-        again[i < WARM_UP ? 0 : i - WARM_UP] = get_us() - start;
+        again[i < how->warm_up ? 0 : i - how->warm_up] = get_us() - start;
     }
+    spent = (get_processor_us() - spent) / how->steps;
     if (begun != NULL) {
         profile(how, executor, near, fetches, fetch_count);
     }
@@ -289,13 +302,14 @@ static void run(const setting *how, const char *name) {
                        (int)how->ranks.size);
     }
     printf(
-        "%s%s%s on %s: replay %.0f us (%.0f to %.0f), run %.0f us (%.0f to %.0f), median of %d; "
+        "%s%s%s on %s: replay %.0f us (%.0f to %.0f), processors %.0f us, run %.0f us (%.0f to "
+        "%.0f), median of %d; "
         "%llu ops in %llu segments, %llu beside them; loss %.4f, then %.4f\n",
         name, how->is_bare ? ", gradients alone," : "", of_ranks, how->device,
-        again[how->steps / 2], again[tenth], again[how->steps - 1 - tenth], times[how->steps / 2],
-        times[tenth], times[how->steps - 1 - tenth], how->steps, (unsigned long long)stats.op_count,
-        (unsigned long long)stats.segment_count, (unsigned long long)stats.bypassed_count,
-        (double)first, (double)loss);
+        again[how->steps / 2], again[tenth], again[how->steps - 1 - tenth], spent,
+        times[how->steps / 2], times[tenth], times[how->steps - 1 - tenth], how->steps,
+        (unsigned long long)stats.op_count, (unsigned long long)stats.segment_count,
+        (unsigned long long)stats.bypassed_count, (double)first, (double)loss);
     (void)fflush(stdout);
     for (size_t i = 0; i < 2; ++i) {
         rondo_tensor_deinit(&feeds[i].tensor);
@@ -333,6 +347,7 @@ int main(int argc, char **argv) {
             cases[given++] = argv[i];
         }
     }
+    how.warm_up = how.steps < WARM_UP_MAX ? how.steps : WARM_UP_MAX;
     char own[24];
     how.ranks.struct_size = sizeof how.ranks;
     check(rondo_find_ranks(&how.ranks));

@@ -152,17 +152,19 @@ def main():
         torch.distributed.init_process_group("nccl" if options.device == "cuda" else "gloo")
     for name in options.cases or ["mlp", "cnn"]:
         step = make_step(name, options.device)
-        times = []
-        for _ in range(8 + options.steps):
+        times, spent, warm_up = [], 0.0, min(8, options.steps)
+        for i in range(warm_up + options.steps):
+            spent = time.process_time() if i == warm_up else spent
             start = time.perf_counter()
             step()
             times.append((time.perf_counter() - start) * 1e6)
-        times = sorted(times[8:])
+        spent = (time.process_time() - spent) * 1e6 / options.steps
+        times = sorted(times[warm_up:])
         tenth = len(times) // 10
         of_ranks = f" with {RANKS} ranks" if RANKS > 1 else ""
         if int(os.environ.get("RANK", "0")) == 0:
             print(f"{name}: PyTorch {torch.__version__} on {options.device}{of_ranks}: {times[len(times) // 2]:.0f} us "
-                  f"a step ({times[tenth]:.0f} to {times[-1 - tenth]:.0f})", flush=True)
+                  f"a step ({times[tenth]:.0f} to {times[-1 - tenth]:.0f}), processors {spent:.0f} us", flush=True)
     if RANKS > 1:
         os._exit(0)  # a captured collective keeps the group from ending
 

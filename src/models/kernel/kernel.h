@@ -149,13 +149,16 @@ typedef struct rondo__kernel_traits {
     bool splits_transposed;      // Conv and DepthToSpace are faster than ConvTranspose
     bool widens_images;          // a Conv of few channels is faster behind rondo.SpaceToDepth
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
-    bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
-    bool fuses_attention;    // rondo.Attention: scores, softmax and their product in one kernel
-    bool fuses_group_norm;   // rondo.GroupNormalization: with the activation behind it
-    bool fuses_concat;       // rondo.Concat: of images in blocks
-    bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
-    bool fuses_gradients;    // rondo.NormGradient
-    bool fuses_norm;         // rondo.NormMatMul: rows normalised by the product that reads them
+    bool fuses_matmul;        // rondo.MatMul with bias, activation, transposed or strided operands
+    bool fuses_attention;     // rondo.Attention: scores, softmax and their product in one kernel
+    bool fuses_group_norm;    // rondo.GroupNormalization: with the activation behind it
+    bool fuses_concat;        // rondo.Concat: of images in blocks
+    bool fuses_elementwise;   // rondo.Elementwise: a chain of element-wise ops in one kernel
+    bool fuses_gradients;     // rondo.NormGradient and others of program/backward, and of these
+    bool fuses_conv_weights;  // rondo.ConvWeights
+    bool fuses_conv_back;     // rondo.InsertZeros and a Conv for a ConvTranspose
+    bool fuses_attention_back;  // rondo.AttentionGradient
+    bool fuses_norm;            // rondo.NormMatMul: rows normalised by the product that reads them
     bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels

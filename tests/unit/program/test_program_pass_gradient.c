@@ -152,7 +152,8 @@ TEST(test_program_pass_gradient__each_pattern_is_one_op) {
     make_feeds(feeds);
     rondo_program *program = make_program();
     check(interpret_program(program, feeds, expected));
-    check(rondo__program_name_gradients(program, true));
+    const rondo__backward_options all = {true, true, true};
+    check(rondo__program_name_gradients(program, &all));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         if (interpret_count(program, rows[i].op) != rows[i].count) {
             print_error("row %zu: %zu of them\n", i, interpret_count(program, rows[i].op));

@@ -66,9 +66,11 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
 static rondo_status name_gradients(const rondo_executor *executor, rondo__plan *plan) {
     rondo__kernel_traits traits;
     rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    const rondo__backward_options options = {.names_conv_weights = traits.fuses_conv_weights,
+                                             .names_conv_back = traits.fuses_conv_back,
+                                             .names_attention = traits.fuses_attention_back};
     return traits.fuses_gradients && !executor->options.op_by_op
-               ? rondo__program_name_gradients(plan->program,
-                                               executor->options.dtype == RONDO_DTYPE_F16)
+               ? rondo__program_name_gradients(plan->program, &options)
                : RONDO_STATUS_OK;
 }
 

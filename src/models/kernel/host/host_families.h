@@ -20,6 +20,14 @@ rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *request,
                                                 rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_norm_gradient(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_loss(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_conv_weights(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_pool_gradient(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_plain(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,

@@ -4,18 +4,23 @@
 
 #include "program/place_mark.h"
 
-rondo_status rondo__program_name_gradients(rondo_program *program, bool becomes_half) {
-    static rondo_status (*const passes[])(rondo_program *) = {
-        rondo__pass_norm_gradient, rondo__pass_conv_weights,  rondo__pass_loss_gradient,
-        rondo__pass_conv_back,     rondo__pass_pool_gradient, rondo__pass_attention_gradient};
+rondo_status rondo__program_name_gradients(rondo_program *program,
+                                           const rondo__backward_options *options) {
+    const struct {
+        rondo_status (*run)(rondo_program *program);
+        bool is_wanted;
+    } passes[] = {
+        {rondo__pass_norm_gradient, true},
+        {rondo__pass_conv_weights, options->names_conv_weights},
+        {rondo__pass_loss_gradient, true},
+        {rondo__pass_conv_back, options->names_conv_back},
+        {rondo__pass_pool_gradient, true},
+        {rondo__pass_attention_gradient, options->names_attention},
+    };
     rondo_status status = RONDO_STATUS_OK;
     rondo__program_hide_placed(program);
     for (size_t i = 0; i < sizeof passes / sizeof *passes && status == RONDO_STATUS_OK; ++i) {
-        const bool is_for_half =
-            passes[i] == rondo__pass_attention_gradient || passes[i] == rondo__pass_conv_weights;
-        if (!is_for_half || becomes_half) {
-            status = passes[i](program);
-        }
+        status = passes[i].is_wanted ? passes[i].run(program) : status;
     }
     rondo__program_show_placed(program);
     return status;

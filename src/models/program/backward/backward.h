@@ -8,13 +8,19 @@
 
 #include "program/program.h"
 
-// All of them; those of a convolution's weights and of attention only where they become half
-// precision, in which their ops have tensor cores.
+// Those that not every device is quick at; all others run always.
+typedef struct rondo__backward_options {
+    bool names_conv_weights;
+    bool names_conv_back;
+    bool names_attention;
+} rondo__backward_options;
+
+// Runs the passes.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_name_gradients(rondo_program *program,
-                                                          bool becomes_half);
+                                                          const rondo__backward_options *options);
 
 rondo_status rondo__pass_norm_gradient(rondo_program *program);
 rondo_status rondo__pass_conv_weights(rondo_program *program);

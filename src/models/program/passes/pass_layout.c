@@ -173,11 +173,12 @@ static rondo_status visit_convolution(layout *l, size_t n) {
     return make_twin_output(l, n, 0);
 }
 
-// The mean over H and W of an image that is there in NHWC, as exporters write global averages.
-static bool is_mean_of_image(const layout *l, const rondo__node *node) {
+// The mean or sum over H and W of an image that is there in NHWC, as exporters write global
+// averages and gradients write sums.
+static bool is_reduced_image(const layout *l, const rondo__node *node, rondo__op_id op) {
     rondo_shape shape;
     size_t count = 0;
-    if (!rondo__node_is(node, RONDO__OP_ReduceMean) || !has_twin(l, node->inputs[0]) ||
+    if (!rondo__node_is(node, op) || !has_twin(l, node->inputs[0]) ||
         !is_image(l, node->inputs[0], &shape) ||
         l->program->values[node->inputs[0]].dtype == RONDO_DTYPE_I32) {
         return false;
@@ -196,6 +197,28 @@ static bool is_mean_of_image(const layout *l, const rondo__node *node) {
         found |= axis >= 0 && axis < IMAGE_RANK ? 1u << axis : 0u;
     }
     return found == (1u << 2 | 1u << 3);
+}
+
+static bool is_sum_of_image(const layout *l, const rondo__node *node) {
+    return is_reduced_image(l, node, RONDO__OP_ReduceSum) && node->input_count == 2 &&
+           rondo__op_get_int(&node->op, "keepdims", 1) == 0;
+}
+
+static rondo_status visit_sum(layout *l, size_t n) {
+    const rondo_shape shape = {.rank = 1, .extent = {2}};
+    rondo_tensor list;
+    int32_t value;
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &list));
+    ((int64_t *)list.data)[0] = 1;
+    ((int64_t *)list.data)[1] = 2;
+    const rondo_status status = rondo__program_add_constant(l->program, "axes", &list, &value);
+    rondo_tensor_deinit(&list);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    l->program->nodes[n].inputs[0] = l->twin[l->program->nodes[n].inputs[0]];
+    l->program->nodes[n].inputs[1] = value;
+    return RONDO_STATUS_OK;
 }
 
 // The mean as GlobalAveragePool; where its result has no H and W, a Reshape takes them away.
@@ -607,8 +630,11 @@ static rondo_status visit_node(layout *l, size_t n) {
     if (is_pool(l, &l->program->nodes[n])) {
         return visit_pool(l, n);
     }
-    if (is_mean_of_image(l, &l->program->nodes[n])) {
+    if (is_reduced_image(l, &l->program->nodes[n], RONDO__OP_ReduceMean)) {
         return visit_mean(l, n);
+    }
+    if (is_sum_of_image(l, &l->program->nodes[n])) {
+        return visit_sum(l, n);
     }
     if (is_following_norm(l, &l->program->nodes[n])) {
         return visit_norm(l, n);

@@ -1,5 +1,5 @@
-// kernel/host/convolution/host_conv_transpose.c — ConvTranspose on f32 with a constant weight, up
-// to three spatial axes, as products with our tiles.
+// kernel/host/convolution/host_conv_transpose.c — ConvTranspose on f32, up to three spatial axes,
+// as products with our tiles. A weight that is constant is turned once, any other at each run.
 //
 // Work is cut by rows of the output along the last axis, of all filters of a group at once. Into
 // one such row goes each tap of the leading axes that meets it in the input:
@@ -25,7 +25,9 @@ typedef struct transposed_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
     rondo__convolution shape;
-    const float *weights;  // [group, leading taps, filters of a group * last kernel axis, channels]
+    // [group, leading taps, filters of a group * last kernel axis, channels]; NULL: in the workspace
+    const float *weights;
+    size_t weights_at;          // there, in floats
     int64_t channels, filters;  // of a group
     int64_t leading_taps;
     int64_t leading_outputs;  // rows of a plane of y
@@ -113,7 +115,8 @@ static void multiply_row(const transposed_kernel *kernel, const float *weights, 
 
 // One row of each plane of a group: `y` is that row of its first plane.
 static void run_row(const transposed_kernel *kernel, int64_t group, const int64_t *position,
-                    const float *x, const float *bias, float *y, float *scratch) {
+                    const float *x, const float *bias, const float *weights, float *y,
+                    float *scratch) {
     const rondo__window *window = &kernel->shape.window;
     const int32_t last = window->rank - 1;
     const int64_t width = window->input[last], kernel_width = window->kernel[last];
@@ -128,7 +131,7 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
         }
     }
     int64_t tap[RONDO__SPATIAL_MAX] = {0};
-    const float *weights = kernel->weights + group * kernel->leading_taps * rows * kernel->channels;
+    weights += group * kernel->leading_taps * rows * kernel->channels;
     do {
         int64_t row;
         if (find_row(window, position, tap, &row)) {
@@ -144,7 +147,7 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
 
 typedef struct transposed_run {
     const transposed_kernel *kernel;
-    const float *x, *bias;
+    const float *x, *bias, *weights;
     float *y, *workspace;
 } transposed_run;
 
@@ -169,7 +172,7 @@ static void run_parts(void *data, int64_t first_part, int64_t end_part) {
                 rest /= window->output[d];
             }
             run_row(kernel, block % shape->group, position,
-                    run->x + block * kernel->channels * shape->input_span, run->bias,
+                    run->x + block * kernel->channels * shape->input_span, run->bias, run->weights,
                     run->y + block * kernel->filters * shape->output_span +
                         row * window->output[window->rank - 1],
                     scratch);
@@ -177,40 +180,71 @@ static void run_parts(void *data, int64_t first_part, int64_t end_part) {
     }
 }
 
-static rondo_status run_transposed(rondo__host_kernel *head, const void *const *inputs,
-                                   void *const *outputs, void *workspace) {
-    const transposed_kernel *kernel = (const transposed_kernel *)head;
-    transposed_run run = {kernel, inputs[0], head->input_count > 2 ? inputs[2] : NULL, outputs[0],
-                          workspace};
-    rondo__workers_loop(kernel->part_count, 1, run_parts, &run);
-    return RONDO_STATUS_OK;
-}
-
-// ---- preparing --------------------------------------------------------------------------------
-
 typedef struct weight_form {
     char kind[8];
     int64_t group, channels, filters, leading_taps, kernel_width;
 } weight_form;
 
-// From [group, channels, filters, leading taps, last kernel axis].
-static rondo_status fill_weights(const rondo__weight_want *want, void *bytes) {
-    const weight_form *form = want->form;
-    const float *from = want->constant->data;
-    float *to = bytes;
-    for (int64_t g = 0; g < form->group; ++g) {
-        for (int64_t tap = 0; tap < form->leading_taps; ++tap) {
-            for (int64_t i = 0; i < form->filters * form->kernel_width; ++i) {
-                const int64_t m = i / form->kernel_width, last = i % form->kernel_width;
-                for (int64_t c = 0; c < form->channels; ++c) {
-                    const int64_t plane = (g * form->channels + c) * form->filters + m;
-                    *to++ = from[(plane * form->leading_taps + tap) * form->kernel_width + last];
-                }
-            }
+typedef struct turning {
+    const weight_form *form;
+    const float *from;
+    float *to;
+} turning;
+
+// Rows of channels, from [group, channels, filters, leading taps, last kernel axis].
+static void turn_rows(void *data, int64_t first, int64_t end) {
+    const turning *t = data;
+    const weight_form *form = t->form;
+    const int64_t rows = form->filters * form->kernel_width;
+    for (int64_t row = first; row < end; ++row) {
+        const int64_t m = row % rows / form->kernel_width, last = row % form->kernel_width;
+        const int64_t tap = row / rows % form->leading_taps, g = row / rows / form->leading_taps;
+        float *to = t->to + row * form->channels;
+        for (int64_t c = 0; c < form->channels; ++c) {
+            const int64_t plane = (g * form->channels + c) * form->filters + m;
+            to[c] = t->from[(plane * form->leading_taps + tap) * form->kernel_width + last];
         }
     }
+}
+
+static int64_t count_rows(const weight_form *form) {
+    return form->group * form->leading_taps * form->filters * form->kernel_width;
+}
+
+static rondo_status fill_weights(const rondo__weight_want *want, void *bytes) {
+    turning t = {want->form, want->constant->data, bytes};
+    turn_rows(&t, 0, count_rows(t.form));
     return RONDO_STATUS_OK;
 }
+
+static weight_form get_form(const transposed_kernel *kernel) {
+    const rondo__window *window = &kernel->shape.window;
+    return (weight_form){.kind = "turned",
+                         .group = kernel->shape.group,
+                         .channels = kernel->channels,
+                         .filters = kernel->filters,
+                         .leading_taps = kernel->leading_taps,
+                         .kernel_width = window->kernel[window->rank - 1]};
+}
+
+static rondo_status run_transposed(rondo__host_kernel *head, const void *const *inputs,
+                                   void *const *outputs, void *workspace) {
+    const transposed_kernel *kernel = (const transposed_kernel *)head;
+    transposed_run run = {kernel,          inputs[0],  head->input_count > 2 ? inputs[2] : NULL,
+                          kernel->weights, outputs[0], workspace};
+    if (kernel->weights == NULL) {
+        const weight_form form = get_form(kernel);
+        turning t = {&form, inputs[1], run.workspace + kernel->weights_at};
+        const int64_t rows = count_rows(&form);
+        const double bytes = 4.0 * (double)(rows * form.channels) * sizeof(float);
+        rondo__workers_loop(rows, rondo__host_get_grain(rows, bytes, 0.0), turn_rows, &t);
+        run.weights = t.to;
+    }
+    rondo__workers_loop(kernel->part_count, 1, run_parts, &run);
+    return RONDO_STATUS_OK;
+}
+
+// ---- preparing --------------------------------------------------------------------------------
 
 static rondo_status init_kernel(const rondo__kernel_request *request, transposed_kernel *kernel) {
     const rondo__convolution *shape = &kernel->shape;
@@ -229,26 +263,25 @@ static rondo_status init_kernel(const rondo__kernel_request *request, transposed
     kernel->scratch_floats =
         (kernel->channels * kernel->simd->panel_columns + rows * window->input[last] + 15) / 16 *
         16;
+    kernel->weights_at = (size_t)(kernel->part_count * kernel->scratch_floats);
+    const int64_t weights = rondo_shape_get_count(&request->inputs[1].shape);
+    const bool is_known = request->inputs[1].constant != NULL;
     kernel->head.base.workspace_bytes =
-        (size_t)(kernel->part_count * kernel->scratch_floats) * sizeof(float);
-    const weight_form form = {
-        .kind = "turned",
-        .group = shape->group,
-        .channels = kernel->channels,
-        .filters = kernel->filters,
-        .leading_taps = kernel->leading_taps,
-        .kernel_width = window->kernel[last],
-    };
+        (kernel->weights_at + (is_known ? 0 : (size_t)weights)) * sizeof(float);
+    if (!is_known) {
+        return RONDO_STATUS_OK;
+    }
+    const weight_form form = get_form(kernel);
     const rondo__weight_want want = {
         .constant = request->inputs[1].constant,
         .form = &form,
         .form_bytes = sizeof form,
-        .bytes = (size_t)rondo_shape_get_count(&request->inputs[1].shape) * sizeof(float),
+        .bytes = (size_t)weights * sizeof(float),
         .fill = fill_weights,
     };
-    void *weights = NULL;
-    const rondo_status status = rondo__weight_list_add(request->weights, &want, &weights);
-    kernel->weights = weights;
+    void *turned = NULL;
+    const rondo_status status = rondo__weight_list_add(request->weights, &want, &turned);
+    kernel->weights = turned;
     return status;
 }
 
@@ -256,7 +289,7 @@ rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *req
                                                 rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5 ||
-        request->inputs[1].constant == NULL) {
+        request->inputs[1].dtype != RONDO_DTYPE_F32) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__convolution shape;

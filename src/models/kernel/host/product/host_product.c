@@ -16,6 +16,13 @@
 #include "kernel/host/product/packed_matrix.h"
 #include "kernel/host/product/product_form.h"
 
+enum {
+    // From so many rows of a on, and of so long rows of b, which meet in few sets of the cache, even
+    // whole panels are packed.
+    PACKED_ROWS = 64,
+    PACKED_COLUMNS = 256,
+};
+
 typedef struct product_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
@@ -233,8 +240,9 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     cut_work(kernel);
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
-        kernel->in_place =
-            product->trans_b ? 0 : product->n / simd->panel_columns * simd->panel_columns;
+        const int64_t whole = product->n / simd->panel_columns * simd->panel_columns;
+        const bool packs = product->m >= PACKED_ROWS && product->n >= PACKED_COLUMNS;
+        kernel->in_place = product->trans_b || packs ? 0 : whole;
         const int64_t floats =
             kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel);
         kernel->head.base.workspace_bytes =

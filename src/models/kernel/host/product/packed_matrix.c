@@ -24,10 +24,14 @@ void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, i
         }
         return;
     }
-    for (int64_t c = 0; c < columns; ++c) {
-        const float *column = b + (first + c) * b_column;
-        for (int64_t p = 0; p < k; ++p) {
-            out[p * width + c] = column[p * b_row];
+    enum { ROWS = 16 };  // lines of a few rows stay in the cache while all columns go by
+    for (int64_t row = 0; row < k; row += ROWS) {
+        const int64_t end = k - row < ROWS ? k : row + ROWS;
+        for (int64_t c = 0; c < columns; ++c) {
+            const float *column = b + (first + c) * b_column;
+            for (int64_t p = row; p < end; ++p) {
+                out[p * width + c] = column[p * b_row];
+            }
         }
     }
 }

@@ -1,11 +1,14 @@
 // kernel/host/rows/host_batch_norm.c — BatchNormalization in training, on f32: mean and variance of
-// each channel over the batch, and what becomes of the running ones. A unit of work is one channel.
+// each channel over the batch, and what becomes of the running ones. With channels first a unit of
+// work is one channel; with channels last all channels are added up side by side, in parts.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
+#include "kernel/host/rows/norm_lanes.h"
 #include "kernel/host/simd/simd.h"
 #include "op/support.h"
 
@@ -15,6 +18,8 @@ typedef struct batch_kernel {
     int64_t batch, channels, span;
     int64_t grain;
     double epsilon, momentum;
+    bool is_last;         // channels come last
+    rondo__line_cut cut;  // then
 } batch_kernel;
 
 typedef struct batch_run {
@@ -22,6 +27,8 @@ typedef struct batch_run {
     const float *x, *scale, *shift, *mean, *variance;
     float *y;
     float *results[4];  // running mean and variance, those of the batch; NULL: not wanted
+    double *sums;       // with channels last: [parts, 2, channels], in the workspace, then lines
+    float *center, *factor, *offset;  // [lanes]
 } batch_run;
 
 static const float *get_row(const batch_kernel *k, const float *x, int64_t image, int64_t channel) {
@@ -74,6 +81,14 @@ static void put(float *result, int64_t channel, double value) {
     }
 }
 
+static void put_results(const batch_run *run, int64_t c, double mean, double variance) {
+    const double momentum = run->kernel->momentum;
+    put(run->results[0], c, (double)run->mean[c] * momentum + mean * (1.0 - momentum));
+    put(run->results[1], c, (double)run->variance[c] * momentum + variance * (1.0 - momentum));
+    put(run->results[2], c, mean);
+    put(run->results[3], c, variance);
+}
+
 static void normalise_channels(void *data, int64_t first, int64_t end) {
     const batch_run *run = data;
     const batch_kernel *k = run->kernel;
@@ -86,17 +101,135 @@ static void normalise_channels(void *data, int64_t first, int64_t end) {
             k->simd->center_scale(x, run->y + (x - run->x), k->span, m.center, m.rest, scale,
                                   run->shift[c]);
         }
-        put(run->results[0], c, (double)run->mean[c] * k->momentum + m.mean * (1.0 - k->momentum));
-        put(run->results[1], c,
-            (double)run->variance[c] * k->momentum + m.variance * (1.0 - k->momentum));
-        put(run->results[2], c, m.mean);
-        put(run->results[3], c, m.variance);
+        put_results(run, c, m.mean, m.variance);
     }
+}
+
+// ---- channels last ------------------------------------------------------------------------------
+
+static int64_t get_line_length(const rondo__line_cut *cut, int64_t line) {
+    const int64_t rest = cut->floats - line * cut->lanes;
+    return rest < cut->lanes ? rest : cut->lanes;
+}
+
+// The sums of x - center and of its square, of some parts.
+static void add_parts(void *data, int64_t first, int64_t end) {
+    const batch_run *run = data;
+    const rondo__line_cut *cut = &run->kernel->cut;
+    const size_t bytes = (size_t)cut->lanes * sizeof(float);
+    for (int64_t part = first; part < end; ++part) {
+        double *sums = run->sums + part * 2 * cut->channels;
+        float *lines = run->offset + (1 + 2 * part) * cut->lanes;
+        const int64_t last = rondo__host_part(cut->lines, part + 1, cut->parts);
+        int64_t line = rondo__host_part(cut->lines, part, cut->parts);
+        memset(sums, 0, (size_t)(2 * cut->channels) * sizeof *sums);
+        while (line < last) {
+            const int64_t left = last - line;
+            const int64_t stop = line + (left < RONDO__LINES_IN_F32 ? left : RONDO__LINES_IN_F32);
+            memset(lines, 0, 2 * bytes);
+            for (; line < stop; ++line) {
+                run->kernel->simd->accumulate_moments(run->x + line * cut->lanes, run->center,
+                                                      lines, lines + cut->lanes,
+                                                      get_line_length(cut, line));
+            }
+            rondo__line_add(cut, lines, sums);
+            rondo__line_add(cut, lines + cut->lanes, sums + cut->channels);
+        }
+    }
+}
+
+static void join_parts(const batch_run *run) {
+    const rondo__line_cut *cut = &run->kernel->cut;
+    for (int64_t part = 1; part < cut->parts; ++part) {
+        for (int64_t i = 0; i < 2 * cut->channels; ++i) {
+            run->sums[i] += run->sums[part * 2 * cut->channels + i];
+        }
+    }
+}
+
+// Of some rows that lie far from each other: a number near enough to take squares from.
+static void guess_centers(const batch_run *run) {
+    enum { SAMPLES = 64 };
+    const rondo__line_cut *cut = &run->kernel->cut;
+    const int64_t positions = cut->floats / cut->channels;
+    const int64_t samples = positions < SAMPLES ? positions : SAMPLES;
+    memset(run->center, 0, (size_t)cut->channels * sizeof(float));
+    for (int64_t i = 0; i < samples; ++i) {
+        run->kernel->simd->accumulate(
+            run->x + rondo__host_part(positions, i, samples) * cut->channels, run->center,
+            cut->channels);
+    }
+    for (int64_t c = 0; c < cut->channels; ++c) {
+        const float center = run->center[c] / (float)samples;
+        run->center[c] = isfinite(center) ? center : 0.0f;
+    }
+    rondo__line_repeat(cut, run->center);
+}
+
+// Of the sums: mean and variance; false if the centers were too far away, and are better now.
+static bool find_channels(const batch_run *run, bool is_last_try) {
+    const rondo__line_cut *cut = &run->kernel->cut;
+    const double count = (double)(cut->floats / cut->channels);
+    double *means = run->sums, *variances = run->sums + cut->channels;
+    for (int64_t c = 0; c < cut->channels && !is_last_try; ++c) {
+        const double rest = means[c] / count;
+        if (isfinite(rest) && variances[c] / count < 2.0 * rest * rest) {
+            for (int64_t k = 0; k < cut->channels; ++k) {
+                const float center = (float)((double)run->center[k] + means[k] / count);
+                run->center[k] = isfinite(center) ? center : run->center[k];
+            }
+            rondo__line_repeat(cut, run->center);
+            return false;
+        }
+    }
+    for (int64_t c = 0; c < cut->channels; ++c) {
+        const double rest = means[c] / count;
+        const double spread = variances[c] / count - rest * rest;
+        const double mean = (double)run->center[c] + rest;
+        const double variance = !isfinite(rest) ? (double)NAN : spread < 0.0 ? 0.0 : spread;
+        const double factor = (double)run->scale[c] / sqrt(variance + run->kernel->epsilon);
+        run->factor[c] = (float)factor;
+        run->offset[c] = (float)((double)run->shift[c] - rest * factor);
+        put_results(run, c, mean, variance);
+    }
+    rondo__line_repeat(cut, run->factor);
+    rondo__line_repeat(cut, run->offset);
+    return true;
+}
+
+static void scale_lines(void *data, int64_t first, int64_t end) {
+    const batch_run *run = data;
+    const rondo__line_cut *cut = &run->kernel->cut;
+    for (int64_t line = first; line < end; ++line) {
+        run->kernel->simd->scale_shift(run->x + line * cut->lanes, run->center, run->factor,
+                                       run->offset, run->y + line * cut->lanes,
+                                       get_line_length(cut, line));
+    }
+}
+
+static void normalise_lines(batch_run *run, double *workspace) {
+    const batch_kernel *k = run->kernel;
+    const rondo__line_cut *cut = &k->cut;
+    run->sums = workspace;
+    run->center = (float *)(void *)(workspace + cut->parts * 2 * cut->channels);
+    run->factor = run->center + cut->lanes;
+    run->offset = run->factor + cut->lanes;
+    const int64_t part_grain = rondo__host_get_grain(cut->parts, (double)cut->floats * 4.0, 0.0);
+    guess_centers(run);
+    for (int tries = 0; tries < 2; ++tries) {
+        rondo__workers_loop(cut->parts, part_grain, add_parts, run);
+        join_parts(run);
+        if (find_channels(run, tries == 1)) {
+            break;
+        }
+    }
+    rondo__workers_loop(cut->lines,
+                        rondo__host_get_grain(cut->lines, (double)cut->floats * 8.0, 0.0),
+                        scale_lines, run);
 }
 
 static rondo_status run_batch(rondo__host_kernel *head, const void *const *inputs,
                               void *const *outputs, void *workspace) {
-    (void)workspace;
     const batch_kernel *kernel = (const batch_kernel *)head;
     batch_run run = {.kernel = kernel,
                      .x = inputs[0],
@@ -108,7 +241,11 @@ static rondo_status run_batch(rondo__host_kernel *head, const void *const *input
     for (uint32_t i = 1; i < head->output_count && i < 5; ++i) {
         run.results[i - 1] = outputs[i];
     }
-    rondo__workers_loop(kernel->channels, kernel->grain, normalise_channels, &run);
+    if (kernel->is_last) {
+        normalise_lines(&run, workspace);
+    } else {
+        rondo__workers_loop(kernel->channels, kernel->grain, normalise_channels, &run);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -130,8 +267,16 @@ rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *req
     }
     batch_kernel *kernel = (batch_kernel *)head;
     kernel->simd = rondo__simd_get();
+    kernel->is_last = rondo__op_get_int(request->op, "channels_last", 0) != 0;
     kernel->batch = x->extent[0];
-    kernel->channels = x->extent[1];
+    kernel->channels = x->extent[kernel->is_last ? x->rank - 1 : 1];
+    if (kernel->is_last) {
+        const rondo__line_cut cut =
+            rondo__line_cut_of(rondo__shape_multiply(x, 0, x->rank - 1), kernel->channels);
+        kernel->cut = cut;
+        head->base.workspace_bytes = (size_t)(cut.parts * 2 * cut.channels) * sizeof(double) +
+                                     (size_t)((3 + 2 * cut.parts) * cut.lanes) * sizeof(float);
+    }
     kernel->span = rondo__shape_multiply(x, 2, x->rank);
     kernel->epsilon = (double)rondo__op_get_float(request->op, "epsilon", 1e-5f);
     kernel->momentum = (double)rondo__op_get_float(request->op, "momentum", 0.9f);

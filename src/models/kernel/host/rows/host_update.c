@@ -77,7 +77,8 @@ static void run_block(const update_run *run, int32_t t, int64_t begin) {
     const update_kernel *kernel = run->kernel;
     const rondo__update_form *form = &kernel->form;
     const int64_t rest = kernel->counts[t] - begin;
-    block b = {.count = rest < BLOCK ? rest : BLOCK};
+    block b;  // what is made is not cleared first: that took a quarter of the time
+    b.count = rest < BLOCK ? rest : BLOCK;
     const size_t bytes = (size_t)b.count * sizeof(float);
     for (int32_t i = 0; i < form->scalar_count; ++i) {
         b.operands[i] = run->inputs[(form->is_conditional ? 1 : 0) + i];

@@ -64,6 +64,14 @@ typedef struct rondo__depthwise {
     int64_t y_row;
 } rondo__depthwise;
 
+// Of the way back through a norm, for each number of a line: the moments of what it belongs to, and
+// sums. Behind the sums sum and product are means.
+typedef struct rondo__norm_lanes {
+    const float *mean, *inverse, *factor;
+    float *sum;      // of the changes g
+    float *product;  // of g * (x - mean) * inverse
+} rondo__norm_lanes;
+
 enum { RONDO__BITS_ROWS = 4 };  // most rows of a tile of the following
 
 // One panel of a product with numbers of 2, 4 or 8 bits: y[rows, columns] = a[rows, k] x b + bias.
@@ -155,6 +163,25 @@ typedef struct rondo__simd {
     rondo__binary_loop binary_scalar_a[RONDO__SCALAR_COUNT];  // a is one value
     rondo__binary_loop binary_scalar_b[RONDO__SCALAR_COUNT];  // b is one value
 
+    // The way back. g is dy, or 0 where y, if there is one, is at most 0.
+    void (*add_changes)(const float *dy, const float *y, const float *x,
+                        const rondo__norm_lanes *lanes, int64_t count);
+    // dx = factor * (g - sum - normal * product)
+    void (*apply_changes)(const float *dy, const float *y, const float *x,
+                          const rondo__norm_lanes *lanes, float *dx, int64_t count);
+    // normal = (x - mean) * inverse, change = dy * scale, product = change * normal
+    void (*list_row_changes)(const float *dy, const float *x, const float *scale, float mean,
+                             float inverse, float *normal, float *change, float *product,
+                             int64_t count);
+    // dx = inverse * (change - one - normal * two)
+    void (*apply_row_changes)(const float *change, const float *normal, float one, float two,
+                              float inverse, float *dx, int64_t count);
+    void (*add_products)(const float *a, const float *b, float *y, int64_t count);  // y += a * b
+    // dy goes to the target of the tap that is the first of the largest, NaN winning; the others
+    // are set to 0, or with `adds` stay.
+    void (*place_changes)(const float *const *taps, int64_t tap_count, const float *dy,
+                          float *const *targets, bool adds, int64_t count);
+
     // Rows of `count` values. Sums are of blocks in f32 that are added up in double, so that long
     // rows lose no more than short ones.
     double (*sum)(const float *x, int64_t count);
@@ -163,6 +190,7 @@ typedef struct rondo__simd {
                     double *out_squares);
     float (*maximum)(const float *x, int64_t count);  // NaN wins; -infinity when empty
     float (*minimum)(const float *x, int64_t count);
+    double (*sum_exp)(const float *x, int64_t count, float shift);  // of exp(x - shift)
     void (*softmax)(const float *x, float *y, int64_t count);
     void (*log_softmax)(const float *x, float *y, int64_t count);
     // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.

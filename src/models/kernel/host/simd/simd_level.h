@@ -69,6 +69,23 @@
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
 extern const rondo__plain_loop RONDO_SIMD_NAME(rondo__simd_plain)[RONDO__PLAIN_COUNT];
+void RONDO_SIMD_NAME(rondo__simd_add_changes)(const float *dy, const float *y, const float *x,
+                                              const rondo__norm_lanes *lanes, int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_apply_changes)(const float *dy, const float *y, const float *x,
+                                                const rondo__norm_lanes *lanes, float *dx,
+                                                int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_list_row_changes)(const float *dy, const float *x,
+                                                   const float *scale, float mean, float inverse,
+                                                   float *normal, float *change, float *product,
+                                                   int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_apply_row_changes)(const float *change, const float *normal,
+                                                    float one, float two, float inverse, float *dx,
+                                                    int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_add_products)(const float *a, const float *b, float *y,
+                                               int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_place_changes)(const float *const *taps, int64_t tap_count,
+                                                const float *dy, float *const *targets, bool adds,
+                                                int64_t count);
 void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_widen_bits)(const rondo__bits_tile *tile, float *y);

@@ -192,6 +192,17 @@ static void row_exp(const float *x, float *y, int64_t count, float shift) {
     }
 }
 
+static double row_sum_exp(const float *x, int64_t count, float shift) {
+    float powers[BLOCK];
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        const int64_t piece = count - i < BLOCK ? count - i : BLOCK;
+        row_exp(x + i, powers, piece, shift);
+        sum += row_sum(powers, piece);
+    }
+    return sum;
+}
+
 static void row_softmax(const float *x, float *y, int64_t count) {
     row_exp(x, y, count, row_maximum(x, count));
     const float scale = (float)(1.0 / row_sum(y, count));
@@ -451,10 +462,17 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .binary_scalar_a = BINARY_MAP(scalar_a_),
     .binary_scalar_b = BINARY_MAP(scalar_b_),
     .plain = RONDO_SIMD_NAME(rondo__simd_plain),
+    .add_changes = RONDO_SIMD_NAME(rondo__simd_add_changes),
+    .apply_changes = RONDO_SIMD_NAME(rondo__simd_apply_changes),
+    .list_row_changes = RONDO_SIMD_NAME(rondo__simd_list_row_changes),
+    .apply_row_changes = RONDO_SIMD_NAME(rondo__simd_apply_row_changes),
+    .add_products = RONDO_SIMD_NAME(rondo__simd_add_products),
+    .place_changes = RONDO_SIMD_NAME(rondo__simd_place_changes),
     .sum = row_sum,
     .moments = row_moments,
     .maximum = row_maximum,
     .minimum = row_minimum,
+    .sum_exp = row_sum_exp,
     .softmax = row_softmax,
     .log_softmax = row_log_softmax,
     .normalize = row_normalize,
