@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "console.h"
 #include "file_bytes.h"
 #include "hash_bytes.h"
 
