@@ -58,14 +58,40 @@ def save_narrow(name, dtype, low, has_zeros):
                             domain=MS, block_size=16, quantize_axis=1, gather_axis=0)
     graph = helper.make_graph([node], name, [helper.make_tensor_value_info("indices", onnx.TensorProto.INT64, ["n"])],
                               [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)], constants)
+    save_model(name, graph, {"indices": indices})
+
+
+def save_attention(name, kind, is_causal):
+    """QAttention, which the generators do not draw: a mask of lengths, or causal with scales by column."""
+    rng = np.random.default_rng(SEED)
+    heads, width, counts = 2, 8, (2, 5)
+    x = rng.integers(0, 200, (*counts, width)).astype(np.uint8)
+    scales = rng.uniform(0.004, 0.02, 3 * width if is_causal else ()).astype(np.float32)
+    constants = {"weights": rng.integers(0 if kind == np.uint8 else -90, 90, (width, 3 * width)).astype(kind),
+                 "bias": rng.standard_normal(3 * width).astype(np.float32), "step": np.float32(0.02), "scales": scales,
+                 "lengths": np.array([5, 3], np.int32), "zero": np.uint8(100),
+                 "zeros": np.full(scales.shape, 40 if kind == np.uint8 else 0, kind)}
+    inputs = ["x", *constants]
+    if is_causal:
+        inputs[5] = ""
+        del constants["lengths"]
+    node = helper.make_node("QAttention", inputs, ["y"], domain=MS, num_heads=heads, unidirectional=int(is_causal))
+    graph = helper.make_graph([node], name, [helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, x.shape)],
+                              [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items()])
+    save_model(name, graph, {"x": x})
+
+
+def save_model(name, graph, feeds):
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     data = HERE / name / "test_data_set_0"
     data.mkdir(parents=True)
     onnx.save(model, str(HERE / name / "model.onnx"))
-    expected = session.run(None, {"indices": indices})[0]
-    (data / "input_0.pb").write_bytes(numpy_helper.from_array(indices, "indices").SerializeToString())
+    expected = session.run(None, feeds)[0]
+    for key, value in feeds.items():
+        (data / "input_0.pb").write_bytes(numpy_helper.from_array(value, key).SerializeToString())
     (data / "output_0.pb").write_bytes(numpy_helper.from_array(expected, "y").SerializeToString())
 
 
@@ -80,6 +106,8 @@ def main():
             save_test(case, model, expected, HERE / f"{op}_{index}")
     save_narrow("GatherBlockQuantized_i4", onnx.TensorProto.INT4, -8, False)
     save_narrow("GatherBlockQuantized_u4", onnx.TensorProto.UINT4, 0, True)
+    save_attention("QAttention_u8", np.uint8, False)
+    save_attention("QAttention_i8", np.int8, True)
 
 
 main()

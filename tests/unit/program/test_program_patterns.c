@@ -285,6 +285,11 @@ TEST(test_program_patterns__quantised_convolutions) {
           "value wz i8 0", "DequantizeLinear x s xz > xf", "DequantizeLinear w s wz > wf",
           "Conv group=3 xf wf > c", "QuantizeLinear c s xz > y", "output y"},
          "QLinearConv"},
+        // volumes, for which no kernel of bytes is
+        {{"input x u8 1,3,4,4,4", "const w i8 2,3,1,1,1", "value s f32 0.02", "value xz u8 7",
+          "value wz i8 0", "DequantizeLinear x s xz > xf", "DequantizeLinear w s wz > wf",
+          "Conv xf wf > c", "QuantizeLinear c s xz > y", "output y"},
+         "DequantizeLinear Conv QuantizeLinear"},
         {{OF_CONV, "QuantizeLinear c ys yz > y", "output y", "output c"},
          "DequantizeLinear Conv QuantizeLinear"},
         {{OF_CONV, "input s f32", "QuantizeLinear c s yz > y", "output y"},

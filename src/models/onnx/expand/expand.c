@@ -126,6 +126,8 @@ static char *make_name(const rondo__expander *e, const char *op, const int32_t *
     return is_main ? rondo__strdup(name) : rondo__strformat("%s/%s", name, op);
 }
 
+#define VENDOR "com.microsoft."
+
 void rondo__expand_node_of(rondo__expander *e, const char *op_name, const int32_t *inputs,
                            size_t input_count, const int32_t *outputs, size_t output_count) {
     if (rondo__expand_failed(e)) {
@@ -135,7 +137,10 @@ void rondo__expand_node_of(rondo__expander *e, const char *op_name, const int32_
     while (input_count > 0 && inputs[input_count - 1] == RONDO__VALUE_NONE) {
         --input_count;
     }
-    rondo__op op = {.opset = e->opset, .def = rondo__op_lookup("", op_name, e->opset)};
+    const char *domain = strncmp(op_name, VENDOR, strlen(VENDOR)) == 0 ? "com.microsoft" : "";
+    op_name += *domain != '\0' ? strlen(VENDOR) : 0;
+    rondo__op op = {.opset = *domain != '\0' ? 1 : e->opset};
+    op.def = rondo__op_lookup(domain, op_name, op.opset);
     if (op.def == NULL) {
         e->status = RONDO_FAIL(INTERNAL, "%s is not registered", op_name);
         return;

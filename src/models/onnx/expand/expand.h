@@ -57,8 +57,8 @@ int32_t rondo__expand_in(const rondo__expander *e, size_t input);
 int32_t rondo__expand_out(const rondo__expander *e, size_t output);
 const rondo__op *rondo__expand_op(const rondo__expander *e);  // for the attributes
 
-// Adds a node of the standard's newest opset that makes `result`, or a new value for NONE. Returns
-// that value.
+// Adds a node of the standard's newest opset ("com.microsoft.OP": of that domain) that makes
+// `result`, or a new value for NONE. Returns that value.
 int32_t rondo__expand_node(rondo__expander *e, const char *op, int32_t result,
                            const int32_t *inputs, size_t input_count);
 #define EXPAND(e, op, result, ...)                                    \

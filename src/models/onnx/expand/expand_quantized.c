@@ -258,6 +258,29 @@ static void expand_product_of_16_bits(rondo__expander *e) {
     EXPAND(e, "MatMul", rondo__expand_out(e, 0), a, b);
 }
 
+static const char *const attention_attributes[] = {"do_rotary",
+                                                   "mask_filter_value",
+                                                   "num_heads",
+                                                   "past_present_share_buffer",
+                                                   "scale",
+                                                   "unidirectional",
+                                                   NULL};
+
+// Inputs: x and the weights, both bytes, the bias, two scales, the mask, two zero points, the past.
+static void expand_attention(rondo__expander *e) {
+    const int32_t x = EXPAND(e, "DequantizeLinear", NEW, rondo__expand_in(e, 0),
+                             rondo__expand_in(e, 3), rondo__expand_in(e, 6));
+    const int32_t weights = EXPAND(e, "DequantizeLinear", NEW, rondo__expand_in(e, 1),
+                                   rondo__expand_in(e, 4), rondo__expand_in(e, 7));
+    rondo__expand_set_int(e, "axis", 1);
+    const int32_t inputs[] = {x, weights, rondo__expand_in(e, 2), rondo__expand_in(e, 5),
+                              rondo__expand_in(e, 8)};
+    const int32_t outputs[] = {rondo__expand_out(e, 0), rondo__expand_out(e, 1)};
+    rondo__expand_node_of(e, "com.microsoft.Attention", inputs, 5, outputs,
+                          outputs[1] == NEW ? 1 : 2);
+    rondo__expand_copy(e, attention_attributes);
+}
+
 static const char *const no_attributes[] = {NULL};
 static const char *const alpha_attributes[] = {"alpha", NULL};
 static const char *const axis_attributes[] = {"axis", NULL};
@@ -287,6 +310,7 @@ const rondo__expansion rondo__expansions_quantized[] = {
     RONDO_EXPANSION("QLinearReduceMean", 4, 5, 1, 1, reduce_attributes, expand_reduce_mean),
     RONDO_EXPANSION("QLinearWhere", 9, 9, 1, 1, no_attributes, expand_where),
     RONDO_EXPANSION("QLinearConv", 8, 9, 1, 1, conv_attributes, expand_convolution),
+    RONDO_EXPANSION("QAttention", 5, 9, 1, 2, attention_attributes, expand_attention),
     RONDO_EXPANSION("QGemm", 6, 9, 1, 1, gemm_attributes, expand_gemm),
     RONDO_EXPANSION("MatMulIntegerToFloat", 4, 7, 1, 1, no_attributes, expand_integer_to_float),
     RONDO_EXPANSION("DynamicQuantizeMatMul", 3, 5, 1, 1, no_attributes, expand_dynamic_product),

@@ -223,7 +223,8 @@ static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
     quantised x, w, y;
     int32_t bias = RONDO__VALUE_NONE, result;
     if (!read_operand(program, node->inputs[0], &x) ||
-        !read_weights(program, node->inputs[1], 0, &w)) {
+        !read_weights(program, node->inputs[1], 0, &w) ||
+        get_constant(program, w.bytes)->shape.rank > 4) {  // kernels of bytes take images
         return RONDO_STATUS_OK;
     }
     const bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
