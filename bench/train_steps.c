@@ -1,6 +1,7 @@
 // Whole training steps, one replay each, of the nets of train_nets.h: mlp by SGD with momentum, cnn
 // by AdamW, resnet18 in half precision by SGD with momentum, gpt2 in half precision by AdamW, embed
-// by SGD on the rows looked up; on the host all in single precision. bench/torch_train_steps.py has the same in PyTorch.
+// by SGD on the rows looked up; on the host all in single precision. bench/torch_train_steps.py has
+// the same in PyTorch.
 //
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
 //               [--gradients] [--records FILE] [--processor]
