@@ -186,7 +186,6 @@ SUITE_CASE(test_conformance_lent__functions_destroy_nothing_of_the_call_that_run
         {"cache, background", by_background},
         {"learned", by_learned},
     };
-    suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     suite_need(context, RONDO_FEATURE_IF);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -228,7 +227,6 @@ static rondo_status keep_stream(rondo_stream *stream, void *user_data) {
 
 // Destroyed later it is left alone, too, and the next build has it.
 SUITE_CASE(test_conformance_lent__a_kept_stream_is_not_destroyed) {
-    suite_context *context = suite_get_context(state);
     greedy g = {.context = context,
                 .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
                 .graph = suite_create_graph(context, true)};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct text_sink {
-    char text[8192];  // ended by a NUL; all zeroes: empty
+    char text[32768];  // ended by a NUL; all zeroes: empty
     size_t length;
 } text_sink;
 

@@ -11,7 +11,7 @@ Each model is loaded, run eagerly and replayed, compared with ONNX Runtime witho
 timed in turns with ONNX Runtime as it optimises itself, on memory that both are bound to. Two whose results in
 f32 ONNX Runtime rounds more than Rondo are compared with those in f64 (torch, numpy). Where steps of 8 bits make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
 their size, change in ONNX Runtime's own outputs. --avx2 COPY times each model without AVX-512, too (COPY:
-bench/onnxruntime_avx2.py makes it). FOLDER keeps models and results: --kept takes them from there, --report
+bench/peers/onnxruntime_avx2.py makes it). FOLDER keeps models and results: --kept takes them from there, --report
 only prints the summary of all results. With --cases, models are not run on Rondo but written with ONNX
 Runtime's outputs as directories that `rondo test` takes, for a machine that has no ONNX Runtime.
 

@@ -2,8 +2,7 @@
 // replays, by the rules of governor.h. What is compared is the longer of the calls, from the
 // beginning of a step to its end, and of the device's time.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_GOVERNED_STEP_H
-#define RONDO_CACHE_GOVERNED_STEP_H
+#pragma once
 
 #include "base/text.h"
 #include "cache/device_time.h"
@@ -35,5 +34,3 @@ void rondo__governed_step_lose(rondo__governed_step *step);
 
 // Test hook: NULL where it is not measured.
 rondo__governed_step *rondo__stepper_get_governed(rondo_stepper *stepper);
-
-#endif  // RONDO_CACHE_GOVERNED_STEP_H

@@ -9,6 +9,7 @@
 #include "rondo/models.h"
 #include "support/on_devices.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 #include "training/training_golden.h"
 
 enum { COUNT = 64, STEPS = 12 };
@@ -342,6 +343,24 @@ static float run_network(const world *w, int64_t batch, float *x, int64_t *y) {
     return loss;
 }
 
+// The host has one op each for what gradients write with many, all with vector code.
+static void look_at_plan(const world *w) {
+    static const char *const ops[] = {
+        "rondo.BatchNormalization simd", "rondo.NormGradient   simd",
+        "rondo.ConvWeights    simd",     "rondo.PoolGradient   simd",
+        "rondo.LossGradient   simd",     "SoftmaxCrossEntropyLoss simd"};
+    text_sink plan = {.length = 0};
+    if (!rondo_device_is_host(w->device)) {
+        return;
+    }
+    OK(rondo_executor_describe(w->executor, RONDO_TEXT_PLAIN, text_sink_append, &plan));
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
+        if (strstr(plan.text, ops[i]) == NULL) {
+            fail_msg("%s is not in the plan:\n%s", ops[i], plan.text);
+        }
+    }
+}
+
 // The step of SGD with a rate of 1 is the gradient.
 static void test_network(int64_t batch, const char *recompute) {
     world w;
@@ -361,6 +380,9 @@ static void test_network(int64_t batch, const char *recompute) {
     float wanted_loss;
     memcpy(&wanted_loss, golden_network_loss, sizeof wanted_loss);
     assert_true(fabsf(loss - wanted_loss) <= 1e-5f);
+    if (recompute == NULL) {
+        look_at_plan(&w);
+    }
     for (uint32_t i = 0; i < PARAMETERS; ++i) {
         const size_t count = (size_t)count_elements(&network[i].shape);
         fill(1000 + i, count, 0.5, before);

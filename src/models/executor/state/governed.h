@@ -7,8 +7,7 @@
 // anyway. Runs that are not waited for are not measured; they replay unless that was found slower.
 // Self-checks run both ways, and ranks would not choose alike: such executors work as in AUTO.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_EXECUTOR_STATE_GOVERNED_H
-#define RONDO_EXECUTOR_STATE_GOVERNED_H
+#pragma once
 
 #include "base/text.h"
 #include "executor/state/plan.h"
@@ -43,5 +42,3 @@ static inline bool rondo__governed_may_replay(const rondo_executor *executor) {
 // The choice and its reason, as a line of text or a member of JSON; nothing in other modes.
 void rondo__governed_describe(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan,
                               bool is_json);
-
-#endif  // RONDO_EXECUTOR_STATE_GOVERNED_H

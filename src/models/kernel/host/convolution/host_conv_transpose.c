@@ -25,7 +25,8 @@ typedef struct transposed_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
     rondo__convolution shape;
-    // [group, leading taps, filters of a group * last kernel axis, channels]; NULL: in the workspace
+    // [group, leading taps, filters of a group * last kernel axis, channels]; NULL: in the
+    // workspace
     const float *weights;
     size_t weights_at;          // there, in floats
     int64_t channels, filters;  // of a group

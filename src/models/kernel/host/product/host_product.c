@@ -17,8 +17,8 @@
 #include "kernel/host/product/product_form.h"
 
 enum {
-    // From so many rows of a on, and of so long rows of b, which meet in few sets of the cache, even
-    // whole panels are packed.
+    // From so many rows of a on, and of so long rows of b, which meet in few sets of the cache,
+    // even whole panels are packed.
     PACKED_ROWS = 64,
     PACKED_COLUMNS = 256,
 };

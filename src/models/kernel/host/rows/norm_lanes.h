@@ -3,8 +3,7 @@
 //
 // A batch is cut into parts by its shape alone, so that sums do not depend on the threads.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_KERNEL_HOST_ROWS_NORM_LANES_H
-#define RONDO_KERNEL_HOST_ROWS_NORM_LANES_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -47,5 +46,3 @@ static inline void rondo__line_add(const rondo__line_cut *cut, const float *line
         }
     }
 }
-
-#endif  // RONDO_KERNEL_HOST_ROWS_NORM_LANES_H
