@@ -43,9 +43,9 @@ static bool overlaps(const rondo_tensor *made, const rondo__roomy *roomy) {
     return from < other + roomy->bytes && other < from + rondo_tensor_get_bytes(made);
 }
 
-// Whether what is to be `state` lies in the memory of another, which gets a new value, too. What was
-// made in its own does not; most are, so a look at all others for each would take the square of
-// their number.
+// Whether what is to be `state` lies in the memory of another, which gets a new value, too. What
+// was made in its own does not; most are, so a look at all others for each would take the square
+// of their number.
 static bool is_borrowed(const rondo__unit *unit, const rondo__state *state,
                         const rondo_tensor *made) {
     bool is = false;
