@@ -286,20 +286,3 @@ void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t preci
         }
     }
 }
-
-// Nodes between the scale and its readers may have been no-ops, so that the way back reads the
-// variable itself.
-void rondo__half_mark_kept(const rondo_program *program, uint8_t class, uint8_t *class_of) {
-    for (size_t i = 0; i < program->input_count; ++i) {
-        class_of[program->inputs[i]] = class;
-    }
-    for (size_t n = 0; n < program->node_count; ++n) {
-        const rondo__node *node = &program->nodes[n];
-        const bool is_of_step = node->precision >= RONDO__PRECISION_TRAINED;
-        for (size_t i = 0; i < node->input_count && !is_of_step; ++i) {
-            if (node->inputs[i] >= 0 && program->values[node->inputs[i]].producer < 0) {
-                class_of[node->inputs[i]] = 0;
-            }
-        }
-    }
-}
