@@ -258,13 +258,9 @@ static void expand_product_of_16_bits(rondo__expander *e) {
     EXPAND(e, "MatMul", rondo__expand_out(e, 0), a, b);
 }
 
-static const char *const attention_attributes[] = {"do_rotary",
-                                                   "mask_filter_value",
-                                                   "num_heads",
-                                                   "past_present_share_buffer",
-                                                   "scale",
-                                                   "unidirectional",
-                                                   NULL};
+static const char *const attention_attributes[] = {
+    "do_rotary", "mask_filter_value", "num_heads", "past_present_share_buffer",
+    "scale",     "unidirectional",    NULL};
 
 // Inputs: x and the weights, both bytes, the bias, two scales, the mask, two zero points, the past.
 static void expand_attention(rondo__expander *e) {
