@@ -5,15 +5,17 @@
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
 FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
-quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), narrow (weights of
-4 bits, float8) or ops (single ones); none named: all of them. Weights are random, nothing is downloaded.
-Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without graph optimisation, and
-timed in turns with ONNX Runtime as it optimises itself, on memory that both are bound to. Two whose results in
-f32 ONNX Runtime rounds more than Rondo are compared with those in f64 (torch, numpy). Where steps of 8 bits make a last bit large, the difference is compared with what optimisation, and inputs moved by 1e-6 of
-their size, change in ONNX Runtime's own outputs. --avx2 COPY times each model without AVX-512, too (COPY:
-bench/peers/onnxruntime_avx2.py makes it). FOLDER keeps models and results: --kept takes them from there, --report
-only prints the summary of all results. With --cases, models are not run on Rondo but written with ONNX
-Runtime's outputs as directories that `rondo test` takes, for a machine that has no ONNX Runtime.
+modules (torch.onnx of one idea each) and varied (these quantised or halved), quantise and optimise
+(onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), narrow (weights of 4 bits, float8) or ops (single
+ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly
+and replayed, compared with ONNX Runtime without graph optimisation, and timed in turns with ONNX Runtime as
+it optimises itself, on memory that both are bound to. Two whose f32 results ONNX Runtime rounds more than
+Rondo are compared with those in f64 (torch, numpy). Where steps of 8 bits make a last bit large, the
+difference is compared with what optimisation, and inputs moved by 1e-6 of their size, change in ONNX
+Runtime's own outputs. --avx2 COPY times each model without AVX-512, too (bench/peers/onnxruntime_avx2.py
+makes COPY). FOLDER keeps models and results: --kept takes them from there, --report only prints the summary of all
+results. With --cases, models are not run on Rondo but written with ONNX Runtime's outputs as directories
+that `rondo test` takes, for a machine that has no ONNX Runtime.
 
 Needs numpy, onnx and onnxruntime, and of a family its packages (torch, torchvision, transformers,
 onnxscript; skl2onnx; tensorflow and tf2onnx); one that cannot be imported is left out with a word. No
@@ -38,7 +40,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "
 RELATIVE, ABSOLUTE, OF_LARGEST, MOVE = 1e-3, 1e-7, 1e-5, 1e-6
 RELATIVE_HALF, OF_LARGEST_HALF = 1e-2, 4e-3  # of networks that compute in f16
 HEADER = ("| model | level | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---|---:|---:|---:|---:|---:|")
-FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules")
+FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules", "varied")
 GOOD = ("right", "within", "runs")
 
 

@@ -10,7 +10,7 @@ import tempfile
 
 import numpy as np
 import onnx
-from modules import export_modules
+from modules import export_modules, export_varied
 from narrow import export_narrow
 from networks import export_networks
 from ops import export_ops
@@ -159,8 +159,12 @@ def optimise():
                 path = os.path.join(folder, "source.onnx")
                 with open(path, "wb") as file:
                     file.write(data)
-                model = optimizer.optimize_model(path, model_type=name.split("_")[0], num_heads=4, hidden_size=64,
-                                                 opt_level=0)
+                try:
+                    model = optimizer.optimize_model(path, model_type=name.split("_")[0], num_heads=4, hidden_size=64,
+                                                     opt_level=0)
+                except Exception as failure:  # the optimiser's own
+                    print(f"onnxruntime cannot optimise {name}: {str(failure)[:120]}", file=sys.stderr)
+                    continue
                 yield f"optimised_{name}", model.model.SerializeToString(), feeds
                 model.convert_float_to_float16(keep_io_types=True)
                 yield f"optimised_half_{name}", model.model.SerializeToString(), feeds
@@ -227,4 +231,4 @@ def export_keras():
 
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
             "keras": export_keras, "networks": export_networks, "ops": export_ops, "narrow": export_narrow,
-            "modules": export_modules}
+            "modules": export_modules, "varied": export_varied}

@@ -137,10 +137,12 @@ def export(torch, module, values, axes, opset):
             return file.read()
 
 
-def export_modules():
+def export_modules(names=()):
     import torch
     torch.manual_seed(5)
     for i, (name, module, values, axes) in enumerate(list_modules(torch)):
+        if names and name not in names:
+            continue
         try:
             data = export(torch, module, values, axes, 20 + 4 * (i % 2))
         except Exception as failure:  # the exporter's own
@@ -148,3 +150,57 @@ def export_modules():
             continue
         ports = [port.name for port in onnx.load_from_string(data).graph.input]
         yield "module_" + name, data, {port: np.asarray(value) for port, value in zip(ports, values)}
+
+
+# ---- the same, quantised or in half precision ---------------------------------------------------
+
+def list_changes(source, target, feeds):
+    """(name, call): each call writes another form of the file source, to target or as what it returns."""
+    from onnxruntime import quantization as q
+    from onnxruntime.quantization import matmul_nbits_quantizer as bits
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    class Reader(q.CalibrationDataReader):
+        def __init__(self):
+            self.left = iter([feeds])
+
+        def get_next(self):
+            return next(self.left, None)
+
+    def make_static(of_values, of_weights, **how):
+        return lambda: q.quantize_static(source, target, Reader(), activation_type=getattr(q.QuantType, of_values),
+                                         weight_type=getattr(q.QuantType, of_weights), **how)
+
+    def make_bits(count):
+        quantiser = bits.MatMulNBitsQuantizer(onnx.load(source), bits=count, block_size=16, is_symmetric=count == 8)
+        quantiser.process()
+        return quantiser.model.model
+
+    yield "dynamic", lambda: q.quantize_dynamic(source, target, weight_type=q.QuantType.QInt8, per_channel=True)
+    yield "qdq_s8", make_static("QInt8", "QInt8", extra_options={"ActivationSymmetric": True})
+    yield "qdq_u16", make_static("QUInt16", "QInt8", per_channel=True)
+    yield "qdq_4", make_static("QUInt8", "QInt4")
+    yield "qoperator", make_static("QUInt8", "QUInt8", quant_format=q.QuantFormat.QOperator)
+    yield "float8", make_static("QFLOAT8E4M3FN", "QFLOAT8E4M3FN", calibrate_method=q.CalibrationMethod.Distribution)
+    yield "half", lambda: convert_float_to_float16(onnx.load(source), keep_io_types=True)
+    for count in (4, 8):
+        yield f"bits{count}", lambda count=count: make_bits(count)
+
+
+def export_varied():
+    names = ("gru", "encoder", "speech", "video", "unet", "superres", "experts", "rms", "pad_reflect",
+             "attention_weights", "windows")
+    for name, data, feeds in export_modules(names):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, "source.onnx"), os.path.join(folder, "target.onnx")
+            with open(source, "wb") as file:
+                file.write(data)
+            for change, call in list_changes(source, target, feeds):
+                if (change, name) == ("half", "module_encoder"):  # ONNX Runtime 1.32 itself ends on it
+                    continue
+                try:
+                    model = call() or onnx.load(target)
+                except Exception as failure:  # the quantiser's own
+                    print(f"onnxruntime cannot write {change}_{name}: {str(failure)[:100]}", file=sys.stderr)
+                    continue
+                yield f"{change}_{name}", model.SerializeToString(), feeds
