@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/half/half_pass.h"
-#include "program/node_pattern.h"
 #include "program/shapes/specialise.h"
 
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_BFLOAT16 = 16 };  // TensorProto.DataType
@@ -270,19 +269,4 @@ free_lists:
         rondo__half_report_deinit(out_report);
     }
     return status;
-}
-
-// ---- marks ------------------------------------------------------------------------------------
-
-void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision) {
-    for (size_t n = 0; n < program->node_count; ++n) {
-        rondo__node *node = &program->nodes[n];
-        const bool is_match = rondo__node_matches(node, pattern);
-        node->precision = is_match ? precision : node->precision;
-        for (size_t i = 0; i < node->op.attribute_count; ++i) {
-            if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {
-                rondo__half_mark(node->op.attributes[i].body, is_match ? NULL : pattern, precision);
-            }
-        }
-    }
 }
