@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/memory/memory_support.h"
 #include "rondo/graph_cache.h"
+#include "rondo/label.h"
 #include "rondo/learn.h"
 #include "rondo/node.h"
 #include "rondo/update.h"
@@ -214,6 +215,49 @@ SUITE_CASE(test_conformance_lent__functions_destroy_nothing_of_the_call_that_run
         rondo_stream_destroy(g.stream);
         suite_free(context, RONDO_MEMORY_DEVICE, g.x);
         suite_free(context, RONDO_MEMORY_DEVICE, g.flag);
+    }
+}
+
+// ---- a function that ends the capture -----------------------------------------------------------
+
+typedef void (*ending)(rondo_graph *graph);
+
+typedef struct ender {
+    greedy g;
+    ending end;
+} ender;
+
+static void end(rondo_graph *graph) {
+    ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+}
+
+static rondo_status end_capture(rondo_stream *stream, void *user_data) {
+    const ender *e = user_data;
+    e->end(e->g.graph);
+    const rondo_status status = rondo_label_push(stream, "late");
+    return status != RONDO_STATUS_OK ? status : suite_affine(e->g.context, stream, e->g.x, 1, 1, 1);
+}
+
+// The body's stream is there until its function returns, also when its capture is over.
+SUITE_CASE(test_conformance_lent__a_body_that_ends_the_capture_keeps_its_stream) {
+    static const ending endings[] = {end, rondo_graph_capture_abort, rondo_graph_destroy};
+    suite_context *context = suite_get_context(state);
+    suite_need(context, RONDO_FEATURE_IF);
+    for (size_t i = 0; i < 3; ++i) {
+        ender e = {.g = {.context = context,
+                         .stream = suite_create_stream(context),
+                         .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
+                         .graph = suite_create_graph(context, true)},
+                   .end = endings[i]};
+        memory_begin(e.g.graph, e.g.stream);
+        ASSERT_STATUS(rondo_control_if(e.g.stream, e.g.x, end_capture, NULL, &e), STATE);
+        ASSERT_OK(suite_affine(context, e.g.stream, e.g.x, 1, 1, 1));
+        ASSERT_OK(rondo_stream_synchronize(e.g.stream));
+        if (i < 2) {
+            rondo_graph_destroy(e.g.graph);
+        }
+        rondo_stream_destroy(e.g.stream);
+        suite_free(context, RONDO_MEMORY_DEVICE, e.g.x);
     }
 }
 

@@ -108,10 +108,25 @@ void rondo__scope_close_body(rondo__scope *scope) {
 
 // It records no more; or its body is lost, and the backend lets go of it.
 static void destroy_body_stream(rondo_stream *stream) {
-    if (stream != NULL) {
-        rondo__label_stack_destroy(stream->labels);
-        stream->labels = NULL;
+    if (stream == NULL) {
+        return;
+    }
+    rondo__label_stack_destroy(stream->labels);
+    stream->labels = NULL;
+    stream->is_orphan = stream->is_in_function;
+    if (!stream->is_orphan) {
         rondo__stream_tag_destroy_stream(stream);
+    }
+}
+
+void rondo__scope_hold_body(rondo_stream *body) {
+    body->is_in_function = true;
+}
+
+void rondo__scope_let_go_of_body(rondo_stream *body) {
+    body->is_in_function = false;
+    if (body->is_orphan) {
+        destroy_body_stream(body);
     }
 }
 

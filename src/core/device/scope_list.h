@@ -46,6 +46,10 @@ void rondo__scope_break_at(rondo__capture *capture, rondo_stream *place);
 
 // The body has ended, well or badly. Label scopes that were left open in it end with it.
 void rondo__scope_close_body(rondo__scope *scope);
+// Around the function of a body: its stream stays until that has returned, though the function may
+// have ended the capture.
+void rondo__scope_hold_body(rondo_stream *body);
+void rondo__scope_let_go_of_body(rondo_stream *body);
 // Takes a scope with no open body off the list and frees it.
 void rondo__scope_free(rondo__scope *scope);
 // Closes the scopes of the capture that hang on the stream (NULL: all), what is inside first. The

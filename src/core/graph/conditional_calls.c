@@ -49,8 +49,10 @@ static rondo_status record_body(rondo_scope scope, uint32_t branch, rondo_body_f
                                 void *user_data, const char *call) {
     rondo_stream *body;
     RETURN_IF_ERROR(rondo_scope_enter(scope, branch, &body));
-    RETURN_IF_ERROR(run_body(body, function, user_data, call));
-    return rondo_scope_leave(scope);
+    rondo__scope_hold_body(body);
+    rondo_status status = run_body(body, function, user_data, call);
+    rondo__scope_let_go_of_body(body);
+    return status == RONDO_STATUS_OK ? rondo_scope_leave(scope) : status;
 }
 
 static rondo_status record(rondo_stream *stream, const node *wanted, void *user_data,

@@ -12,6 +12,7 @@ typedef struct listener {
     pthread_mutex_t lock;
     pthread_cond_t told;
     int count;
+    rondo_watchdog *watchdog;
     rondo_stall stall;  // the latest, but for texts:
     char graph[64], label[64], text[512];
 } listener;
@@ -20,6 +21,7 @@ static void take_stall(void *user_data, const rondo_stall *stall) {
     listener *l = user_data;
     pthread_mutex_lock(&l->lock);
     l->count += 1;
+    rondo_watchdog_destroy(l->watchdog);  // is left alone here
     l->stall = *stall;
     (void)snprintf(l->graph, sizeof l->graph, "%s", stall->graph);
     (void)snprintf(l->label, sizeof l->label, "%s", stall->last_label);
@@ -65,6 +67,7 @@ static void open_scene(void **state, uint64_t timeout_ns, scene *s) {
                                             .user_data = &heard};
     ASSERT_OK(rondo_watchdog_create(context->device, &options, &s->watchdog));
     suite_remember(destroy_watchdog, s->watchdog);
+    heard.watchdog = s->watchdog;
     suite_set(context, s->x, 1, COUNT);
 }
 

@@ -345,4 +345,53 @@ TEST(test_cuda_update__patched_values_are_cut) {
     }
 }
 
+// ---- arguments that the driver does not tell --------------------------------------------------
+
+static rondo_graph *record_parameters(uint32_t number) {
+    const struct {
+        uint32_t *words;
+        uint32_t numbers[FAKE_PARAMETERS - 1];
+    } given = {g.words, {[FAKE_PARAMETERS - 2] = number}};
+    rondo_graph *graph = create_graph();
+    const rondo_launch launch = {.struct_size = sizeof launch,
+                                 .function = g.function,
+                                 .grid = {1, 1, 1},
+                                 .block = {32, 1, 1},
+                                 .arguments = &given,
+                                 .argument_bytes = sizeof given.words + sizeof given.numbers,
+                                 .flags = RONDO_LAUNCH_COOPERATIVE};
+    OK(rondo_graph_capture_begin(graph, g.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_stream_launch(g.stream, &launch));
+    OK(rondo_graph_capture_end(graph));
+    return graph;
+}
+
+// Only a wrong index is the end of the list; any other refusal fails instead of leaving out what
+// comes behind.
+TEST(test_cuda_update__a_list_of_parameters_that_stops_is_no_list) {
+    static const rondo__cu_result codes[] = {
+        RONDO__CU_ERROR_INVALID_HANDLE, RONDO__CU_ERROR_NOT_SUPPORTED, RONDO__CU_ERROR_UNKNOWN};
+    rondo_graph *one = record_parameters(1);
+    rondo_graph *other = record_parameters(2);
+    size_t count, stops = 0;
+    OK(rondo_graph_compare(one, other, NULL, 0, &count));
+    assert_int_equal(count, 1);
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; ++c) {
+        bool came = true;
+        for (long n = 0; came; ++n) {
+            fake_cuda_fail_nth(n, codes[c]);
+            const rondo_status status = rondo_graph_compare(one, other, NULL, 0, &count);
+            came = fake_cuda_has_failed();
+            const char *call = fake_cuda_get_failed_call();
+            const bool is_list = strcmp(call, "cuFuncGetParamInfo") == 0;
+            fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
+            stops += is_list;
+            assert_true(!is_list || status != RONDO_STATUS_OK);
+        }
+    }
+    assert_true(stops >= 3 * FAKE_PARAMETERS);
+    rondo_graph_destroy(other);
+    rondo_graph_destroy(one);
+}
+
 TEST_MAIN_WITH(set_up, tear_down)

@@ -313,8 +313,7 @@ static rondo_program *build_product(void) {
     return program;
 }
 
-// Fetches that share memory, from some run on: a third one is what it was. A bound run
-// refuses them.
+// Fetches that share memory, from some run on: a third one is what it was. Bound runs refuse that.
 TEST(test_executor_carried__fetches_share_memory) {
     if (on_devices_is_fake()) {
         print_message("skipped: the fake driver knows one addition\n");

@@ -270,7 +270,7 @@ static rondo__cu_result list_parameters(const rondo__cuda_device *device,
         const rondo__cu_result code =
             device->api->cuFuncGetParamInfo(launch->function, i, &offset, &bytes);
         if (rondo__cuda_is_refusal(code)) {
-            *out_is_listed = i > 0;
+            *out_is_listed = i > 0 && code == RONDO__CU_ERROR_INVALID_VALUE;
             return RONDO__CU_SUCCESS;
         }
         if (code != RONDO__CU_SUCCESS) {

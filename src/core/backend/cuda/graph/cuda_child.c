@@ -52,11 +52,15 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
 // there is none.
 static rondo_status find_unfit(rondo__template *template_, const char **out_what) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    const rondo__cuda_api *api = rondo__cuda_device_of(template_->device)->api;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
     RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     for (size_t i = 0; i < recorded->node_count && *out_what == NULL; i++) {
         int type = RONDO__CU_GRAPH_NODE_KERNEL;
-        (void)api->cuGraphNodeGetType(recorded->nodes[i], &type);
+        const rondo__cu_result code = device->api->cuGraphNodeGetType(recorded->nodes[i], &type);
+        if (code != RONDO__CU_SUCCESS) {
+            return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
+                                    i);
+        }
         if (type == RONDO__CU_GRAPH_NODE_HOST) {
             *out_what = "host functions";
         } else if (type == RONDO__CU_GRAPH_NODE_WAIT_EVENT ||

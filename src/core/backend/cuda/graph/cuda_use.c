@@ -71,7 +71,8 @@ rondo_status rondo__cuda_find_owner(rondo_device *device_, const void *address,
     return status;
 }
 
-// One by one, until the driver says that there are no more.
+// One by one, until the driver says that there are no more: that the index is wrong. Any other
+// refusal tells nothing of the arguments, and what was compared without them would seem unchanged.
 static rondo_status visit_parameters(rondo__cuda_device *device,
                                      const rondo__cu_kernel_node *params,
                                      rondo__visit_parameter visit, void *user_data) {
@@ -82,7 +83,7 @@ static rondo_status visit_parameters(rondo__cuda_device *device,
             params->function != NULL
                 ? api->cuFuncGetParamInfo(params->function, i, &place.offset, &place.bytes)
                 : api->cuKernelGetParamInfo(params->kernel, i, &place.offset, &place.bytes);
-        if (rondo__cuda_is_refusal(code)) {
+        if (code == RONDO__CU_ERROR_INVALID_VALUE) {
             return RONDO_STATUS_OK;
         }
         if (code != RONDO__CU_SUCCESS) {
