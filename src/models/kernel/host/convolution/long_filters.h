@@ -1,0 +1,14 @@
+// kernel/host/convolution/long_filters.h — convolutions of one filter of many taps for each group.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_KERNEL_HOST_CONVOLUTION_LONG_FILTERS_H
+#define RONDO_KERNEL_HOST_CONVOLUTION_LONG_FILTERS_H
+
+#include "kernel/kernel.h"
+#include "op/image/convolution.h"
+
+// As the preparers of host_families.h; `shape` is the request's.
+rondo_status rondo__host_prepare_long_filters(const rondo__kernel_request *request,
+                                              const rondo__convolution *shape,
+                                              rondo__kernel **out_kernel);
+
+#endif  // RONDO_KERNEL_HOST_CONVOLUTION_LONG_FILTERS_H
