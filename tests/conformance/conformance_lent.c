@@ -241,7 +241,6 @@ static rondo_status end_capture(rondo_stream *stream, void *user_data) {
 // The body's stream is there until its function returns, also when its capture is over.
 SUITE_CASE(test_conformance_lent__a_body_that_ends_the_capture_keeps_its_stream) {
     static const ending endings[] = {end, rondo_graph_capture_abort, rondo_graph_destroy};
-    suite_context *context = suite_get_context(state);
     suite_need(context, RONDO_FEATURE_IF);
     for (size_t i = 0; i < 3; ++i) {
         ender e = {.g = {.context = context,

@@ -135,6 +135,8 @@ const op_case op_norm_cases[] = {
     {"rondo.NormGradient", 17, "T[3,5,70] T[3,5,70] f32[70]", "", 3},
     {"rondo.NormGradient", 17, "f32[37,768] T[37,768] f32[768]", "epsilon=0.001", 3},
     {"rondo.NormGradient", 17, "T[9,2056] T[9,2056] f32[2056]", "", 3},
+    {"rondo.Conv", 17, "T[2,11,9,40]:v T[5,8,7,6]:v",
+     "group=5 kernel_shape=7,6 strides=1,1 dilations=1,2 pads=1,2,0,3 channels_last=1", 1},
     {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3] T[24]", "group=3 strides=2,2 pads=1,0,1,1", 1},
     {"ConvTranspose", 11, "T[3,20,9,11] T[20,33,2,2]", "strides=2,2 output_padding=1,0", 1},
     {"rondo.LossGradient", 17, "T[9,33]:n9 i64[9,1]:i33 T[9,1]", "", 1},

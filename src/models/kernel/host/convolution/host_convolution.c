@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "kernel/host/convolution/conv_windows.h"
 #include "kernel/host/convolution/filter_panels.h"
+#include "kernel/host/convolution/long_filters.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
@@ -460,6 +461,10 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
     rondo__convolution shape;
     RETURN_IF_ERROR(rondo__convolution_init(request->op, &request->inputs[0].shape,
                                             &request->inputs[1].shape, channels_last, &shape));
+    const rondo_status is_long = rondo__host_prepare_long_filters(request, &shape, out_kernel);
+    if (is_long != RONDO_STATUS_UNSUPPORTED) {
+        return is_long;
+    }
     rondo__host_kernel *head = rondo__host_kernel_create(
         request, sizeof(convolution_kernel), "simd", run_convolution, deinit_convolution);
     if (head == NULL) {
