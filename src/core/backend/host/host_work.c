@@ -68,8 +68,8 @@ static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_
     return RONDO_STATUS_OK;
 }
 
-// Whether a short copy can be made at once: nothing is on the stream, and nothing watches it. Waking
-// the worker takes longer than the copy.
+// Whether a short copy can be made at once: nothing is on the stream, and nothing watches it.
+// Waking the worker takes longer than the copy.
 static bool can_copy_here(rondo__host_stream *stream, size_t bytes) {
     return bytes <= INLINE_COPY_BYTES &&
            atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL &&
