@@ -207,11 +207,12 @@ static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) 
                                                         kernel->step_count + 1))) {
         return NULL;
     }
-    rondo__step *step = rondo__calloc(1, sizeof(*step));
+    rondo__step *step = rondo__malloc(sizeof(*step));
     if (step == NULL) {
         (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
         return NULL;
     }
+    memset(step, 0, offsetof(rondo__step, words));
     step->kind = kind;
     step->launch.struct_size = sizeof step->launch;
     step->launch.arguments = step->words;
@@ -425,6 +426,7 @@ void rondo__step_map(rondo__step *step, rondo__address address, const rondo__ten
         step->maps[step->map_count].word = (uint16_t)step->word_count;
         step->maps[step->map_count].address = address;
         step->maps[step->map_count].form = *form;
+        step->maps[step->map_count].mapped = NULL;
         step->map_count++;
     } else {
         step->overflowed = true;

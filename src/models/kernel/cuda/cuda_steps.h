@@ -82,25 +82,24 @@ typedef enum rondo__step_kind {
 typedef struct rondo__step {
     rondo__step_kind kind;
     rondo_launch launch;  // LAUNCH; `arguments` points at `words`
+    size_t bytes;         // COPY (addresses 0 from, 1 to) and FILL (address 0, zeros)
+    rondo__cuda_call call;
+    void *state;
+    void (*destroy)(void *state);
+    bool overflowed;
+    size_t word_count, address_count, map_count;
+    // From here on a new step is not cleared: a plan has hundreds, of which little is used.
     uint64_t words[RONDO__STEP_WORDS_MAX];
-    size_t word_count;
-    size_t address_count;
     struct {
         uint16_t word;
         rondo__address address;
     } addresses[RONDO__STEP_ADDRESSES_MAX];
-    size_t map_count;
     struct {
         uint16_t word;
         rondo__address address;
         rondo__tensor_form form;
         void *mapped;  // whose map the words are; NULL: none yet
     } maps[RONDO__STEP_MAPS_MAX];
-    size_t bytes;  // COPY (addresses 0 from, 1 to) and FILL (address 0, zeros)
-    rondo__cuda_call call;
-    void *state;
-    void (*destroy)(void *state);
-    bool overflowed;
 } rondo__step;
 
 typedef struct rondo__cuda_kernel {
