@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "support/fake/fake_cuda_state.h"
 
 fake_state g_fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -112,9 +113,19 @@ void fake_cuda_set_hook(const char *name, void (*hook)(void *data), void *data) 
 }
 
 static void (*_Atomic g_watch)(void);
+static uint64_t (*_Atomic g_clock)(void);
 
 void fake_cuda_set_watch(void (*watch)(void)) {
     atomic_store(&g_watch, watch);
+}
+
+void fake_cuda_set_clock(uint64_t (*now_ns)(void)) {
+    atomic_store(&g_clock, now_ns);
+}
+
+uint64_t fake_now_ns(void) {
+    uint64_t (*now_ns)(void) = atomic_load(&g_clock);
+    return now_ns != NULL ? now_ns() : rondo__clock_now_ns();
 }
 
 static void run_hook(const char *name) {

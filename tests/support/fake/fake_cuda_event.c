@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "base/clock.h"
 #include "support/fake/fake_cuda_state.h"
 
 static fake_event *get_event(rondo__cu_event handle, const char *name) {
@@ -83,7 +82,7 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     }
     event->is_recorded = true;
     event->is_orphan = false;
-    event->time_ns = rondo__clock_now_ns();
+    event->time_ns = fake_now_ns();
     event->origin = stream->origin;
     event->lazy_number = 0;
     if (stream->origin == NULL) {

@@ -226,6 +226,9 @@ extern _Thread_local fake_thread g_fake_thread;
 // ends with leave.
 rondo__cu_result fake_enter(const char *name);
 rondo__cu_result fake_leave(rondo__cu_result code);
+
+// What events take as their time (fake_cuda_set_clock).
+uint64_t fake_now_ns(void);
 RONDO_PRINTF(1, 2) void fake_violation(const char *format, ...);
 void *fake_new_object(fake_kind kind, size_t bytes);
 void fake_free_object(void *address);

@@ -421,7 +421,7 @@ static void run_node(const fake_node *node) {
                 fake_violation("a graph that uses a dead event was launched");
             } else if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
                 node->event->is_recorded = true;
-                node->event->time_ns = rondo__clock_now_ns();
+                node->event->time_ns = fake_now_ns();
             } else {
                 fake_lazy_run_event(node->event);
             }

@@ -1,10 +1,10 @@
 // Choosing among ways to do the same work, over the fake driver: candidates that take known times,
 // in each mode, with what was kept on disk and with tuning files.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -20,7 +20,8 @@ enum { WAY_COUNT = 5 };
 
 // Way 0 is slow, 3 is the fastest, 2 cannot be built, 4 is for when none works.
 static const char *const g_names[WAY_COUNT] = {"slow", "middle", "broken", "quick", "last"};
-static long g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
+static uint64_t g_times_us[WAY_COUNT] = {400, 100, 0, 0, 0};
+static _Atomic uint64_t g_now_ns;  // the clock of the fake driver's events
 
 static unsigned g_launches[WAY_COUNT];
 static unsigned g_timed[WAY_COUNT], g_neighbours[WAY_COUNT];
@@ -29,13 +30,14 @@ static char g_cache[] = "/tmp/rondo_tune_XXXXXX";
 static char g_file[64];
 
 static void run_way(size_t way) {
-    const struct timespec span = {.tv_nsec = g_times_us[way] * 1000};
     g_launches[way]++;
     g_timed[way]++;
     g_last_way = way;
-    if (span.tv_nsec > 0) {
-        (void)nanosleep(&span, NULL);
-    }
+    atomic_fetch_add(&g_now_ns, UINT64_C(1000) * (1 + g_times_us[way]));
+}
+
+static uint64_t get_now_ns(void) {
+    return atomic_load(&g_now_ns);
 }
 
 static void run_noise(const void *arguments, size_t bytes) {
@@ -199,7 +201,7 @@ TEST(test_kernel_cuda_tune__modes) {
 // Who is not among the best guesses has to be faster by more than times vary.
 TEST(test_kernel_cuda_tune__margin) {
     world w = {.mode = RONDO_TUNING_FULL};
-    long kept[WAY_COUNT];
+    uint64_t kept[WAY_COUNT];
     memcpy(kept, g_times_us, sizeof kept);
     OK(rondo_device_open("cuda:0", &w.device));
     g_times_us[0] = 6000;
@@ -626,6 +628,7 @@ static int open_fake(void **state) {
     fake_cuda_reset(&options);
     fake_cuda_install();
     fake_cuda_install_compiler();
+    fake_cuda_set_clock(get_now_ns);
     fake_cuda_set_kernel("noise", run_noise);
     fake_cuda_set_kernel("neighbour", run_neighbour);
     fake_cuda_set_kernel("slow", run_slow);
@@ -639,6 +642,7 @@ static int close_fake(void **state) {
     (void)state;
     assert_string_equal(fake_cuda_get_violations(), "");
     assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_set_clock(NULL);
     fake_cuda_uninstall();
     return 0;
 }
