@@ -22,7 +22,7 @@ expect_error 2 'unexpected operand "host"' devices host
 expect_error 2 'unknown option "--frobnicate"' run "$model" --frobnicate
 expect_error 2 'unknown option "-x"' bench "$model" -x
 expect_error 2 'a value is missing after option "--device"' run "$model" --device
-expect_error 2 '--graphs is one of auto\|on\|off, not "maybe"' run "$model" --graphs maybe
+expect_error 2 '--graphs is one of auto\|on\|off\|measured, not "maybe"' run "$model" --graphs maybe
 expect_error 2 '--dtype is one of fp32\|fp16, not "fp8"' run "$model" --dtype fp8
 expect_error 2 '--seed needs a whole number from 0, not "-1"' run "$model" --seed -1
 expect_error 2 '--seed needs a whole number' run "$model" --seed 1x

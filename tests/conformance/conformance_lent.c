@@ -231,6 +231,10 @@ static void end(rondo_graph *graph) {
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
 }
 
+static void destroy(rondo_graph *graph) {
+    rondo_graph_destroy(graph);
+}
+
 static rondo_status end_capture(rondo_stream *stream, void *user_data) {
     const ender *e = user_data;
     e->end(e->g.graph);
@@ -240,7 +244,7 @@ static rondo_status end_capture(rondo_stream *stream, void *user_data) {
 
 // The body's stream is there until its function returns, also when its capture is over.
 SUITE_CASE(test_conformance_lent__a_body_that_ends_the_capture_keeps_its_stream) {
-    static const ending endings[] = {end, rondo_graph_capture_abort, rondo_graph_destroy};
+    static const ending endings[] = {end, rondo_graph_capture_abort, destroy};
     suite_need(context, RONDO_FEATURE_IF);
     for (size_t i = 0; i < 3; ++i) {
         ender e = {.g = {.context = context,

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 
 #define SUITE_TRACK_PLAIN
+#include "backend/backend.h"
+#include "cache/background.h"
+#include "cache/cache_object.h"
+#include "device/scope_list.h"
+#include "graph/graph_object.h"
+#include "learn/learned.h"
 #include "rondo/pool.h"
 #include "suite_track.h"
 
@@ -86,6 +92,32 @@ static void drop(kind wanted, const void *address) {
     pthread_mutex_unlock(&lock);
 }
 
+// Whether a call that runs a function of the program holds it, so that it is not destroyed.
+static bool *get_hold(kind what, void *address) {
+    switch (what) {
+        case KIND_STREAM:
+            return &((rondo_stream *)address)->is_lent;
+        case KIND_GRAPH:
+            return &((rondo_graph *)address)->is_in_step;
+        case KIND_CACHE:
+            return &((rondo_graph_cache *)address)->is_in_step;
+        case KIND_LEARNED:
+            return &((rondo_learned *)address)->is_running;
+        default:
+            return NULL;
+    }
+}
+
+// It is about to be destroyed, which a call that holds it refuses.
+static void drop_unless_held(kind what, void *address) {
+    const bool is_background =
+        what == KIND_CACHE && address != NULL &&
+        rondo__background_is_here(((rondo_graph_cache *)address)->background);
+    if (address != NULL && !*get_hold(what, address) && !is_background) {
+        drop(what, address);
+    }
+}
+
 // ---- the calls --------------------------------------------------------------------------------
 
 rondo_status suite_track_open_device(const char *name, rondo_device **out_device) {
@@ -139,7 +171,7 @@ rondo_status suite_track_wrap_stream(rondo_device *device, void *native,
 }
 
 void suite_track_destroy_stream(rondo_stream *stream) {
-    drop(KIND_STREAM, stream);
+    drop_unless_held(KIND_STREAM, stream);
     rondo_stream_destroy(stream);
 }
 
@@ -176,7 +208,7 @@ rondo_status suite_track_clone_graph(rondo_graph *graph, const char *label,
 }
 
 void suite_track_destroy_graph(rondo_graph *graph) {
-    drop(KIND_GRAPH, graph);
+    drop_unless_held(KIND_GRAPH, graph);
     rondo_graph_destroy(graph);
 }
 
@@ -191,7 +223,7 @@ rondo_status suite_track_create_cache(rondo_device *device,
 }
 
 void suite_track_destroy_cache(rondo_graph_cache *cache) {
-    drop(KIND_CACHE, cache);
+    drop_unless_held(KIND_CACHE, cache);
     rondo_graph_cache_destroy(cache);
 }
 
@@ -222,7 +254,7 @@ rondo_status suite_track_create_learned(rondo_device *device, const rondo_learne
 }
 
 void suite_track_destroy_learned(rondo_learned *learned) {
-    drop(KIND_LEARNED, learned);
+    drop_unless_held(KIND_LEARNED, learned);
     rondo_learned_destroy(learned);
 }
 
@@ -441,7 +473,26 @@ static void wait_for_streams(void) {
     }
 }
 
+// A case that stopped inside of a function that a call ran has left that call, which holds them.
+static void end_calls(void) {
+    for (const object *entry = objects; entry != NULL; entry = entry->next) {
+        if (entry->kind == KIND_DEVICE) {
+            const rondo_device *device = entry->address;
+            for (rondo__scope *scope = device->scope_list; scope != NULL; scope = scope->next) {
+                if (scope->body != NULL) {
+                    rondo__scope_let_go_of_body(scope->body);
+                }
+            }
+        }
+        bool *is_held = get_hold(entry->kind, entry->address);
+        if (is_held != NULL) {
+            *is_held = false;
+        }
+    }
+}
+
 void suite_track_unwind(void) {
+    end_calls();
     for (int i = 0; i < KIND_COUNT; ++i) {
         if (i == KIND_GRAPH + 1) {
             wait_for_streams();

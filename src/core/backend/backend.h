@@ -81,7 +81,7 @@ struct rondo_stream {
     bool is_legacy;        // wraps the legacy default stream: runs work, never records
     bool is_lent;          // a function of the program has it, and may not destroy it
     bool is_in_function;   // of a body: its function runs, and may have ended the capture,
-    bool is_orphan;        // which leaves the stream to the caller of the function
+    bool is_orphan;        // which leaves the stream to the caller of the function; no work on it
     void *native;          // CUstream, or NULL
     int32_t priority;      // of rondo_stream_create; 0: the default, or not known
     uint32_t number;       // for messages: "stream 3"; set by the generic layer

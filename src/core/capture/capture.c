@@ -183,9 +183,11 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
     if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
         return RONDO_STATUS_OK;
     }
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    rondo__capture_state state = RONDO__CAPTURE_BROKEN;
     uint64_t id = 0;
-    RETURN_IF_ERROR(device->backend->get_capture_id(stream, &state, &id));
+    if (!stream->is_orphan) {
+        RETURN_IF_ERROR(device->backend->get_capture_id(stream, &state, &id));
+    }
     if (state == RONDO__CAPTURE_NONE) {
         return RONDO_STATUS_OK;
     }
@@ -206,6 +208,10 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
 rondo_status rondo__capture_locate(rondo_stream *stream, rondo__place *out_place) {
     rondo_device *device = stream->device;
     *out_place = (rondo__place){.state = RONDO__CAPTURE_NONE};
+    if (stream->is_orphan) {  // the backend may have let go of its native stream
+        out_place->state = RONDO__CAPTURE_BROKEN;
+        return RONDO_STATUS_OK;
+    }
     if (!rondo__stream_may_record(stream)) {
         return RONDO_STATUS_OK;
     }

@@ -113,8 +113,11 @@ static void destroy_body_stream(rondo_stream *stream) {
     }
     rondo__label_stack_destroy(stream->labels);
     stream->labels = NULL;
-    stream->is_orphan = stream->is_in_function;
-    if (!stream->is_orphan) {
+    if (stream->is_in_function) {
+        stream->is_orphan = true;
+        // So that work on it is looked at, and refused.
+        atomic_fetch_add(&stream->device->broken_capture_count, 1);
+    } else {
         rondo__stream_tag_destroy_stream(stream);
     }
 }
@@ -126,6 +129,7 @@ void rondo__scope_hold_body(rondo_stream *body) {
 void rondo__scope_let_go_of_body(rondo_stream *body) {
     body->is_in_function = false;
     if (body->is_orphan) {
+        atomic_fetch_sub(&body->device->broken_capture_count, 1);
         destroy_body_stream(body);
     }
 }

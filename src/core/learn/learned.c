@@ -21,7 +21,7 @@
 #include "base/read_options.h"
 #include "capture/label_stack.h"
 #include "graph/node/patch.h"
-#include "learn/patch.h"
+#include "learn/learned_patch.h"
 
 static const char call_run[] = "rondo_learned_run";
 

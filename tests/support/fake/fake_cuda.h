@@ -59,8 +59,8 @@ void fake_cuda_set_hook(const char *name, void (*hook)(void *data), void *data);
 // Called inside each call that can be made to fail; NULL: nobody any more.
 void fake_cuda_set_watch(void (*watch)(void));
 
-// Events take their time from `now_ns` in place of the machine's clock, so that work takes as long as a
-// test says. NULL: the machine's clock again.
+// Events take their time from `now_ns` in place of the machine's clock, so that work takes as long
+// as a test says. NULL: the machine's clock again.
 void fake_cuda_set_clock(uint64_t (*now_ns)(void));
 
 // How often a function was called since the reset; NULL: all of them together.

@@ -336,11 +336,17 @@ RULE(rule_conv_transpose) {
     if (!read_geometry(g, call, SECOND, true, &geo)) {
         return;
     }
-    if (rondo__gradient_wants(g, call, 0)) {
+    // Where x or y has no elements, neither x nor w changes anything.
+    bool is_empty = false;
+    for (int32_t d = 0; d < geo.rank; ++d) {
+        is_empty = is_empty || rondo__gradient_extent(g, FIRST, 2 + d) == 0 ||
+                   rondo__gradient_extent(g, MADE, 2 + d) == 0;
+    }
+    if (rondo__gradient_wants(g, call, 0) && !is_empty) {
         const int32_t change = set_geometry(g, E("Conv", DY, SECOND), &geo);
         rondo__gradient_give(g, call, 0, cut_like(g, change, FIRST, geo.rank));
     }
-    if (rondo__gradient_wants(g, call, 1)) {
+    if (rondo__gradient_wants(g, call, 1) && !is_empty) {
         rondo__gradient_give(g, call, 1, change_of_weights(g, &geo, DY, FIRST, SECOND));
     }
     if (rondo__gradient_wants(g, call, 2)) {

@@ -1,4 +1,4 @@
-// learn/patch.h — words of a learned step, changed and written to its executable.
+// learn/learned_patch.h — words of a learned step, changed and written to its executable.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

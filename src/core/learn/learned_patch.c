@@ -1,6 +1,6 @@
-// learn/patch.c — words of a learned step, changed and written to its executable.
+// learn/learned_patch.c — words of a learned step, changed and written to its executable.
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/patch.h"
+#include "learn/learned_patch.h"
 
 #include <string.h>
 
