@@ -24,18 +24,50 @@ static bool grow(void **memory, size_t *room, size_t needed, size_t element_byte
     return true;
 }
 
-// Gives up the older half.
+// The calls among the first `count` during which device times were taken, from the first to the
+// last; none where they are more than half of them.
+static size_t find_timed(const rondo__doctor_log *log, size_t count, size_t *out_first) {
+    size_t first = 0;
+    while (first < count && (log->events[first].flags & RONDO__DOCTOR_TIMED) == 0) {
+        ++first;
+    }
+    size_t last = count;
+    while (last > first && (log->events[last - 1].flags & RONDO__DOCTOR_TIMED) == 0) {
+        --last;
+    }
+    *out_first = first;
+    return last - first <= count / 2 ? last - first : 0;
+}
+
+// Moves a part of the log to `place`, its words behind those of the call ahead.
+static void move_part(rondo__doctor_log *log, size_t place, size_t from, size_t count) {
+    const size_t end_word =
+        from + count < log->event_count ? log->first_words[from + count] : log->word_count;
+    const size_t from_word = count > 0 ? log->first_words[from] : end_word;
+    const size_t place_word =
+        place > 0 ? log->first_words[place - 1] + log->events[place - 1].word_count : 0;
+    memmove(log->events + place, log->events + from, count * sizeof(*log->events));
+    memmove(log->words + place_word, log->words + from_word,
+            (end_word - from_word) * sizeof(*log->words));
+    for (size_t i = 0; i < count; i++) {
+        log->first_words[place + i] = log->first_words[from + i] - from_word + place_word;
+    }
+}
+
+// Gives up the older half, but for the calls whose device times are known: those are few, and come
+// once.
 static void forget_half(rondo__doctor_log *log) {
     const size_t dropped = log->event_count / 2;
-    const size_t kept = log->event_count - dropped;
-    const size_t words = kept > 0 ? log->first_words[dropped] : log->word_count;
-    memmove(log->events, log->events + dropped, kept * sizeof(*log->events));
-    memmove(log->words, log->words + words, (log->word_count - words) * sizeof(*log->words));
-    for (size_t i = 0; i < kept; i++) {
-        log->first_words[i] = log->first_words[dropped + i] - words;
-    }
-    log->event_count = kept;
-    log->word_count -= words;
+    const size_t rest = log->event_count - dropped;
+    size_t first = 0;
+    const size_t timed = find_timed(log, dropped, &first);
+    const size_t rest_words = log->word_count - log->first_words[dropped];
+    const bool is_gap = first + timed < dropped;
+    move_part(log, 0, first, timed);
+    move_part(log, timed, dropped, rest);
+    log->events[timed].flags |= is_gap ? RONDO__DOCTOR_AFTER_LOSS : 0;
+    log->event_count = timed + rest;
+    log->word_count = log->first_words[timed] + rest_words;
 }
 
 static bool add_text(rondo__doctor_log *log, const rondo__doctor_event *event, const char *tail) {

@@ -214,7 +214,7 @@ static bool add_step(rondo__doctor_steps *steps, size_t from, size_t to, size_t 
                                .last = last,
                                .begin_ns = events[first].begin_ns,
                                .length_ns = events[last].begin_ns - events[first].begin_ns,
-                               .is_typical = true};
+                               .is_typical = (events[last].flags & RONDO__DOCTOR_AFTER_LOSS) == 0};
     for (size_t i = first; i < last; i++) {
         step.is_timed = step.is_timed || (events[i].flags & RONDO__DOCTOR_TIMED) != 0;
         step.is_typical = step.is_typical && (events[i].flags & RONDO__DOCTOR_AFTER_LOSS) == 0 &&

@@ -189,6 +189,48 @@ TEST(test_memory_is_bounded) {
     rondo__doctor_log_clear(&log);
 }
 
+// Steps whose device times are known stay, however long the program goes on behind them.
+TEST(test_doctor_steps__timed_steps_stay) {
+    enum {
+        STEP = 4,
+        TIMED_FROM = 100,
+        TIMED_TO = 120,
+        STEPS = 3 * RONDO__DOCTOR_EVENTS_MAX / STEP
+    };
+    rondo__doctor_log log = {0};
+    rondo__doctor_steps steps;
+    for (uint64_t i = 0; i < STEPS * STEP; i++) {
+        const bool is_timed = i / STEP >= TIMED_FROM && i / STEP < TIMED_TO;
+        const rondo__doctor_event event = {
+            .call = RONDO__DOCTOR_cuLaunchKernel,
+            .object = 1 + i % STEP,
+            .begin_ns = 1000 * i + (i % STEP > 0 ? 0 : 500),
+            .duration_ns = 100,
+            .word_count = (uint32_t)(i % STEP),
+            .flags = is_timed ? RONDO__DOCTOR_TIMED : 0,
+        };
+        const uint64_t words[STEP] = {i, i, i, i};
+        assert_true(rondo__doctor_log_add(&log, &event, words));
+    }
+    assert_true(rondo__doctor_find_steps(&log, &steps));
+    assert_int_equal(steps.period, STEP);
+    size_t timed = 0;
+    for (size_t i = 0; i < steps.count; i++) {
+        const rondo__doctor_step *step = &steps.steps[i];
+        assert_true(!step->is_typical || step->length_ns == 1000 * STEP);
+        timed += step->is_typical && step->is_timed;
+    }
+    assert_true(timed >= TIMED_TO - TIMED_FROM - 1);
+    for (size_t i = 0; i < log.event_count; i++) {
+        const rondo__doctor_event *event = &log.events[i];
+        for (size_t w = 0; w < event->word_count; w++) {
+            assert_int_equal(rondo__doctor_log_words(&log, i)[w], event->begin_ns / 1000);
+        }
+    }
+    rondo__doctor_steps_clear(&steps);
+    rondo__doctor_log_clear(&log);
+}
+
 typedef struct stream_file {
     rondo__doctor_header header;
     rondo__doctor_event text;
