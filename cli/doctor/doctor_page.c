@@ -87,12 +87,20 @@ static size_t count_works(const cli_doctor *doctor, const rondo__doctor_step *st
 static const rondo__doctor_step *choose_step(const cli_doctor *doctor) {
     const rondo__doctor_steps *steps = &doctor->steps;
     const rondo__doctor_step *chosen = NULL;
+    size_t most = steps->period / 2;  // of the device's works; all where a step has them
     for (size_t i = 0; i + 1 < steps->count; i++) {
         const rondo__doctor_step *step = &steps->steps[i];
-        if (step->is_typical && step->is_timed && step->length_ns > 0 &&
-            (chosen == NULL || step->length_ns < chosen->length_ns) &&
-            count_works(doctor, step) * 2 > steps->period) {
+        const bool is_longer =
+            chosen != NULL && most == steps->period && step->length_ns >= chosen->length_ns;
+        if (!step->is_typical || !step->is_timed || step->length_ns == 0 || is_longer) {
+            continue;
+        }
+        const size_t found = count_works(doctor, step);
+        const size_t works = found < steps->period ? found : steps->period;
+        if (works > most ||
+            (works == most && chosen != NULL && step->length_ns < chosen->length_ns)) {
             chosen = step;
+            most = works;
         }
     }
     return chosen != NULL ? chosen : &steps->steps[steps->reference];

@@ -336,33 +336,41 @@ static bool write_facts(FILE *file, const rondo__doctor_log *log, const event_ra
     return is_done;
 }
 
-static bool has_works(const rondo__doctor_steps *steps, const rondo__doctor_step *step) {
+// Of the device, at most as many as a step has.
+static size_t count_works(const rondo__doctor_steps *steps, const rondo__doctor_step *step) {
     const rondo__doctor_log *log = steps->log;
     size_t count = 0;
     for (size_t i = 0; i < log->work_count; i++) {
         const uint64_t begin_ns = log->works[i].begin_ns;
         count += begin_ns >= step->begin_ns && begin_ns < step->begin_ns + step->length_ns;
     }
-    return 2 * count > steps->period;
+    return count < steps->period ? count : steps->period;
 }
 
-// The latest two steps of which device times are there, too.
+// The latest two steps of which device times are there, too: of all works, or of most.
 static event_range find_timed(const rondo__doctor_steps *steps) {
     const rondo__doctor_log *log = steps->log;
     const rondo__doctor_work *last = log->work_count > 0 ? &log->works[log->work_count - 1] : NULL;
     size_t looked_at = 0;
+    size_t most = steps->period / 2;
+    event_range found = {0, 0};
     for (size_t i = steps->count; last != NULL && i > 1 && looked_at < LOOKED_AT; i--) {
         const rondo__doctor_step *one = &steps->steps[i - 2];
         const rondo__doctor_step *next = &steps->steps[i - 1];
         if (one->is_typical && one->is_timed && next->is_typical && next->is_timed &&
             one->last == next->first && one->begin_ns <= last->begin_ns) {
             ++looked_at;
-            if (has_works(steps, one)) {
-                return (event_range){one->first, next->last};
+            const size_t works = count_works(steps, one);
+            if (works > most) {
+                most = works;
+                found = (event_range){one->first, next->last};
+            }
+            if (works == steps->period) {
+                break;
             }
         }
     }
-    return (event_range){0, 0};
+    return found;
 }
 
 // A few steps without device times suffice, and times of as many. The step ahead of a gap is not
