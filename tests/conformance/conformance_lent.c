@@ -274,6 +274,7 @@ static rondo_status keep_stream(rondo_stream *stream, void *user_data) {
 
 // Destroyed later it is left alone, too, and the next build has it.
 SUITE_CASE(test_conformance_lent__a_kept_stream_is_not_destroyed) {
+    suite_need_execution(context);
     greedy g = {.context = context,
                 .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
                 .graph = suite_create_graph(context, true)};

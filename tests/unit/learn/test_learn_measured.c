@@ -173,7 +173,8 @@ TEST(test_learn_measured__options_of_steppers) {
 static rondo_status put(rondo_stream *stream, const rondo_value *values, void *user_data) {
     const scene *s = user_data;
     for (int64_t i = 0; i < WORKS; ++i) {
-        const add_arguments arguments = {s->sum, values[0].integer + i};
+        const add_arguments arguments = {
+            s->sum, (int64_t)((uint64_t)values[0].integer + (uint64_t)i)};  // it wraps
         const rondo_launch launch = describe_launch(&arguments);
         const rondo_status status = rondo_stream_launch(stream, &launch);
         if (status != RONDO_STATUS_OK) {
