@@ -226,7 +226,8 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 // fetches    outputs by name. A tensor with data = NULL is allocated, on its `device` where it has
 //            one, and afterwards owned by the caller (rondo_tensor_deinit); one with data must have
 //            the output's dtype and shape and is written. Strings, sequences and optionals are
-//            always new tensors; one that an earlier run has made is freed.
+//            always new tensors; one that an earlier run has made is freed. Those that share memory
+//            are written one behind the other.
 //
 // All is copied, also what strings and the items of sequences hold: nothing that was fed is needed
 // after the call, and what was fetched stands for itself.

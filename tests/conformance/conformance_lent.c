@@ -95,6 +95,19 @@ static void by_capture_step(greedy *g) {
     replay(g);
 }
 
+// What waits cannot be recorded, so that the step is run once more, at once.
+static rondo_status take_all_and_wait(rondo_stream *stream, void *user_data) {
+    const rondo_status status = take_all(stream, user_data);
+    return status == RONDO_STATUS_OK ? rondo_stream_synchronize(stream) : status;
+}
+
+static void by_eager_step(greedy *g) {
+    rondo_step_outcome outcome;
+    g->spares_stream = true;
+    ASSERT_OK(rondo_graph_capture_step(g->graph, g->stream, NULL, take_all_and_wait, g, &outcome));
+    assert_int_equal(outcome, RONDO_STEP_RAN_EAGERLY);
+}
+
 static void by_recapture(greedy *g) {
     g->spares_stream = true;
     ASSERT_OK(rondo_graph_recapture(g->graph, g->stream, NULL, take_all, g, NULL));
@@ -179,6 +192,7 @@ SUITE_CASE(test_conformance_lent__functions_destroy_nothing_of_the_call_that_run
         {"add_step", by_add_step},
         {"added body", by_added_body},
         {"capture_step", by_capture_step},
+        {"eager step", by_eager_step},
         {"recapture", by_recapture},
         {"body", by_body},
         {"recorded body", by_recorded_body},

@@ -77,7 +77,9 @@ rondo_status rondo_graph_capture_step(rondo_graph *graph, rondo_stream *stream,
     // A step that destroyed a stream of its own would do so again, perhaps with the same handle.
     bool has_destroyed = graph->report.cause == RONDO_CAUSE_STREAM_DESTROYED;
     if (status != RONDO_STATUS_OK && may_run && has_stream && !has_destroyed) {
+        graph->is_in_step = true;
         status = run_step(stream, step, user_data);
+        graph->is_in_step = false;
         if (status == RONDO_STATUS_OK) {
             *out_outcome = RONDO_STEP_RAN_EAGERLY;
         }
