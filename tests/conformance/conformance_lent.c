@@ -19,7 +19,7 @@ typedef struct greedy {
     rondo_graph_cache *cache;
     rondo_learned *learned;
     bool spares_stream;
-    int calls;
+    _Atomic int calls;  // a cache's background thread makes some
 } greedy;
 
 static rondo_status take_all(rondo_stream *stream, void *user_data) {

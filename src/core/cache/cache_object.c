@@ -106,7 +106,7 @@ void rondo_graph_cache_destroy(rondo_graph_cache *cache) {
     if (cache == NULL || atomic_load(&cache->device->is_forked)) {
         return;
     }
-    if (cache->is_in_step || rondo__background_is_here(cache->background)) {
+    if (rondo__background_is_here(cache->background) || cache->is_in_step) {
         RONDO_LOG_WARN_F("the cache \"%s\" is in use by a run, whose step must not destroy it",
                          cache->options.label);
         return;

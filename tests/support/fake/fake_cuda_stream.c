@@ -2,6 +2,7 @@
 // at once, so that a stream is always idle and an event that was recorded has happened; or as late
 // as it may (fake_cuda_lazy.c).
 // SPDX-License-Identifier: Apache-2.0
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,8 +365,14 @@ static void fill_row(const fake_node *node, unsigned char *row) {
     for (unsigned int bits = 8 * node->element_bytes; bits < 32; bits *= 2) {
         word |= word << bits;
     }
-    for (size_t i = 0; i < node->count * node->element_bytes; i++) {
-        row[i] = (unsigned char)(word >> (i % 4 * 8));
+    const size_t bytes = node->count * node->element_bytes;
+    size_t done = 0;
+    for (; (uintptr_t)row % 4 == 0 && done + 4 <= bytes; done += 4) {
+        // Whole: another thread may look, as a watchdog does.
+        atomic_store_explicit((_Atomic uint32_t *)(void *)(row + done), word, memory_order_relaxed);
+    }
+    for (; done < bytes; done++) {
+        row[done] = (unsigned char)(word >> (done % 4 * 8));
     }
 }
 
