@@ -36,7 +36,9 @@ typedef struct rondo_stepper_options {
     const char *label;        // of the graph; copied; NULL means "step"
     // The first steps are eager; one is recorded once that should pay, and what is slower does not
     // stay: the longer of the calls of a step, from its begin to its end, and of the device's time
-    // decides. A step then may be EAGER again at any time. Not with records_at_once.
+    // decides. A call that waits because the device's queue is full counts that wait, too, so this
+    // is for steps that are waited for. A step may be EAGER again at any time. Not with
+    // records_at_once.
     bool measures;
 } rondo_stepper_options;
 
