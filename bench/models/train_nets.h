@@ -33,11 +33,12 @@ static inline void check(rondo_status status) {
     }
 }
 
+static uint32_t fill_seed = 1;
+
 static inline void fill(float *values, int64_t count, float range) {
-    static uint32_t seed = 1;
     for (int64_t i = 0; i < count; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        values[i] = ((float)(seed >> 8) / 16777216.0f - 0.5f) * 2.0f * range;
+        fill_seed = fill_seed * 1664525u + 1013904223u;
+        values[i] = ((float)(fill_seed >> 8) / 16777216.0f - 0.5f) * 2.0f * range;
     }
 }
 

@@ -5,6 +5,7 @@
 //
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
 //               [--gradients] [--records FILE] [--processor]
+//               [--losses N] [--seed S] [--dtype fp32|fp16|bf16] [--keep OP]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
@@ -13,7 +14,8 @@
 // of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
 // goes; --records: the same with each kernel's begin and end, as JSON, for step_times.py beside it,
 // where "%d" becomes the rank. --processor: what the processor spends to put a step on the stream,
-// beside a bare cuGraphLaunch of the recorded step. Started by mpirun or torchrun, each rank has a
+// beside a bare cuGraphLaunch of the recorded step. --losses: the loss of each Nth step of "run", and
+// the scale at last; weights are drawn from S; --keep: ops of that type stay in f32. Started by mpirun or torchrun, each rank has a
 // GPU and a batch of its own, and averages its gradients with the others'; "cuda" is the GPU of the
 // rank.
 // SPDX-License-Identifier: Apache-2.0
@@ -34,6 +36,9 @@ typedef struct setting {
     bool profiles;
     const char *records;
     bool has_processor;
+    int losses;         // 0: none are printed
+    rondo_dtype dtype;  // BOOL: as the case has it
+    const char *keep;
 } setting;
 
 static double get_us(void) {
@@ -53,9 +58,18 @@ static bool show(void *data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, data) == bytes;
 }
 
-static bool is_half(const setting *how, const char *name) {
-    return strcmp(how->device, "host") != 0 &&
-           (strcmp(name, "resnet18") == 0 || strcmp(name, "gpt2") == 0);
+static rondo_dtype get_dtype(const setting *how, const char *name) {
+    const bool is_half = strcmp(how->device, "host") != 0 &&
+                         (strcmp(name, "resnet18") == 0 || strcmp(name, "gpt2") == 0);
+    return how->dtype != RONDO_DTYPE_BOOL ? how->dtype
+           : is_half                      ? RONDO_DTYPE_F16
+                                          : RONDO_DTYPE_F32;
+}
+
+static rondo_dtype find_dtype(const char *name) {
+    return strcmp(name, "fp16") == 0   ? RONDO_DTYPE_F16
+           : strcmp(name, "bf16") == 0 ? RONDO_DTYPE_BF16
+                                       : RONDO_DTYPE_F32;
 }
 
 static void build(net *n, const char *name) {
@@ -119,7 +133,7 @@ static void add_minimize(const setting *how, net *n, const char *name) {
         .learning_rate = is_adam || is_table ? 0.001 : 0.01,
         .momentum = is_adam || is_table ? 0.0 : 0.9,
         .weight_decay = is_adam ? 0.01 : 0.0,
-        .scale_loss = is_half(how, name),
+        .scale_loss = get_dtype(how, name) == RONDO_DTYPE_F16,
         .average_ranks = how->ranks.size > 1};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
@@ -148,6 +162,20 @@ static rondo_binding move(rondo_device *device, const rondo_binding *feed) {
     check(rondo_stream_synchronize(stream));
     rondo_stream_destroy(stream);
     return moved;
+}
+
+static void print_scale(const char *name, rondo_device *device, rondo_executor *executor) {
+    float scale = 0.0f;
+    rondo_tensor here = {.dtype = RONDO_DTYPE_F32, .data = &scale};
+    rondo_tensor there;
+    rondo_stream *stream;
+    check(rondo_executor_get_variable(executor, "train.scale", &there));
+    check(rondo_stream_create(device, NULL, &stream));
+    check(rondo_tensor_copy(stream, &there, &here));
+    check(rondo_stream_synchronize(stream));
+    printf("%s: scale %g\n", name, (double)scale);
+    rondo_tensor_deinit(&there);
+    rondo_stream_destroy(stream);
 }
 
 static rondo_profile *begun;  // before captures, so that nodes have names
@@ -233,10 +261,11 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
 static void run(const setting *how, const char *name) {
     net n = {.x_dtype = RONDO_DTYPE_F32};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
-    rondo_executor_options options = {
-        .struct_size = sizeof options,
-        .dtype = is_half(how, name) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-        .memory_limit_bytes = (uint64_t)40 << 30};
+    rondo_executor_options options = {.struct_size = sizeof options,
+                                      .dtype = get_dtype(how, name),
+                                      .keep_f32 = &how->keep,
+                                      .keep_f32_count = how->keep != NULL,
+                                      .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
@@ -269,6 +298,12 @@ static void run(const setting *how, const char *name) {
         check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
         times[i < how->warm_up ? 0 : i - how->warm_up] = get_us() - start;
         first = i == 0 ? loss : first;
+        if (how->losses > 0 && (i + 1) % how->losses == 0) {
+            printf("%s %d: %.4f\n", name, i + 1, (double)loss);
+        }
+    }
+    if (how->losses > 0 && get_dtype(how, name) == RONDO_DTYPE_F16) {
+        print_scale(name, device, executor);
     }
     rondo_binding near[] = {move(device, &feeds[0]), move(device, &feeds[1])};
     rondo_tensor near_loss;
@@ -325,7 +360,7 @@ static void run(const setting *how, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    setting how = {.device = "auto", .steps = 60};
+    setting how = {.device = "auto", .steps = 60, .dtype = RONDO_DTYPE_BOOL};
     const char *cases[16] = {"mlp", "cnn"};
     int given = 0;
     for (int i = 1; i < argc; ++i) {
@@ -339,6 +374,14 @@ int main(int argc, char **argv) {
             how.has_processor = true;
         } else if (strcmp(argv[i], "--records") == 0 && i + 1 < argc) {
             how.records = argv[++i];
+        } else if (strcmp(argv[i], "--losses") == 0 && i + 1 < argc) {
+            how.losses = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            fill_seed = (uint32_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--dtype") == 0 && i + 1 < argc) {
+            how.dtype = find_dtype(argv[++i]);
+        } else if (strcmp(argv[i], "--keep") == 0 && i + 1 < argc) {
+            how.keep = argv[++i];
         } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
             how.steps = atoi(argv[++i]);
         } else if (i == 1) {
