@@ -7,7 +7,7 @@
 #include "rondo/inspect.h"
 
 enum {
-    COPIES_MAX = 1024,
+    COPIES_MAX = 8192,  // beyond what the driver keeps of executables that are gone
     NODES_MAX = 100000,  // of all copies together
     GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
