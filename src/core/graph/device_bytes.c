@@ -7,7 +7,7 @@
 #include "rondo/inspect.h"
 
 enum {
-    COPIES_MAX = 8192,  // beyond what the driver keeps of executables that are gone
+    COPIES_MAX = 8192,   // beyond what the driver keeps of executables that are gone
     NODES_MAX = 100000,  // of all copies together
     GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
@@ -18,12 +18,19 @@ enum {
 //   taken |            +-----+-----      bytes of a copy = growth between the first and the last
 //         |      +-----'                 step, divided by the copies between them
 //         |------'---------------> copies
+//
+// At first some copies go into memory that executables now gone have left, in between the steps. So
+// the first half of the growth does not count, where there is more.
+typedef struct step {
+    size_t count;  // copies made when the memory grew; 0: no such step yet
+    uint64_t bytes;
+} step;
+
 typedef struct growth {
     size_t copy_count;
-    size_t first_count;  // copies at the first step; 0: no step yet
-    uint64_t first_bytes;
-    size_t last_count;
-    uint64_t last_bytes;
+    step first;
+    step half;  // the last one in the first half of what is enough
+    step last;
 } growth;
 
 // Makes copies until the driver's memory has grown enough to tell.
@@ -36,7 +43,7 @@ static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__execut
     uint64_t start_bytes = 0;
     RETURN_IF_ERROR(backend->get_free_bytes(graph->device, &start_bytes));
     while (out->copy_count < COPIES_MAX &&
-           out->last_bytes - out->first_bytes < GROWTH_BYTES_ENOUGH &&
+           out->last.bytes - out->first.bytes < GROWTH_BYTES_ENOUGH &&
            (out->copy_count < 2 || (out->copy_count + 1) * nodes <= NODES_MAX)) {
         RETURN_IF_ERROR(backend->instantiate(graph->recorded, &copies[out->copy_count]));
         out->copy_count += 1;
@@ -45,11 +52,10 @@ static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__execut
         uint64_t free_bytes = 0;
         RETURN_IF_ERROR(backend->get_free_bytes(graph->device, &free_bytes));
         uint64_t bytes = start_bytes > free_bytes ? start_bytes - free_bytes : 0;
-        if (bytes > out->last_bytes) {
-            out->last_bytes = bytes;
-            out->last_count = out->copy_count;
-            out->first_bytes = out->first_count == 0 ? bytes : out->first_bytes;
-            out->first_count = out->first_count == 0 ? out->copy_count : out->first_count;
+        if (bytes > out->last.bytes) {
+            out->last = (step){out->copy_count, bytes};
+            out->first = out->first.count == 0 ? out->last : out->first;
+            out->half = bytes - out->first.bytes <= GROWTH_BYTES_ENOUGH / 2 ? out->last : out->half;
         }
     }
     return RONDO_STATUS_OK;
@@ -99,15 +105,16 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    if (g.last_bytes == 0) {
+    if (g.last.count == 0) {
         return RONDO_FAIL(UNSUPPORTED,
                           "the driver's memory did not grow over %zu executables, so that theirs "
                           "cannot be told",
                           g.copy_count);
     }
-    *out_bytes = g.last_count > g.first_count
-                     ? (g.last_bytes - g.first_bytes) / (g.last_count - g.first_count)
-                     : g.last_bytes / g.last_count;
+    const step from = g.last.count > g.half.count ? g.half : g.first;
+    *out_bytes = g.last.count > from.count
+                     ? (g.last.bytes - from.bytes) / (g.last.count - from.count)
+                     : g.last.bytes / g.last.count;
     graph->stats.device_bytes = *out_bytes;
     graph->stats.device_bytes_is_estimate = false;
     return RONDO_STATUS_OK;
