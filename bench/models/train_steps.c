@@ -14,10 +14,10 @@
 // of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
 // goes; --records: the same with each kernel's begin and end, as JSON, for step_times.py beside it,
 // where "%d" becomes the rank. --processor: what the processor spends to put a step on the stream,
-// beside a bare cuGraphLaunch of the recorded step. --losses: the loss of each Nth step of "run", and
-// the scale at last; weights are drawn from S; --keep: ops of that type stay in f32. Started by mpirun or torchrun, each rank has a
-// GPU and a batch of its own, and averages its gradients with the others'; "cuda" is the GPU of the
-// rank.
+// beside a bare cuGraphLaunch of the recorded step. --losses: the loss of each Nth step of "run",
+// and the scale at last; weights are drawn from S; --keep: ops of that type stay in f32. Started by
+// mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its gradients with
+// the others'; "cuda" is the GPU of the rank.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 

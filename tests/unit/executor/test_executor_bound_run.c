@@ -7,31 +7,9 @@
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
+#include "support/counting_heap.h"
 #include "support/on_devices.h"
 #include "support/test.h"
-
-static size_t taken_count;
-
-static void *take(void *user_data, size_t bytes, size_t alignment) {
-    void *address = NULL;
-    (void)user_data;
-    __atomic_fetch_add(&taken_count, 1, __ATOMIC_RELAXED);
-    return posix_memalign(&address, alignment < sizeof address ? sizeof address : alignment,
-                          bytes) == 0
-               ? address
-               : NULL;
-}
-
-static void *retake(void *user_data, void *address, size_t bytes) {
-    (void)user_data;
-    __atomic_fetch_add(&taken_count, 1, __ATOMIC_RELAXED);
-    return realloc(address, bytes);
-}
-
-static void give(void *user_data, void *address) {
-    (void)user_data;
-    free(address);
-}
 
 static rondo_executor_stats get_stats(rondo_executor *executor) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
@@ -141,11 +119,11 @@ TEST(test_executor_bound_run__takes_no_memory) {
     OK(rondo_bound_run_set_fetch(run, "y", &(rondo_tensor){0}));
     size_t before = 0;
     for (int i = 0; i < 10; ++i) {
-        before = i == 7 ? __atomic_load_n(&taken_count, __ATOMIC_RELAXED) : before;
+        before = i == 7 ? counting_heap_count(false) : before;
         add_program_fill(x, (float)i);
         OK(rondo_bound_run_run(run));
     }
-    assert_int_equal(__atomic_load_n(&taken_count, __ATOMIC_RELAXED), before);
+    assert_int_equal(counting_heap_count(false), before);
     rondo_tensor y;
     OK(rondo_bound_run_get_fetch(run, "y", &y));
     assert_int_equal(add_program_check(y.data, 9, true), ADD_COUNT);
@@ -675,9 +653,7 @@ int main(void) {
         cmocka_unit_test(test_executor_bound_run__states_and_training),
         cmocka_unit_test(test_executor_bound_run__strings),
     };
-    const rondo_allocator counting = {
-        .struct_size = sizeof counting, .allocate = take, .reallocate = retake, .free = give};
-    if (rondo_set_allocator(&counting) != RONDO_STATUS_OK) {
+    if (!counting_heap_install()) {
         return 1;
     }
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);

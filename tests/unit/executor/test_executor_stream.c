@@ -11,33 +11,9 @@
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
+#include "support/counting_heap.h"
 #include "support/on_devices.h"
 #include "support/test.h"
-
-// ---- a heap that counts -----------------------------------------------------------------------
-
-static atomic_size_t taken_count;
-
-static void *take(void *user_data, size_t bytes, size_t alignment) {
-    (void)user_data;
-    atomic_fetch_add(&taken_count, 1);
-    void *address = NULL;
-    return posix_memalign(&address, alignment < sizeof address ? sizeof address : alignment,
-                          bytes) == 0
-               ? address
-               : NULL;
-}
-
-static void *retake(void *user_data, void *address, size_t bytes) {
-    (void)user_data;
-    atomic_fetch_add(&taken_count, 1);
-    return realloc(address, bytes);
-}
-
-static void give(void *user_data, void *address) {
-    (void)user_data;
-    free(address);
-}
 
 // ---- a device, a program, an executor ---------------------------------------------------------
 
@@ -474,20 +450,20 @@ TEST(test_executor_stream__a_replayed_run_takes_no_memory) {
     rondo_binding fetches[] = {{"y", add_program_on_host(y)}, {"s", w->s}};
     add_world_write(w->stream, &w->x, 1);
     for (int run = 0; run < 12; ++run) {
-        const size_t before = atomic_load(&taken_count);
+        const size_t before = counting_heap_count(false);
         if (run % 4 < 2) {
             OK(rondo_executor_run(w->executor, &feeds[run % 2], 1, fetches, 2));
         } else {
             OK(rondo_executor_run_async(w->executor, &feeds[run % 2], 1, fetches, 2, NULL));
             OK(rondo_executor_wait(w->executor));
         }
-        const size_t count = atomic_load(&taken_count) - before;
+        const size_t count = counting_heap_count(false) - before;
         if (run >= 8 && count > 0) {
             fail_msg("run %d took memory %zu times", run, count);
         }
         assert_int_equal(add_program_check(y, 1, true), ADD_COUNT);
     }
-    assert_true(atomic_load(&taken_count) > 0);
+    assert_true(counting_heap_count(false) > 0);
     rondo_memory_free(w->device, y);
     add_world_close(w);
 }
@@ -636,9 +612,7 @@ int main(void) {
         cmocka_unit_test(test_executor_stream__graphs_are_dumped_with_labels),
         cmocka_unit_test(test_executor_stream__replays_are_watched),
     };
-    const rondo_allocator counting = {
-        .struct_size = sizeof counting, .allocate = take, .reallocate = retake, .free = give};
-    if (rondo_set_allocator(&counting) != RONDO_STATUS_OK) {
+    if (!counting_heap_install()) {
         return 1;
     }
     const fake_cuda_options two = {

@@ -93,7 +93,8 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
-            if (rondo__late_values_is_near(unit->executor, &feeds[i])) {
+            if (rondo__late_values_is_near(unit->executor, &feeds[i]) ||
+                (unit->depth > 0 && waits && rondo__dtype_is_plain(feeds[i].dtype))) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
             } else {
                 RETURN_IF_ERROR(rondo__unit_pass_object(unit, &feeds[i], place));
