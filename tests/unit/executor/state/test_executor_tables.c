@@ -520,6 +520,65 @@ TEST(test_executor_tables__adapters_are_swapped) {
     variables_close(&w);
 }
 
+// A norm in training makes its new running mean and variance where the old ones lie.
+TEST(test_executor_tables__running_statistics_stay_in_their_place) {
+    enum { BATCH = 2, RUNS = 4 };
+    rondo_builder *b;
+    variables_world w;
+    const rondo_builder_options newest = {.struct_size = sizeof newest, .opset = 15};
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 2,
+                             .extent = {BATCH, VARIABLES_COUNT}};
+    const rondo_attribute mode = {
+        .name = "training_mode", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    const rondo_builder_node_options options = {
+        .struct_size = sizeof options, .attributes = &mode, .attribute_count = 1};
+    float x[BATCH][VARIABLES_COUNT], y[BATCH][VARIABLES_COUNT];
+    OK(rondo_builder_create(&newest, &b));
+    OK(rondo_builder_add_input(b, &port));
+    variables_add_variable(b, "scale", 1);
+    variables_add_variable(b, "shift", 0);
+    variables_add_variable(b, "mean", 8);
+    variables_add_variable(b, "variance", 16);
+    OK(rondo_builder_add_node(b, "BatchNormalization",
+                              (const char *[]){"x", "scale", "shift", "mean", "variance"}, 5,
+                              (const char *[]){"y", "new_mean", "new_variance"}, 3, &options));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_set_update(b, "mean", "new_mean"));
+    OK(rondo_builder_set_update(b, "variance", "new_variance"));
+    variables_open(&w, b);
+    for (int i = 0; i < VARIABLES_COUNT; ++i) {
+        x[0][i] = (float)i;
+        x[1][i] = (float)i + 2;
+    }
+    const rondo_shape shape = {.rank = 2, .extent = {BATCH, VARIABLES_COUNT}};
+    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
+    float mean = 8, variance = 16;
+    for (int i = 0; i < RUNS; ++i) {
+        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+        OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
+        mean = mean * 0.9f + 4 * 0.1f;  // of element 3
+        variance = variance * 0.9f + 1 * 0.1f;
+        assert_true(fabsf(variables_read_one(w.executor, "mean") - mean) <= 1e-5f);
+        assert_true(fabsf(variables_read_one(w.executor, "variance") - variance) <= 1e-5f);
+        assert_true(fabsf(y[0][3] + 1) <= 1e-4f);
+    }
+    const rondo__plan *plan = w.executor->variants.active->current;
+    const rondo_program *program = plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const char *name = program->values[program->inputs[i]].name;
+        for (size_t o = 0; o < program->output_count; ++o) {
+            const char *made = program->values[program->outputs[o]].name;
+            if (strncmp(made, "new_", 4) == 0 && strcmp(made + 4, name) == 0) {
+                assert_int_equal(plan->slots[program->outputs[o]].root, program->inputs[i]);
+            }
+        }
+    }
+    variables_close(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_tables__rows_are_updated_where_they_lie),
@@ -528,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_executor_tables__a_cache_stays_in_its_place),
         cmocka_unit_test(test_executor_tables__a_log_is_appended_to),
         cmocka_unit_test(test_executor_tables__adapters_are_swapped),
+        cmocka_unit_test(test_executor_tables__running_statistics_stay_in_their_place),
     };
     return ON_DEVICES(tests);
 }

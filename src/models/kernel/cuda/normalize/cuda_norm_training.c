@@ -165,6 +165,10 @@ void rondo__cuda_prepare_batch_training(rondo__cuda_kernel *kernel) {
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "G", rondo__cuda_input(kernel, 1)->dtype);
     add_launches(kernel, &defines, &e, &a);
+    for (int32_t i = 1; i < 3; i++) {
+        kernel->head.kept[kernel->head.kept_count++] =
+            (rondo__kernel_kept){.input = 2 + i, .output = i};  // the running ones
+    }
 }
 
 void rondo__cuda_prepare_norm_gradient(rondo__cuda_kernel *kernel) {

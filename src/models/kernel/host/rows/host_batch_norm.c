@@ -282,6 +282,10 @@ rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *req
     kernel->momentum = (double)rondo__op_get_float(request->op, "momentum", 0.9f);
     kernel->grain = rondo__host_get_grain(
         kernel->channels, 4.0 * (double)rondo_shape_get_count(x) * sizeof(float), 0.0);
+    for (int32_t i = 1; i < 3; ++i) {
+        head->base.kept[head->base.kept_count++] =
+            (rondo__kernel_kept){.input = 2 + i, .output = i};  // the running ones
+    }
     *out_kernel = &head->base;
     return RONDO_STATUS_OK;
 }
