@@ -258,6 +258,35 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
     free(times);
 }
 
+// Steps of a bound run, each waited for, in turns with steps by names.
+static void compare_bound(const setting *how, const char *name, rondo_executor *executor,
+                          const rondo_binding *feeds, rondo_binding *fetches, size_t fetch_count) {
+    double *times = make_values(2 * (size_t)how->steps);
+    double *bound = times + how->steps;
+    rondo_bound_run *step;
+    check(rondo_bound_run_create(executor, &step));
+    for (size_t i = 0; i < 2; ++i) {
+        check(rondo_bound_run_set_feed(step, feeds[i].name, &feeds[i].tensor));
+    }
+    for (size_t i = 0; i < fetch_count; ++i) {
+        check(rondo_bound_run_set_fetch(step, fetches[i].name, &fetches[i].tensor));
+    }
+    for (int i = -how->warm_up; i < how->steps; ++i) {
+        const double start = get_us();
+        check(rondo_bound_run_run(step));
+        bound[i < 0 ? 0 : i] = get_us() - start;
+    }
+    for (int i = -how->warm_up; i < how->steps; ++i) {
+        const double start = get_us();
+        check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
+        times[i < 0 ? 0 : i] = get_us() - start;
+    }
+    printf("%s on %s: a bound step with the wait %.1f us, by names %.1f us\n", name, how->device,
+           get_median(bound, (size_t)how->steps), get_median(times, (size_t)how->steps));
+    rondo_bound_run_destroy(step);
+    free(times);
+}
+
 static void run(const setting *how, const char *name) {
     net n = {.x_dtype = RONDO_DTYPE_F32};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
@@ -322,6 +351,7 @@ static void run(const setting *how, const char *name) {
     }
     if (how->has_processor) {
         compare_submissions(how, name, device, executor, near, fetches, fetch_count);
+        compare_bound(how, name, executor, near, fetches, fetch_count);
     }
     if (how->shows) {
         check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, show, stdout));

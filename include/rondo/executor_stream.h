@@ -152,7 +152,8 @@ RONDO_API uint64_t rondo_run_arena_get_bytes(const rondo_run_arena *arena);
 // for another plan only when a shape has changed. Several bound runs of an executor, and its other
 // calls, may be used in turn.
 //
-// Where the plan is one segment that draws no random numbers, runs that repeat become one replay
+// Where the plan is one segment that draws no random numbers, and makes the new values of states
+// where they lie (rondo/executor_state.h), runs that repeat become one replay
 // (rondo_bound_run_run; the others are as rondo_executor_run). Device tensors at multiples of 256
 // bytes are used where they lie. On a GPU feeds and fetches of at most 16 KiB travel with the
 // graph, up to 16 each way, larger ones by copies on the stream; pinned memory is read and written

@@ -3,9 +3,9 @@
 // What rondo_executor_run finds anew in each run is kept: where the tensors stand among inputs and
 // outputs, that they are right, and the plan. The plan is the same as long as no feed has another
 // type or shape, no plan was made or given up (which changes what plans are found by, too), no
-// input's value is part of its key, each output has one shape (others are compared with the symbols
-// of the run), and no state is there: a state may have moved. Otherwise a run looks for its plan,
-// as every run by names does.
+// input's value is part of its key, and each output has one shape (others are compared with the
+// symbols of the run). States must lie where they lay, and have their new values made there, and
+// none of them is fed. Otherwise a run looks for its plan, as every run by names does.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/error.h"
@@ -47,8 +47,11 @@ struct rondo_bound_run {
     bool feeds_optional;  // an optional input is fed
     rondo__fetch_memory memory;
     // What the run before has found:
-    rondo__plan *plan;  // NULL: it is to be looked for
+    rondo_tensor *found;  // feeds as runs take them: with what states hold. Borrowed
+    rondo__plan *plan;    // NULL: it is to be looked for
     uint64_t plan_changes;
+    uint64_t state_changes;
+    bool is_settled;          // as in rondo__fetch
     bool is_prepared;         // results fit the plan
     rondo__carried *carried;  // the run as one graph; NULL: not yet
     uint32_t steady_count;    // runs in a row that one graph could do
@@ -82,6 +85,7 @@ static void free_bound_run(rondo_bound_run *run) {
         rondo_tensor_deinit(&run->results[i]);
     }
     rondo__free(run->feeds);
+    rondo__free(run->found);
     rondo__free(run->results);
     rondo__free(run->fetches);
     rondo__free(run->wants);
@@ -100,10 +104,12 @@ rondo_status rondo_bound_run_create(rondo_executor *executor, rondo_bound_run **
     }
     run->executor = executor;
     run->feeds = rondo__calloc(count_feeds(executor) + 1, sizeof *run->feeds);
+    run->found = rondo__calloc(count_feeds(executor) + 1, sizeof *run->found);
     run->results = rondo__calloc(output_count + 1, sizeof *run->results);
     run->fetches = rondo__calloc(output_count + 1, sizeof *run->fetches);
     run->wants = rondo__calloc(output_count + 1, sizeof *run->wants);
-    if (run->feeds == NULL || run->results == NULL || run->fetches == NULL || run->wants == NULL) {
+    if (run->feeds == NULL || run->found == NULL || run->results == NULL || run->fetches == NULL ||
+        run->wants == NULL) {
         free_bound_run(run);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -170,6 +176,7 @@ rondo_status rondo_bound_run_set_feed(rondo_bound_run *run, const char *name,
     }
     rondo_tensor former = *feed;
     rondo_tensor_share(next, feed);
+    run->found[index] = *feed;
     drop(run->executor, &former);
     run->is_moved = true;
     sum_up_feeds(run);
@@ -271,7 +278,8 @@ rondo_status rondo_bound_run_get_fetch(rondo_bound_run *run, const char *name,
 static bool has_plan(const rondo_bound_run *run) {
     const rondo_executor *executor = run->executor;
     return run->plan != NULL && run->plan_changes == executor->main.plan_changes &&
-           executor->caller.states == NULL &&
+           run->state_changes == executor->caller.state_changes &&
+           (executor->caller.states == NULL || run->is_settled) &&
            executor->variants.is_training == executor->main.is_training;
 }
 
@@ -285,6 +293,15 @@ static rondo_status check_objects(const rondo_bound_run *run) {
     return RONDO_STATUS_OK;
 }
 
+static bool feeds_a_state(const rondo_bound_run *run) {
+    bool feeds = false;
+    for (size_t i = 0; i < run->executor->main.source->input_count; ++i) {
+        feeds = feeds || (run->feeds[i].dtype != RONDO_DTYPE_NONE &&
+                          rondo__state_find(run->executor, i) != NULL);
+    }
+    return feeds;
+}
+
 static bool has_late_outputs(const rondo__plan *plan) {
     bool has = false;
     for (size_t i = 0; i < plan->program->output_count; ++i) {
@@ -293,18 +310,18 @@ static bool has_late_outputs(const rondo__plan *plan) {
     return has;
 }
 
-// Sets unit and plan of the fetch, and where the feeds are.
-static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch,
-                              const rondo_tensor **out_feeds) {
+// Sets unit and plan of the fetch.
+static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch) {
     rondo_executor *executor = run->executor;
-    rondo_tensor *feeds = executor->ports.lists.feeds;
+    rondo_tensor *feeds = run->found;
     if (has_plan(run)) {
         fetch->unit = executor->variants.active = &executor->main;
         fetch->plan = run->plan;
-        *out_feeds = run->feeds;
+        fetch->is_settled = run->is_settled;
         rondo__unit_use_plan(fetch->unit, fetch->plan);
         return RONDO_STATUS_OK;
     }
+    run->is_settled = false;
     for (size_t i = 0; i < count_feeds(executor); ++i) {
         feeds[i] = run->feeds[i];
     }
@@ -314,12 +331,13 @@ static rondo_status find_plan(rondo_bound_run *run, rondo__fetch *fetch,
     RETURN_IF_ERROR(rondo__executor_choose_variant(executor, feeds));
     fetch->unit = executor->variants.active;
     RETURN_IF_ERROR(rondo__unit_find_plan(fetch->unit, feeds, &fetch->plan));
-    *out_feeds = feeds;
     const bool stays = fetch->unit == &executor->main && !run->feeds_optional &&
-                       !run->has_objects && !rondo__unit_has_keys(fetch->unit) &&
-                       !has_late_outputs(fetch->plan) && fetch->plan->entry != NULL;
+                       !run->has_objects && !feeds_a_state(run) &&
+                       !rondo__unit_has_keys(fetch->unit) && !has_late_outputs(fetch->plan) &&
+                       fetch->plan->entry != NULL;
     run->plan = stays ? fetch->plan : NULL;
     run->plan_changes = executor->main.plan_changes;
+    run->state_changes = executor->caller.state_changes;
     run->is_prepared = false;
     drop_carried(run);
     return RONDO_STATUS_OK;
@@ -366,12 +384,22 @@ static void take_results(rondo_bound_run *run, const rondo__fetch *fetch) {
     run->is_prepared = is_prepared;
 }
 
+// Whether the next run may leave states as this one has found them.
+static void note_states(rondo_bound_run *run, const rondo__fetch *fetch) {
+    const rondo__caller *caller = &run->executor->caller;
+    if (!fetch->is_settled && caller->states != NULL && run->plan != NULL) {
+        run->is_settled = rondo__states_are_settled(fetch);
+        run->state_changes = caller->state_changes;
+    }
+}
+
 // Whether one graph can do the whole run: the plan has been replayed and does the same work each
 // time, and neither self-checks, ranks, listeners to copies nor the log need its steps.
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;
-    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits || plan->step_count != 1) {
+    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits || plan->step_count != 1 ||
+        (executor->caller.states != NULL && !fetch->is_settled)) {
         return false;
     }
     const rondo__step *step = &plan->steps[0];
@@ -408,25 +436,25 @@ static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
 
 static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool waits) {
     rondo_executor *executor = run->executor;
-    const rondo_tensor *feeds;
     rondo__fetch fetch = {.wants = run->wants, .waits = waits};
-    RETURN_IF_ERROR(find_plan(run, &fetch, &feeds));
+    RETURN_IF_ERROR(find_plan(run, &fetch));
     rondo__governed_choose(fetch.unit, fetch.plan, waits);
     fetch.is_prepared = run->is_prepared;
     fetch.results = lay_out_results(run, fetch.plan);
-    RETURN_IF_ERROR(find_carried(run, &fetch, feeds));
+    RETURN_IF_ERROR(find_carried(run, &fetch, run->found));
     executor->ports.lists.memory = run->memory.allocate != NULL ? &run->memory : NULL;
     rondo_status status;
     if (waits) {
         status = rondo__self_check_begin_run(executor);
-        status = status == RONDO_STATUS_OK ? rondo__unit_run_fetch(&fetch, feeds) : status;
+        status = status == RONDO_STATUS_OK ? rondo__unit_run_fetch(&fetch, run->found) : status;
         rondo__self_check_end_run(executor);
     } else {
-        status = rondo__executor_put_fetch(executor, &fetch, feeds, done);
+        status = rondo__executor_put_fetch(executor, &fetch, run->found, done);
     }
     executor->ports.lists.memory = NULL;
     if (status == RONDO_STATUS_OK) {
         take_results(run, &fetch);
+        note_states(run, &fetch);
     }
     return status;
 }

@@ -51,6 +51,10 @@ struct rondo__carried {
     size_t input_count, output_count;
     port *inputs, *outputs;
     carrier in, out;
+    bool has_near_feed;
+    // Those of the ports for which a run has something to do; most of a training step have not.
+    size_t busy_input_count, busy_output_count;
+    size_t *busy;  // inputs, then outputs
 };
 
 // ---- what goes which way ----------------------------------------------------------------------
@@ -79,6 +83,12 @@ static bool begin_port(const rondo__carried *carried, int32_t value, const rondo
     return !carried->is_host || !out_port->is_near || out_port->way == WAY_IN_PLACE;
 }
 
+// Whether an input is a state, which is there.
+static bool is_state(const rondo__carried *carried, size_t input) {
+    const rondo__plan *plan = carried->places.plan;
+    return plan->slots[plan->program->inputs[input]].is_kept;
+}
+
 // Lets a small tensor be a piece, while there is room for one.
 static void add_piece(const rondo__carried *carried, carrier *all, port *p) {
     if (p->way == WAY_COPY && p->bytes <= RONDO__CARRY_BYTES && carried->function != NULL &&
@@ -94,6 +104,9 @@ static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
     rondo__stand_ins_choose(&carried->places, feeds, fetch->results, fetch->wants);
     for (size_t i = 0; i < carried->input_count; ++i) {
         port *p = &carried->inputs[i];
+        if (is_state(carried, i)) {
+            continue;
+        }
         if (!begin_port(carried, plan->program->inputs[i], &feeds[i], p) ||
             rondo__plan_get_host_input(plan, i) != NULL) {
             return false;
@@ -143,6 +156,27 @@ static void list_pieces(carrier *all, const port *ports, size_t count, bool is_i
 static void list_all_pieces(rondo__carried *carried) {
     list_pieces(&carried->in, carried->inputs, carried->input_count, true);
     list_pieces(&carried->out, carried->outputs, carried->output_count, false);
+}
+
+static bool is_busy(const port *p) {
+    return p->way == WAY_PIECE || p->way == WAY_COPY;
+}
+
+static void list_busy_ports(rondo__carried *carried) {
+    size_t *next = carried->busy;
+    for (size_t i = 0; i < carried->input_count; ++i) {
+        carried->has_near_feed = carried->has_near_feed || carried->inputs[i].is_near;
+        if (is_busy(&carried->inputs[i])) {
+            *next++ = i;
+        }
+    }
+    carried->busy_input_count = (size_t)(next - carried->busy);
+    for (size_t i = 0; i < carried->output_count; ++i) {
+        if (is_busy(&carried->outputs[i])) {
+            *next++ = i;
+        }
+    }
+    carried->busy_output_count = (size_t)(next - carried->busy) - carried->busy_input_count;
 }
 
 // ---- recording --------------------------------------------------------------------------------
@@ -200,7 +234,9 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
     carried->output_count = plan->program->output_count;
     carried->inputs = rondo__calloc(carried->input_count + 1, sizeof *carried->inputs);
     carried->outputs = rondo__calloc(carried->output_count + 1, sizeof *carried->outputs);
-    if (carried->inputs == NULL || carried->outputs == NULL) {
+    carried->busy =
+        rondo__calloc(carried->input_count + carried->output_count + 1, sizeof *carried->busy);
+    if (carried->inputs == NULL || carried->outputs == NULL || carried->busy == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     carried->is_host = rondo_device_is_host(fetch->unit->executor->device);
@@ -222,6 +258,7 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
         return RONDO_FAIL(UNSUPPORTED, "no tensor is one of the device");
     }
     list_all_pieces(carried);
+    list_busy_ports(carried);
     return record(carried);
 }
 
@@ -260,6 +297,7 @@ void rondo__carried_destroy(rondo__carried *carried) {
     rondo__stand_ins_deinit(&carried->places);
     rondo__free(carried->inputs);
     rondo__free(carried->outputs);
+    rondo__free(carried->busy);
     rondo__free(carried);
     rondo__error_restore(&saved);
 }
@@ -319,7 +357,7 @@ static bool follow_all(rondo__carried *carried, const rondo__fetch *fetch,
                        const rondo_tensor *feeds) {
     bool fits = true;
     for (size_t i = 0; i < carried->input_count && fits; ++i) {
-        fits = follow(carried, &carried->inputs[i], &feeds[i]);
+        fits = is_state(carried, i) || follow(carried, &carried->inputs[i], &feeds[i]);
     }
     for (size_t i = 0; i < carried->output_count && fits; ++i) {
         port *p = &carried->outputs[i];
@@ -358,13 +396,14 @@ static rondo_status put_replay(void *user_data) {
 
 rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds) {
     rondo_stream *stream = carried->places.unit->stream;
-    for (size_t i = 0; i < carried->input_count; ++i) {
-        const port *p = &carried->inputs[i];
+    const size_t *busy = carried->busy;
+    for (size_t k = 0; k < carried->busy_input_count; ++k, ++busy) {
+        const port *p = &carried->inputs[*busy];
         if (p->is_staged) {
-            memcpy(p->staging, feeds[i].data, p->bytes);
+            memcpy(p->staging, feeds[*busy].data, p->bytes);
         }
         if (p->way == WAY_COPY && carried->is_host) {
-            memcpy(p->place, feeds[i].data, p->bytes);
+            memcpy(p->place, feeds[*busy].data, p->bytes);
         } else if (p->way == WAY_COPY) {
             RETURN_IF_ERROR(rondo_stream_copy(
                 stream, p->place, get_outer(p), p->bytes,
@@ -372,8 +411,8 @@ rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *fee
         }
     }
     RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
-    for (size_t i = 0; i < carried->output_count; ++i) {
-        const port *p = &carried->outputs[i];
+    for (size_t k = 0; k < carried->busy_output_count; ++k, ++busy) {
+        const port *p = &carried->outputs[*busy];
         if (p->way == WAY_COPY && !p->is_left) {
             RETURN_IF_ERROR(rondo_stream_copy(
                 stream, get_outer(p), p->place, p->bytes,
@@ -384,11 +423,7 @@ rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *fee
 }
 
 bool rondo__carried_is_near(const rondo__carried *carried) {
-    bool is = false;
-    for (size_t i = 0; i < carried->input_count; ++i) {
-        is = is || carried->inputs[i].is_near;
-    }
-    return is;
+    return carried->has_near_feed;
 }
 
 bool rondo__carried_writes(const rondo__carried *carried, size_t i) {

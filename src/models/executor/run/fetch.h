@@ -26,6 +26,7 @@ typedef struct rondo__fetch {
     const bool *wants;        // NULL: all
     bool waits;               // the run waits for the stream before the finish
     bool is_prepared;         // all shapes are known ahead, and all results are there and fit
+    bool is_settled;          // the plan makes new values of states where they lie (put_states.h)
     rondo__carried *carried;  // the run is a replay of it; NULL: it is not
 } rondo__fetch;
 

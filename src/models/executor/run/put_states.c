@@ -114,13 +114,33 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     return RONDO_STATUS_OK;
 }
 
+bool rondo__states_are_settled(const rondo__fetch *fetch) {
+    const rondo__plan *plan = fetch->plan;
+    bool are = true;
+    for (const rondo__state *state = get_states(fetch->unit); state != NULL && are;
+         state = state->next) {
+        const rondo_tensor *value = &state->value.tensor;
+        const rondo__slot *made = state->output != RONDO__STATE_NO_OUTPUT
+                                      ? &plan->slots[plan->program->outputs[state->output]]
+                                      : NULL;
+        are = made == NULL || (made->kind == RONDO__SLOT_ARENA && !state->has_spare &&
+                               made->address == value->data && made->dtype == value->dtype &&
+                               rondo_shape_is_equal(&made->shape, &value->shape));
+    }
+    return are;
+}
+
 void rondo__states_lose(const rondo__unit *unit) {
+    rondo__states_change(unit->executor);
     for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         state->is_lost = state->is_lost || state->output != RONDO__STATE_NO_OUTPUT;
     }
 }
 
 void rondo__states_end(const rondo__unit *unit, bool has_failed) {
+    if (has_failed) {
+        rondo__states_change(unit->executor);
+    }
     for (rondo__state *state = get_states(unit); state != NULL; state = state->next) {
         state->is_lost = state->is_lost && has_failed;
     }

@@ -167,6 +167,9 @@ static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_
     }
     rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(unit->stream);
+    if (fetch->is_settled) {
+        rondo__states_begin(unit, fetch->plan);
+    }
     rondo__states_end(unit, true);
     rondo__fetch_drop(fetch);
     rondo__error_restore(&saved);
@@ -221,7 +224,9 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     if (!fetch->is_prepared) {
         RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
     }
-    rondo__states_begin(unit, plan);
+    if (!fetch->is_settled) {
+        rondo__states_begin(unit, plan);
+    }
     RETURN_IF_ERROR(rondo__unit_mark(unit, 0));
     RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
     RETURN_IF_ERROR(rondo__unit_mark(unit, 1));
@@ -237,7 +242,9 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     }
     RETURN_IF_ERROR(rondo__unit_mark(unit, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
-    RETURN_IF_ERROR(rondo__states_put(fetch));
+    if (!fetch->is_settled) {
+        RETURN_IF_ERROR(rondo__states_put(fetch));
+    }
     RETURN_IF_ERROR(rondo__unit_mark(unit, 3));
     return rondo__plan_capture_ahead(unit, plan);
 }
@@ -253,7 +260,7 @@ static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
     plan->run.is_in_place = false;
     plan->run.is_fed = true;
     plan->run.loop = 0;
-    unit->runs.took_device_feeds = rondo__carried_is_near(fetch->carried);
+    unit->runs.took_device_feeds = fetch->is_settled || rondo__carried_is_near(fetch->carried);
     RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
     RETURN_IF_ERROR(rondo__carried_put(fetch->carried, feeds));
     unit->runs.in_place_count += rondo__carried_is_in_place(fetch->carried) ? 1 : 0;
@@ -337,7 +344,9 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
         times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     }
     rondo__fetch_finish(fetch);
-    rondo__states_end(unit, false);
+    if (!fetch->is_settled) {
+        rondo__states_end(unit, false);
+    }
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     if (fetch->carried == NULL) {
         rondo__unit_read_spans(unit, &times);
@@ -369,7 +378,9 @@ rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor
     status = leave_arena(unit, has_failed, status);
     RETURN_IF_ERROR(status);
     rondo__fetch_finish(fetch);
-    rondo__states_end(unit, false);
+    if (!fetch->is_settled) {
+        rondo__states_end(unit, false);
+    }
     count_run(unit, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
 }

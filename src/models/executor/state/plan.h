@@ -530,6 +530,7 @@ typedef struct rondo__caller {
     rondo__async *async;                    // runs that were not waited for; NULL: none yet
     struct rondo__state *states;            // see states.h
     struct rondo__state **state_of;         // of each input; NULL: there never was one
+    uint64_t state_changes;                 // counts what rondo__states_change says
     struct rondo__participant *recordings;  // in captures not of Rondo's
     size_t pattern_count;
     char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at

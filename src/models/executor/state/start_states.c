@@ -186,6 +186,7 @@ rondo_status rondo__state_start(rondo__unit *unit, rondo__state *state) {
     (void)rondo__value_get_shape(value, &shape);
     RETURN_IF_ERROR(rondo__state_fit(unit, state, value->dtype, &shape));
     state->is_lost = true;
+    rondo__states_change(unit->executor);
     RETURN_IF_ERROR(put_start(unit, state, variable));
     state->is_lost = false;
     return RONDO_STATUS_OK;

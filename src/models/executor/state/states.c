@@ -17,6 +17,10 @@ rondo__state *rondo__state_find_read(const rondo__unit *unit, size_t input) {
     return unit->depth == 0 ? rondo__state_find(unit->executor, input) : NULL;
 }
 
+void rondo__states_change(rondo_executor *executor) {
+    executor->caller.state_changes += 1;
+}
+
 rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t output) {
     rondo__caller *caller = &executor->caller;
     if (caller->state_of == NULL) {
@@ -33,6 +37,7 @@ rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t ou
     atomic_init(&state->pin_count, 0);
     caller->states = state;
     caller->state_of[input] = state;
+    rondo__states_change(executor);
     return RONDO_STATUS_OK;
 }
 
@@ -160,6 +165,7 @@ static rondo_status move(rondo__unit *unit, rondo__roomy *roomy, size_t wanted, 
     }
     block.dtype = roomy->tensor.dtype;
     block.shape = roomy->tensor.shape;
+    rondo__states_change(unit->executor);
     give_up(unit->executor, roomy);
     roomy->tensor = block;
     roomy->bytes = taken;
@@ -184,6 +190,9 @@ static rondo_status fit(rondo__unit *unit, rondo__roomy *roomy, rondo_dtype dtyp
                         const rondo_shape *shape) {
     const rondo_tensor shell = {.dtype = dtype, .shape = *shape};
     RETURN_IF_ERROR(make_room(unit, roomy, rondo_tensor_get_bytes(&shell)));
+    if (roomy->tensor.dtype != dtype || !rondo_shape_is_equal(&roomy->tensor.shape, shape)) {
+        rondo__states_change(unit->executor);
+    }
     roomy->tensor.dtype = dtype;
     roomy->tensor.shape = shell.shape;
     return RONDO_STATUS_OK;
@@ -258,6 +267,7 @@ rondo_status rondo__state_set(rondo__unit *unit, rondo__state *state, const rond
     const bool is_lost = state->is_lost || state->value.tensor.dtype == RONDO_DTYPE_NONE;
     RETURN_IF_ERROR(rondo__state_fit(unit, state, tensor->dtype, &tensor->shape));
     state->is_lost = true;  // until it is there
+    rondo__states_change(unit->executor);
     if (rondo_tensor_get_bytes(tensor) > 0 && tensor->data != state->value.tensor.data) {
         RETURN_IF_ERROR(rondo_tensor_copy(unit->stream, tensor, &state->value.tensor));
         if (rondo_tensor_is_on_host(tensor)) {
@@ -279,6 +289,7 @@ uint64_t rondo__states_get_bytes(const rondo_executor *executor) {
 // ---- the end ----------------------------------------------------------------------------------
 
 void rondo__state_free(rondo_executor *executor, rondo__state *state) {
+    rondo__states_change(executor);
     give_up(executor, &state->value);
     give_up(executor, &state->spare);
     executor->caller.state_of[state->input] = NULL;

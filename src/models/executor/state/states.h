@@ -76,6 +76,10 @@ RONDO_MUST_USE rondo_status rondo__state_add(rondo_executor *executor, size_t in
 // Those of the variables of the program, whose ports are indexed.
 RONDO_MUST_USE rondo_status rondo__states_add_variables(rondo_executor *executor);
 
+// Counts changes after which a run looks at all states anew: memory that moved, another type or
+// shape, a state that came, went or was lost.
+void rondo__states_change(rondo_executor *executor);
+
 // Bytes of all states.
 uint64_t rondo__states_get_bytes(const rondo_executor *executor);
 

@@ -1,0 +1,159 @@
+// Bound runs of programs with states, on the host, a real GPU where there is one, and the fake
+// driver: where states stay in their place a run does not look at them, until they change.
+// SPDX-License-Identifier: Apache-2.0
+#include "rondo/models.h"
+#include "support/add_world.h"
+#include "support/on_devices.h"
+#include "support/test.h"
+#include "support/variables_world.h"
+
+// sum' = sum + x; y is made of the old sum.
+static void open_sum(variables_world *w, rondo_tensor *out_near) {
+    rondo_builder *b;
+    OK(rondo_builder_create(NULL, &b));
+    variables_add_input(b, "x");
+    variables_add_variable(b, "sum", 2);
+    variables_add_node(b, "Add", "sum", "x", "next");
+    variables_add_node(b, "Add", "sum", "sum", "y");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    variables_open(w, b);
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &variables_shape, &out_near[i]));
+    }
+}
+
+static void fill_ten(float *values) {
+    for (int i = 0; i < VARIABLES_COUNT; ++i) {
+        values[i] = 10;
+    }
+}
+
+static void bring(const variables_world *w, const rondo_tensor *from, const rondo_tensor *to) {
+    rondo_stream *stream = rondo_executor_get_stream(w->executor);
+    OK(rondo_tensor_copy(stream, from, to));
+    OK(rondo_stream_synchronize(stream));
+}
+
+static void bind_sum(const variables_world *w, const rondo_tensor *x, const rondo_tensor *near,
+                     rondo_bound_run **out_run) {
+    bring(w, x, &near[0]);
+    OK(rondo_bound_run_create(w->executor, out_run));
+    OK(rondo_bound_run_set_feed(*out_run, "x", &near[0]));
+    OK(rondo_bound_run_set_fetch(*out_run, "y", &near[1]));
+}
+
+static void close_sum(variables_world *w, rondo_bound_run *run, rondo_tensor *near) {
+    rondo_bound_run_destroy(run);
+    rondo_tensor_deinit(&near[0]);
+    rondo_tensor_deinit(&near[1]);
+    variables_close(w);
+}
+
+// One more step, after which the sum is `sum` at element 3.
+static void expect_step(const variables_world *w, rondo_bound_run *run, const rondo_tensor *y,
+                        float x, float sum) {
+    float values[VARIABLES_COUNT];
+    const rondo_tensor here = variables_on_host(values);
+    OK(rondo_bound_run_run(run));
+    bring(w, y, &here);
+    assert_true(values[3] == 2 * (sum - x));
+    assert_true(variables_read_one(w->executor, "sum") == sum);
+}
+
+// Where plans make states in their place, a run leaves states alone, until they change.
+TEST(test_executor_bound_states__stay_in_their_place) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float x[VARIABLES_COUNT], ten[VARIABLES_COUNT], y[VARIABLES_COUNT];
+    const rondo_tensor x_here = variables_on_host(x), ten_here = variables_on_host(ten);
+    open_sum(&w, near);
+    for (int i = 0; i < VARIABLES_COUNT; ++i) {
+        x[i] = (float)i;
+    }
+    fill_ten(ten);
+    bind_sum(&w, &x_here, near, &run);
+    float sum = 2;
+    for (int i = 0; i < 8; ++i) {
+        const size_t marks = fake_cuda_count_calls("cuEventRecord");
+        expect_step(&w, run, &near[1], 3, sum += 3);
+        assert_true(i < 5 || fake_cuda_count_calls("cuEventRecord") == marks);  // one replay
+    }
+    OK(rondo_executor_set_variable(w.executor, "sum", &ten_here));
+    expect_step(&w, run, &near[1], 3, 13);
+    OK(rondo_executor_reserve_variable(w.executor, "sum", 1 << 20));  // moves it
+    expect_step(&w, run, &near[1], 3, 16);
+    const rondo_binding feeds[] = {{"x", x_here}, {"sum", ten_here}};
+    rondo_binding fetch = {"y", variables_on_host(y)};
+    OK(rondo_executor_run(w.executor, feeds, 2, &fetch, 1));  // by names, which feeds the state
+    expect_step(&w, run, &near[1], 3, 16);
+    OK(rondo_bound_run_run_async(run, NULL));
+    OK(rondo_executor_wait(w.executor));
+    expect_step(&w, run, &near[1], 3, 22);
+    OK(rondo_executor_reset_variables(w.executor));
+    expect_step(&w, run, &near[1], 3, 5);
+    OK(rondo_bound_run_set_feed(run, "sum", &ten_here));  // each run begins with 10
+    expect_step(&w, run, &near[1], 3, 13);
+    expect_step(&w, run, &near[1], 3, 13);
+    OK(rondo_bound_run_set_feed(run, "sum", NULL));
+    for (int i = 0; i < 6; ++i) {
+        expect_step(&w, run, &near[1], 3, 16 + 3.0f * (float)i);
+    }
+    close_sum(&w, run, near);
+}
+
+// A run that fails leaves no value of the states that it makes; one that is no state any more is
+// to be fed again.
+TEST(test_executor_bound_states__are_lost) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float ten[VARIABLES_COUNT];
+    const rondo_tensor ten_here = variables_on_host(ten);
+    open_sum(&w, near);
+    fill_ten(ten);
+    bind_sum(&w, &ten_here, near, &run);
+    for (int i = 0; i < 6; ++i) {
+        OK(rondo_bound_run_run(run));
+    }
+    assert_true(variables_read_one(w.executor, "sum") == 62);
+    if (fake_cuda_count_calls(NULL) > 0) {
+        fake_cuda_fail_nth(0, RONDO__CU_ERROR_OUT_OF_MEMORY);
+        while (rondo_bound_run_run(run) == RONDO_STATUS_OK) {
+            assert_false(fake_cuda_has_failed());  // a call that tells nobody
+        }
+        fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
+        EXPECT(STATE, "sum", rondo_bound_run_run(run));
+        OK(rondo_executor_set_variable(w.executor, "sum", &ten_here));
+        expect_step(&w, run, &near[1], 10, 20);
+    }
+    close_sum(&w, run, near);
+
+    add_world *a = add_world_open(RONDO_GRAPHS_ON, false);
+    float x[ADD_COUNT], y[ADD_COUNT];
+    const rondo_tensor from = add_program_on_host(x), to = add_program_on_host(y);
+    add_program_fill(x, 1);
+    OK(rondo_executor_bind(a->executor, "s", "x"));
+    OK(rondo_executor_set_variable(a->executor, "x", &from));
+    OK(rondo_bound_run_create(a->executor, &run));
+    OK(rondo_bound_run_set_fetch(run, "y", &to));
+    for (int i = 0; i < 5; ++i) {
+        OK(rondo_bound_run_run(run));
+    }
+    OK(rondo_executor_bind(a->executor, NULL, "x"));
+    EXPECT(INVALID, "\"x\"", rondo_bound_run_run(run));
+    OK(rondo_bound_run_set_feed(run, "x", &from));
+    OK(rondo_bound_run_run(run));
+    assert_true(y[3] == 9.5f);  // 2 x + w
+    rondo_bound_run_destroy(run);
+    add_world_close(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
+        cmocka_unit_test(test_executor_bound_states__are_lost),
+    };
+    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+}
