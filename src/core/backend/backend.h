@@ -202,6 +202,15 @@ typedef struct rondo__conditional {
     rondo__node_handle last_node;  // the whole frontier of the parent stream behind it
 } rondo__conditional;
 
+// A node of a line: of its device alone.
+typedef struct rondo__line_node {
+    rondo__node_kind kind;       // KERNEL, COPY or FILL with zeros
+    const rondo_launch *launch;  // KERNEL
+    const void *source;          // COPY
+    void *destination;           // COPY, FILL
+    size_t bytes;
+} rondo__line_node;
+
 // Machine code that was compiled, by the hash of all that decides it but the compiler.
 typedef struct rondo__kernel_code {
     rondo__hash128 key;
@@ -337,6 +346,12 @@ struct rondo__backend {
     // breaks the parent's capture. Legal when the parent's capture is broken or has ended.
     rondo_status (*end_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body);
     void (*release_conditional)(rondo__conditional *conditional);
+
+    // A template that is made without a capture: a line, in which each node comes behind the one
+    // before, as if a capture of `stream` had recorded them. UNSUPPORTED: only a capture can; then
+    // the caller destroys the template. (optional, as the next: UNSUPPORTED)
+    rondo_status (*begin_line)(rondo_stream *stream, rondo__template **out_template);
+    rondo_status (*append_node)(rondo__template *template_, const rondo__line_node *node);
 
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/backend.h"
 #include "kernel/tuning_choices.h"
 #include "kernel/weights/bring_list.h"
 #include "kernel/weights/weight_store.h"
@@ -71,6 +72,8 @@ typedef struct rondo__kernel_moves {
     void (*read_planes)(rondo__kernel *kernel);
 } rondo__kernel_moves;
 
+typedef rondo_status (*rondo__node_visit)(void *user_data, const rondo__line_node *node);
+
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
     // output is NULL; constants have their device address unless `owns_input` says otherwise.
@@ -78,6 +81,11 @@ struct rondo__kernel {
     // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
                            void *const *outputs, void *workspace);
+    // (optional) Shows the nodes that a capture of `launch` records, in their order; it needs no
+    // launch before. A node is good during the call.
+    rondo_status (*visit_nodes)(rondo__kernel *kernel, const void *const *inputs,
+                                void *const *outputs, void *workspace, rondo__node_visit visit,
+                                void *user_data);
     // (optional) Does the work now, on the calling thread, with no stream.
     rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
                         void *workspace);

@@ -581,36 +581,59 @@ static rondo_status write_arguments(rondo__step *step, rondo_device *device,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status run_step(rondo__step *step, rondo_device *device, rondo_stream *stream,
-                             const rondo__cuda_arguments *arguments) {
-    switch (step->kind) {
-        case RONDO__STEP_LAUNCH:
-            RETURN_IF_ERROR(write_arguments(step, device, arguments));
-            return rondo_stream_launch(stream, &step->launch);
-        case RONDO__STEP_COPY:
-            return rondo_stream_copy(stream,
-                                     rondo__address_resolve(&step->addresses[1].address, arguments),
-                                     rondo__address_resolve(&step->addresses[0].address, arguments),
-                                     step->bytes, RONDO_COPY_DEVICE_TO_DEVICE);
-        case RONDO__STEP_FILL:
-            return rondo_stream_fill(stream,
-                                     rondo__address_resolve(&step->addresses[0].address, arguments),
-                                     0, 1, step->bytes);
-        case RONDO__STEP_CALL:
-            return step->call(step->state, stream, arguments);
+static rondo_status get_node(rondo__step *step, rondo_device *device,
+                             const rondo__cuda_arguments *arguments, rondo__line_node *out_node) {
+    *out_node = (rondo__line_node){.kind = RONDO__NODE_KERNEL, .launch = &step->launch};
+    if (step->kind == RONDO__STEP_LAUNCH) {
+        return write_arguments(step, device, arguments);
     }
-    return RONDO_FAIL(INTERNAL, "a step of unknown kind");
+    const bool is_copy = step->kind == RONDO__STEP_COPY;
+    void *first = rondo__address_resolve(&step->addresses[0].address, arguments);
+    *out_node = (rondo__line_node){
+        .kind = is_copy ? RONDO__NODE_COPY : RONDO__NODE_FILL,
+        .source = is_copy ? first : NULL,
+        .destination =
+            is_copy ? rondo__address_resolve(&step->addresses[1].address, arguments) : first,
+        .bytes = step->bytes};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status put_node(void *stream, const rondo__line_node *node) {
+    return node->kind == RONDO__NODE_KERNEL ? rondo_stream_launch(stream, node->launch)
+           : node->kind == RONDO__NODE_COPY
+               ? rondo_stream_copy(stream, node->destination, node->source, node->bytes,
+                                   RONDO_COPY_DEVICE_TO_DEVICE)
+               : rondo_stream_fill(stream, node->destination, 0, 1, node->bytes);
+}
+
+// Shows the nodes of all steps; library calls, which show none, go on the stream.
+static rondo_status visit_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                const rondo__cuda_arguments *arguments, rondo__node_visit visit,
+                                void *user_data) {
+    for (size_t i = kernel->skips_copy ? 1 : 0; i < kernel->step_count; i++) {
+        rondo__step *step = kernel->steps[i];
+        rondo__line_node node;
+        if (step->kind == RONDO__STEP_CALL) {
+            RETURN_IF_ERROR(step->call(step->state, stream, arguments));
+        } else {
+            RETURN_IF_ERROR(get_node(step, kernel->device, arguments, &node));
+            RETURN_IF_ERROR(visit(user_data, &node));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
                                    const rondo__cuda_arguments *arguments) {
-    for (size_t i = kernel->skips_copy ? 1 : 0; i < kernel->step_count; i++) {
-        rondo_status status = run_step(kernel->steps[i], kernel->device, stream, arguments);
-        if (status != RONDO_STATUS_OK) {
-            return status;
-        }
-    }
-    return RONDO_STATUS_OK;
+    return visit_steps(kernel, stream, arguments, put_node, stream);
+}
+
+static rondo_status visit_nodes(rondo__kernel *head, const void *const *inputs,
+                                void *const *outputs, void *workspace, rondo__node_visit visit,
+                                void *user_data) {
+    const rondo__cuda_arguments arguments = {
+        .inputs = inputs, .outputs = outputs, .workspace = workspace};
+    return visit_steps((rondo__cuda_kernel *)head, NULL, &arguments, visit, user_data);
 }
 
 static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
@@ -655,7 +678,11 @@ rondo_status rondo__cuda_begin_candidate(const rondo__kernel_request *request,
 
 rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
+    kernel->head.visit_nodes = visit_nodes;
     for (size_t i = 0; i < kernel->step_count && kernel->status == RONDO_STATUS_OK; i++) {
+        if (kernel->steps[i]->kind == RONDO__STEP_CALL) {
+            kernel->head.visit_nodes = NULL;
+        }
         if (kernel->steps[i]->overflowed) {
             kernel->status = RONDO_FAIL(INTERNAL, "%s: more kernel parameters than a step holds",
                                         kernel->request->op->def->name);

@@ -74,19 +74,96 @@ static rondo_status make_key(rondo__cuda_device *device, const char *source,
     return status;
 }
 
-static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
-                        rondo__cu_module *out_module) {
-    bool is_found = false;
-    pthread_mutex_lock(&device->lock);
-    for (size_t i = 0; i < device->module_count && !is_found; i++) {
-        const rondo__cuda_module *entry = &device->modules[i];
-        if (entry->key.low == key.low && entry->key.high == key.high) {
-            *out_module = entry->module;
-            is_found = true;
+// ---- modules by key; the caller holds the lock ------------------------------------------------
+
+static uint32_t *get_place(const rondo__cuda_device *device, rondo__hash128 key) {
+    size_t at = (size_t)key.low & (device->module_table_size - 1);
+    for (;; at = (at + 1) & (device->module_table_size - 1)) {
+        const uint32_t place = device->module_table[at];
+        if (place == 0 || (device->modules[place - 1].key.low == key.low &&
+                           device->modules[place - 1].key.high == key.high)) {
+            return &device->module_table[at];
         }
     }
+}
+
+static rondo__cuda_module *look_up(rondo__cuda_device *device, rondo__hash128 key) {
+    const uint32_t place = device->module_table_size > 0 ? *get_place(device, key) : 0;
+    return place > 0 ? &device->modules[place - 1] : NULL;
+}
+
+static rondo_status reserve_table(rondo__cuda_device *device) {
+    if (2 * (device->module_count + 1) <= device->module_table_size) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t size = device->module_table_size > 0 ? 2 * device->module_table_size : 64;
+    uint32_t *table = rondo__calloc(size, sizeof(*table));
+    if (table == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__free(device->module_table);
+    device->module_table = table;
+    device->module_table_size = size;
+    for (size_t i = 0; i < device->module_count; i++) {
+        *get_place(device, device->modules[i].key) = (uint32_t)i + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status add_module(rondo__cuda_device *device, const rondo__cuda_module *made) {
+    RETURN_IF_ERROR(reserve_table(device));
+    const rondo_status status =
+        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
+    if (status == RONDO_STATUS_OK) {
+        device->modules[device->module_count++] = *made;
+        *get_place(device, made->key) = (uint32_t)device->module_count;
+    }
+    return status;
+}
+
+// ---- the same with the lock -------------------------------------------------------------------
+
+static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
+                        rondo__cu_module *out_module) {
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_module *entry = look_up(device, key);
+    if (entry != NULL) {
+        *out_module = entry->module;
+    }
     pthread_mutex_unlock(&device->lock);
-    return is_found;
+    return entry != NULL;
+}
+
+// A kernel that was found before; NULL: none was.
+static rondo__cu_function find_function(rondo__cuda_device *device, rondo__hash128 key,
+                                        const char *name) {
+    rondo__cu_function function = NULL;
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_module *entry = look_up(device, key);
+    for (size_t i = 0; entry != NULL && i < entry->found_count && function == NULL; i++) {
+        function = strcmp(entry->found[i].name, name) == 0 ? entry->found[i].function : NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return function;
+}
+
+// Without memory it is asked for again.
+static void keep_function(rondo__cuda_device *device, rondo__hash128 key, const char *name,
+                          rondo__cu_function function) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__cuda_found added = {.name = rondo__strdup(name), .function = function};
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_module *entry = look_up(device, key);
+    if (added.name != NULL && entry != NULL &&
+        RONDO__ARRAY_RESERVE(entry->found, entry->found_capacity, entry->found_count + 1) ==
+            RONDO_STATUS_OK) {
+        entry->found[entry->found_count++] = added;
+        added.name = NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+    rondo__free(added.name);
+    rondo__error_restore(&saved);
 }
 
 // Adds a module unless another thread was quicker; then its module becomes that thread's, and ours
@@ -101,11 +178,7 @@ static rondo_status keep_module(rondo__cuda_device *device, rondo__cuda_module *
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&device->lock);
-    rondo_status status =
-        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
-    if (status == RONDO_STATUS_OK) {
-        device->modules[device->module_count++] = *made;
-    }
+    const rondo_status status = add_module(device, made);
     pthread_mutex_unlock(&device->lock);
     if (status != RONDO_STATUS_OK) {
         rondo__cuda_log_failure(device, device->api->cuModuleUnload(made->module),
@@ -153,12 +226,11 @@ static rondo_status compile_and_load(rondo__cuda_device *device, const char *sou
     return RONDO_STATUS_OK;
 }
 
-static rondo_status get_module(rondo__cuda_device *device, const char *source,
+static rondo_status get_module(rondo__cuda_device *device, rondo__hash128 key, const char *source,
                                const char *const *options, size_t option_count,
                                const char *kernel_name, rondo__cu_module *out_module) {
     int32_t compiler_version = 0;
-    rondo__cuda_module made = {.module = NULL};
-    RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &made.key));
+    rondo__cuda_module made = {.key = key};
     if (find_module(device, made.key, out_module)) {
         return RONDO_STATUS_OK;
     }
@@ -210,13 +282,20 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
                                       const char *const *options, size_t option_count,
                                       const char *kernel_name, void **out_function) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__hash128 key;
     *out_function = NULL;
+    RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &key));
+    rondo__cu_function function = find_function(device, key, kernel_name);
+    if (function != NULL) {
+        *out_function = function;
+        return RONDO_STATUS_OK;
+    }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
     rondo__cu_module module = NULL;
-    rondo__cu_function function = NULL;
-    rondo_status status = get_module(device, source, options, option_count, kernel_name, &module);
+    rondo_status status =
+        get_module(device, key, source, options, option_count, kernel_name, &module);
     if (status != RONDO_STATUS_OK) {
         goto leave;
     }
@@ -232,6 +311,7 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
         status = raise_shared_limit(device, function, kernel_name);
     }
     if (status == RONDO_STATUS_OK) {
+        keep_function(device, key, kernel_name, function);
         *out_function = function;
     }
 
@@ -378,9 +458,14 @@ rondo_status rondo__cuda_offer_kernel(rondo_device *device_, const rondo__kernel
 
 void rondo__cuda_unload_modules(rondo__cuda_device *device) {
     for (size_t i = 0; i < device->module_count; i++) {
-        rondo__cuda_log_failure(device, device->api->cuModuleUnload(device->modules[i].module),
+        rondo__cuda_module *entry = &device->modules[i];
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(entry->module),
                                 "cuModuleUnload");
-        rondo__cuda_image_deinit(&device->modules[i].image);
+        rondo__cuda_image_deinit(&entry->image);
+        for (size_t k = 0; k < entry->found_count; k++) {
+            rondo__free(entry->found[k].name);
+        }
+        rondo__free(entry->found);
     }
     device->module_count = 0;
 }
