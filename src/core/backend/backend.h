@@ -435,6 +435,13 @@ struct rondo__backend {
     rondo_status (*get_function)(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name, void **out_function);
+    // The module and the name of a kernel that get_function gave; the name lives as long as the
+    // device. False: it gave none such. (optional, as the next)
+    bool (*name_function)(rondo_device *device, const void *function, rondo__hash128 *out_key,
+                          const char **out_name);
+    // The kernel of that name, where the device has the module. UNSUPPORTED: it does not.
+    rondo_status (*find_function)(rondo_device *device, rondo__hash128 key, const char *name,
+                                  void **out_function, const char **out_name);
     // Says that get_function will be called, so that the text is compiled meanwhile. (optional: it
     // is compiled then)
     void (*want_function)(rondo_device *device, const char *source, const char *const *options,

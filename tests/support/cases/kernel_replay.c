@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cases/kernel_replay.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/error.h"
 #include "graph/line.h"
 #include "rondo/graph.h"
@@ -50,5 +53,62 @@ rondo_status kernel_replay(rondo__kernel *kernel, rondo_stream *stream, const vo
         status = rondo_graph_replay(graph, stream);
     }
     rondo_graph_destroy(graph);
+    return status;
+}
+
+// ---- records ----------------------------------------------------------------------------------
+
+static rondo_status prepare_from(const rondo__kernel_request *request, const void *bytes,
+                                 size_t byte_count, rondo__kernel **out_kernel) {
+    const rondo__record record = {.at = bytes, .past = (const uint8_t *)bytes + byte_count};
+    rondo__kernel_request again = *request;
+    again.ready = &record;
+    return rondo__kernel_prepare(&again, out_kernel);
+}
+
+// Altered, the record is refused, or is another kernel, which is not launched.
+static rondo_status alter(const rondo__kernel_request *request, const rondo__text *record) {
+    static uint32_t random = 1;
+    rondo_status status = RONDO_STATUS_OK;
+    uint8_t *copy = malloc(record->length);
+    for (int round = 0; copy != NULL && round < 1 && status == RONDO_STATUS_OK; ++round) {
+        rondo__kernel *other = NULL;
+        const size_t weight_count = request->weights->count;
+        memcpy(copy, record->bytes, record->length);
+        for (int i = 0; i < 2; ++i) {
+            random = random * 1664525u + 1013904223u;
+            copy[(random >> 8) % record->length] = (uint8_t)random;
+        }
+        status = prepare_from(request, copy, record->length - (random >> 30), &other);
+        rondo__kernel_destroy(other);
+        rondo__weight_list_cut(request->weights, weight_count);
+    }
+    free(copy);
+    return status;
+}
+
+static rondo_status restore(const rondo__kernel_request *request, const rondo__text *record,
+                            rondo__kernel **in_out_kernel) {
+    rondo__text second = {0};
+    rondo__kernel *restored = NULL;
+    RETURN_IF_ERROR(alter(request, record));
+    RETURN_IF_ERROR(prepare_from(request, record->bytes, record->length, &restored));
+    rondo__kernel_destroy(*in_out_kernel);
+    *in_out_kernel = restored;
+    const bool is_same =
+        rondo__kernel_write(request->device, restored, request->weights, &second) &&
+        second.length == record->length && memcmp(second.bytes, record->bytes, record->length) == 0;
+    rondo__text_deinit(&second);
+    return is_same ? RONDO_STATUS_OK
+                   : RONDO_FAIL_AS("kernel_restore", INTERNAL, "the record is of another kernel");
+}
+
+rondo_status kernel_restore(const rondo__kernel_request *request, rondo__kernel **in_out_kernel) {
+    rondo__text record = {0};
+    rondo_status status = RONDO_STATUS_OK;
+    if (rondo__kernel_write(request->device, *in_out_kernel, request->weights, &record)) {
+        status = restore(request, &record, in_out_kernel);
+    }
+    rondo__text_deinit(&record);
     return status;
 }

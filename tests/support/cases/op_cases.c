@@ -616,6 +616,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
     };
     if (status == RONDO_STATUS_OK) {
         status = rondo__kernel_prepare(&request, &run.kernel);
+        status = status == RONDO_STATUS_OK ? kernel_restore(&request, &run.kernel) : status;
         if (status == RONDO_STATUS_UNSUPPORTED) {
             result = UNSUPPORTED;
         }

@@ -60,8 +60,10 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     return offset;
 }
 
-static void note_form(rondo__cuda_kernel *kernel, const rondo__weight_want *want, void *memory) {
+static void note_form(rondo__cuda_kernel *kernel, size_t index, const rondo__weight_want *want,
+                      void *memory) {
     if (kernel->form_count < RONDO__CUDA_FORMS_MAX) {
+        kernel->form_inputs[kernel->form_count] = (uint8_t)index;
         kernel->form_bytes[kernel->form_count] = want->bytes;
         kernel->forms[kernel->form_count++] = memory;
     }
@@ -81,7 +83,7 @@ static bool keep_room(rondo__cuda_kernel *kernel, size_t index, const rondo__wei
         .index = request->input_count + kernel->form_count,
     };
     kernel->head.owned_inputs |= UINT64_C(1) << index;
-    note_form(kernel, want, NULL);
+    note_form(kernel, index, want, NULL);
     return true;
 }
 
@@ -110,7 +112,7 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
         return false;
     }
     kernel->head.owned_inputs |= UINT64_C(1) << index;
-    note_form(kernel, want, memory);
+    note_form(kernel, index, want, memory);
     *out_address = rondo__address_fixed(memory);
     return true;
 }
@@ -201,7 +203,7 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
 
 // ---- steps ------------------------------------------------------------------------------------
 
-static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
+rondo__step *rondo__cuda_add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
     if (kernel->status != RONDO_STATUS_OK ||
         !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->steps, kernel->step_capacity,
                                                         kernel->step_count + 1))) {
@@ -239,7 +241,7 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
                                                       name, &function))) {
         return NULL;
     }
-    rondo__step *step = add_step(kernel, RONDO__STEP_LAUNCH);
+    rondo__step *step = rondo__cuda_add_step(kernel, RONDO__STEP_LAUNCH);
     if (step != NULL) {
         const int64_t most = INT64_C(1) << 30;
         step->launch.name = name;
@@ -257,7 +259,7 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
 
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes) {
-    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_COPY) : NULL;
+    rondo__step *step = bytes > 0 ? rondo__cuda_add_step(kernel, RONDO__STEP_COPY) : NULL;
     if (step != NULL) {
         step->bytes = bytes;
         rondo__step_address(step, from);
@@ -284,7 +286,7 @@ void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes) {
 }
 
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes) {
-    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_FILL) : NULL;
+    rondo__step *step = bytes > 0 ? rondo__cuda_add_step(kernel, RONDO__STEP_FILL) : NULL;
     if (step != NULL) {
         step->bytes = bytes;
         rondo__step_address(step, to);
@@ -294,7 +296,7 @@ rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to,
 
 rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,
                                   void (*destroy)(void *state)) {
-    rondo__step *step = add_step(kernel, RONDO__STEP_CALL);
+    rondo__step *step = rondo__cuda_add_step(kernel, RONDO__STEP_CALL);
     if (step != NULL) {
         step->call = call;
         step->state = state;
@@ -413,6 +415,12 @@ void rondo__step_faults(rondo__step *step, const rondo__cuda_kernel *kernel, ron
                                                    .fixed = (void *)(uintptr_t)watch});
     } else {
         rondo__step_int(step, 0);
+    }
+    if (step != NULL && step->fault_count < RONDO__STEP_FAULTS_MAX) {
+        step->faults[step->fault_count] = (uint16_t)step->word_count;
+    }
+    if (step != NULL && step->fault_count <= RONDO__STEP_FAULTS_MAX) {
+        step->fault_count++;
     }
     rondo__step_int(step, (int64_t)((uint64_t)(uintptr_t)kernel | (uint64_t)fault));
 }
@@ -649,6 +657,10 @@ static void destroy_kernel(rondo__kernel *head) {
     cut_steps(kernel, 0);
     rondo__free(kernel->steps);
     rondo__free(kernel);
+}
+
+const rondo__cuda_kernel *rondo__cuda_kernel_of(const rondo__kernel *head) {
+    return head->destroy == destroy_kernel ? (const rondo__cuda_kernel *)head : NULL;
 }
 
 rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,

@@ -134,17 +134,19 @@ static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
     return entry != NULL;
 }
 
-// A kernel that was found before; NULL: none was.
-static rondo__cu_function find_function(rondo__cuda_device *device, rondo__hash128 key,
-                                        const char *name) {
-    rondo__cu_function function = NULL;
+// A kernel that was found before; its function is NULL where none was.
+static rondo__cuda_found find_function(rondo__cuda_device *device, rondo__hash128 key,
+                                       const char *name) {
+    rondo__cuda_found found = {.function = NULL};
     pthread_mutex_lock(&device->lock);
     const rondo__cuda_module *entry = look_up(device, key);
-    for (size_t i = 0; entry != NULL && i < entry->found_count && function == NULL; i++) {
-        function = strcmp(entry->found[i].name, name) == 0 ? entry->found[i].function : NULL;
+    for (size_t i = 0; entry != NULL && i < entry->found_count && found.function == NULL; i++) {
+        if (strcmp(entry->found[i].name, name) == 0) {
+            found = entry->found[i];
+        }
     }
     pthread_mutex_unlock(&device->lock);
-    return function;
+    return found;
 }
 
 // Without memory it is asked for again.
@@ -278,6 +280,27 @@ static rondo_status raise_shared_limit(rondo__cuda_device *device, rondo__cu_fun
     return RONDO_STATUS_OK;
 }
 
+// Of the module with this key; it is known from then on.
+static rondo_status take_function(rondo__cuda_device *device, rondo__cu_module module,
+                                  rondo__hash128 key, const char *kernel_name,
+                                  void **out_function) {
+    rondo__cu_function function = NULL;
+    const rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+    if (code == RONDO__CU_ERROR_NOT_FOUND) {
+        return RONDO_FAIL_DRIVER(
+            RONDO_STATUS_BAD_DATA, code, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction",
+            "the text has no kernel %s; declare it extern \"C\" __global__", kernel_name);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
+                                kernel_name);
+    }
+    RETURN_IF_ERROR(raise_shared_limit(device, function, kernel_name));
+    keep_function(device, key, kernel_name, function);
+    *out_function = function;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
                                       const char *const *options, size_t option_count,
                                       const char *kernel_name, void **out_function) {
@@ -285,9 +308,8 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
     rondo__hash128 key;
     *out_function = NULL;
     RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &key));
-    rondo__cu_function function = find_function(device, key, kernel_name);
-    if (function != NULL) {
-        *out_function = function;
+    *out_function = find_function(device, key, kernel_name).function;
+    if (*out_function != NULL) {
         return RONDO_STATUS_OK;
     }
     bool was_pushed = false;
@@ -299,26 +321,49 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
     if (status != RONDO_STATUS_OK) {
         goto leave;
     }
-    rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
-    if (code == RONDO__CU_ERROR_NOT_FOUND) {
-        status = RONDO_FAIL_DRIVER(
-            RONDO_STATUS_BAD_DATA, code, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction",
-            "the text has no kernel %s; declare it extern \"C\" __global__", kernel_name);
-    } else if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
-                                  kernel_name);
-    } else {
-        status = raise_shared_limit(device, function, kernel_name);
-    }
-    if (status == RONDO_STATUS_OK) {
-        keep_function(device, key, kernel_name, function);
-        *out_function = function;
-    }
+    status = take_function(device, module, key, kernel_name, out_function);
 
 leave:
     rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
+}
+
+rondo_status rondo__cuda_find_function(rondo_device *device_, rondo__hash128 key, const char *name,
+                                       void **out_function, const char **out_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__cu_module module = NULL;
+    rondo__cuda_found found = find_function(device, key, name);
+    if (found.function == NULL && find_module(device, key, &module)) {
+        bool was_pushed = false;
+        RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+        const int mode = rondo__cuda_relax(device);
+        const rondo_status status = take_function(device, module, key, name, out_function);
+        rondo__cuda_restore(device, mode);
+        rondo__cuda_leave(device, was_pushed);
+        RETURN_IF_ERROR(status);
+        found = find_function(device, key, name);
+    }
+    *out_function = found.function;
+    *out_name = found.name;
+    return found.function != NULL ? RONDO_STATUS_OK : RONDO_STATUS_UNSUPPORTED;
+}
+
+bool rondo__cuda_name_function(rondo_device *device_, const void *function, rondo__hash128 *out_key,
+                               const char **out_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    bool is_found = false;
+    pthread_mutex_lock(&device->lock);
+    for (size_t i = 0; i < device->module_count && !is_found; i++) {
+        const rondo__cuda_module *entry = &device->modules[i];
+        for (size_t k = 0; k < entry->found_count && !is_found; k++) {
+            is_found = entry->found[k].function == function;
+            *out_key = entry->key;
+            *out_name = entry->found[k].name;
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    return is_found;
 }
 
 void rondo__cuda_want_function(rondo_device *device_, const char *source,
