@@ -30,8 +30,6 @@ RONDO__CUDA_SYMBOL(TESTS, cuMemsetD8, 3020, "cuMemsetD8_v2",
                    (rondo__cu_address destination, unsigned char value, size_t count))
 
 // Graphs made by calls.
-RONDO__CUDA_SYMBOL(TESTS, cuGraphCreate, 10000, "cuGraphCreate",
-                   (rondo__cu_graph * out_graph, unsigned int flags))
 RONDO__CUDA_SYMBOL(TESTS, cuGraphAddKernelNode, 12000, "cuGraphAddKernelNode_v2",
                    (rondo__cu_graph_node * out_node, rondo__cu_graph graph,
                     const rondo__cu_graph_node *dependencies, size_t dependency_count,

@@ -202,6 +202,15 @@ typedef struct rondo__conditional {
     rondo__node_handle last_node;  // the whole frontier of the parent stream behind it
 } rondo__conditional;
 
+// A node of a line: of its device alone.
+typedef struct rondo__line_node {
+    rondo__node_kind kind;       // KERNEL, COPY or FILL with zeros
+    const rondo_launch *launch;  // KERNEL
+    const void *source;          // COPY
+    void *destination;           // COPY, FILL
+    size_t bytes;
+} rondo__line_node;
+
 // Machine code that was compiled, by the hash of all that decides it but the compiler.
 typedef struct rondo__kernel_code {
     rondo__hash128 key;
@@ -338,6 +347,12 @@ struct rondo__backend {
     rondo_status (*end_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body);
     void (*release_conditional)(rondo__conditional *conditional);
 
+    // A template that is made without a capture: a line, in which each node comes behind the one
+    // before, as if a capture of `stream` had recorded them. UNSUPPORTED: only a capture can; then
+    // the caller destroys the template. (optional, as the next: UNSUPPORTED)
+    rondo_status (*begin_line)(rondo_stream *stream, rondo__template **out_template);
+    rondo_status (*append_node)(rondo__template *template_, const rondo__line_node *node);
+
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
     // Bits of kinds: a template with nodes of them has one executable at a time.
@@ -420,6 +435,13 @@ struct rondo__backend {
     rondo_status (*get_function)(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name, void **out_function);
+    // The module and the name of a kernel that get_function gave; the name lives as long as the
+    // device. False: it gave none such. (optional, as the next)
+    bool (*name_function)(rondo_device *device, const void *function, rondo__hash128 *out_key,
+                          const char **out_name);
+    // The kernel of that name, where the device has the module. UNSUPPORTED: it does not.
+    rondo_status (*find_function)(rondo_device *device, rondo__hash128 key, const char *name,
+                                  void **out_function, const char **out_name);
     // Says that get_function will be called, so that the text is compiled meanwhile. (optional: it
     // is compiled then)
     void (*want_function)(rondo_device *device, const char *source, const char *const *options,

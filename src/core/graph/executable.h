@@ -30,3 +30,5 @@ RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
 // Errors:    DRIVER.
 RONDO_MUST_USE rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_child,
                                                         uint64_t *in_out_bytes);
+// The same of a line of that many nodes.
+void rondo__graph_estimate_line(rondo_graph_stats *in_out_stats);

@@ -33,3 +33,9 @@ rondo_status rondo__graph_estimate_level(rondo__template *recorded, bool is_chil
     *in_out_bytes += node_count * NODE_BYTES + branches * (uint64_t)BRANCH_BYTES;
     return RONDO_STATUS_OK;
 }
+
+void rondo__graph_estimate_line(rondo_graph_stats *in_out_stats) {
+    const uint64_t branches = in_out_stats->node_count > 0 ? 1 : 0;
+    in_out_stats->device_bytes = in_out_stats->node_count * NODE_BYTES + branches * BRANCH_BYTES;
+    in_out_stats->device_bytes_is_estimate = true;
+}

@@ -54,6 +54,12 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     return get_room(request->device)->prepare(request, out_kernel);
 }
 
+bool rondo__kernel_write(rondo_device *device, const rondo__kernel *kernel,
+                         const rondo__weight_list *weights, rondo__text *out) {
+    const rondo__kernel_room *room = get_room(device);
+    return room->write != NULL && room->write(kernel, weights, out);
+}
+
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                    rondo__kernel **out_kernel) {
     rondo__hook_scope scope = {0};

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/backend.h"
 #include "kernel/tuning_choices.h"
 #include "kernel/weights/bring_list.h"
 #include "kernel/weights/weight_store.h"
@@ -20,6 +21,7 @@
 #include "rondo/random.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
+#include "saved/saved_record.h"
 
 typedef struct rondo__kernel rondo__kernel;
 
@@ -44,11 +46,12 @@ typedef struct rondo__kernel_request {
     rondo_tuning tuning;
     rondo__tuning_choices *choices;  // where they are looked for and noted; NULL: nowhere
     bool is_survey;                  // for rondo__kernel_survey only
-    uint64_t brought_inputs;   // GPUs, bit i: what is wanted of constant input i does not stay on
-                               // the device but is brought in each run: launches find it there
-    rondo__bring_list *bring;  // what is, if anything is
-    size_t node;               // for `bring`
-    uint64_t constant_bytes;   // of all that runs with it; 0: not known
+    uint64_t brought_inputs;     // GPUs, bit i: what is wanted of constant input i does not stay on
+                                 // the device but is brought in each run: launches find it there
+    rondo__bring_list *bring;    // what is, if anything is
+    size_t node;                 // for `bring`
+    uint64_t constant_bytes;     // of all that runs with it; 0: not known
+    const rondo__record *ready;  // what rondo__kernel_write wrote in another process; NULL: nothing
 } rondo__kernel_request;
 
 // An output that holds what an input does, and new rows between or behind, or that is made of that
@@ -71,6 +74,8 @@ typedef struct rondo__kernel_moves {
     void (*read_planes)(rondo__kernel *kernel);
 } rondo__kernel_moves;
 
+typedef rondo_status (*rondo__node_visit)(void *user_data, const rondo__line_node *node);
+
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
     // output is NULL; constants have their device address unless `owns_input` says otherwise.
@@ -78,6 +83,11 @@ struct rondo__kernel {
     // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
                            void *const *outputs, void *workspace);
+    // (optional) Shows the nodes that a capture of `launch` records, in their order; it needs no
+    // launch before. A node is good during the call.
+    rondo_status (*visit_nodes)(rondo__kernel *kernel, const void *const *inputs,
+                                void *const *outputs, void *workspace, rondo__node_visit visit,
+                                void *user_data);
     // (optional) Does the work now, on the calling thread, with no stream.
     rondo_status (*run)(rondo__kernel *kernel, const void *const *inputs, void *const *outputs,
                         void *workspace);
@@ -95,6 +105,7 @@ struct rondo__kernel {
     rondo__capture_rule capture;  // of this node; zero: it may be captured
     bool keeps_addresses;         // each launch must have those of the first
     bool may_run_here;            // by the thread that waits for it; zero: by others only
+    bool is_restored;             // from the request's `ready`
     bool is_unbounded;            // a loop that may be stopped at loop_limit: the caller must check
     const char *implementation;   // "simd", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                   // for inspect
@@ -117,6 +128,13 @@ RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *r
 // Threads:   safe.
 void rondo__kernel_survey(const rondo__kernel_request *request);
 
+// Appends what another process can prepare the same kernel from, for an equal request and with its
+// machine code. False: nothing, as that is not possible; `out` may hold a part.
+//
+// weights    the list that it was prepared with.
+bool rondo__kernel_write(rondo_device *device, const rondo__kernel *kernel,
+                         const rondo__weight_list *weights, rondo__text *out);
+
 static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
     if (kernel != NULL) {
         kernel->destroy(kernel);
@@ -127,6 +145,7 @@ static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fi
 typedef struct rondo__kernel_room {
     // UNSUPPORTED for what the room lacks.
     rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
+    bool (*write)(const rondo__kernel *kernel, const rondo__weight_list *weights, rondo__text *out);
     // Whether the device has the traits of these names, below. NULL: none has. The first is asked
     // in half precision alone.
     bool (*adds_shortcuts)(rondo_device *device);

@@ -14,7 +14,7 @@
 #include "op/op.h"
 #include "op/support.h"
 #include "rondo/device.h"
-#include "rondo/graph.h"
+#include "support/cases/kernel_replay.h"
 
 enum { TENSORS_MAX = 50, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
 
@@ -469,10 +469,9 @@ static bool stays_in_place(const device_run *run) {
     return run->kernel->join_output != NULL && run->kernel->in_place_inputs != 0;
 }
 
-// Eager, in place, then recorded (nothing may run), then replayed twice.
+// Eager, in place, then replayed, of a capture and of a graph made node by node.
 static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted, char *message,
                       size_t message_bytes) {
-    rondo_graph *graph = NULL;
     bool is_good = false;
     rondo_status status = poison(run);
     if (status == RONDO_STATUS_OK) {
@@ -490,19 +489,9 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
     if (status == RONDO_STATUS_OK) {
         status = poison(run);
     }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_create(run->device, NULL, &graph);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_capture_begin(graph, run->stream, RONDO_CAPTURE_THREAD_LOCAL);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = launch(run);
-        const rondo_status ended = rondo_graph_capture_end(graph);
-        status = status != RONDO_STATUS_OK ? status : ended;
-    }
     for (int turn = 0; turn < 2 && status == RONDO_STATUS_OK; turn++) {
-        status = rondo_graph_replay(graph, run->stream);
+        status = kernel_replay(run->kernel, run->stream, (const void *const *)run->inputs,
+                               run->outputs, run->workspace, turn > 0);
         if (status == RONDO_STATUS_OK) {
             is_good = check_outputs(run, wanted, "replayed", message, message_bytes);
             status = is_good ? poison(run) : RONDO_STATUS_OK;
@@ -516,7 +505,6 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
                        rondo_error_get_last()->message);
         is_good = false;
     }
-    rondo_graph_destroy(graph);
     return is_good && (!stays_in_place(run) || run_in_place(run, wanted, message, message_bytes));
 }
 
@@ -628,6 +616,7 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
     };
     if (status == RONDO_STATUS_OK) {
         status = rondo__kernel_prepare(&request, &run.kernel);
+        status = status == RONDO_STATUS_OK ? kernel_restore(&request, &run.kernel) : status;
         if (status == RONDO_STATUS_UNSUPPORTED) {
             result = UNSUPPORTED;
         }

@@ -93,15 +93,82 @@ static size_t find_index(const fake_graph *graph, rondo__cu_graph_node handle) {
     return node != NULL ? (size_t)(node - graph->nodes) : SIZE_MAX;
 }
 
+static bool is_one_row(size_t height, size_t bytes) {
+    return height == 1 && bytes > 0;
+}
+
+static bool take_kernel(const rondo__cu_kernel_node *kernel, fake_node *work) {
+    const unsigned int shape[7] = {kernel->grid[0],     kernel->grid[1],  kernel->grid[2],
+                                   kernel->block[0],    kernel->block[1], kernel->block[2],
+                                   kernel->shared_bytes};
+    return fake_take_launch(work, kernel->function, shape, kernel->parameters, kernel->extra);
+}
+
+// Takes what the node does from the parameters.
+static rondo__cu_result take_params(const rondo__cu_node_params *params, fake_node *work) {
+    const rondo__cu_copy_node *copy = &params->value.copy.copy;
+    const rondo__cu_fill_node *fill = &params->value.fill.fill;
+    switch (params->type) {
+        case RONDO__CU_GRAPH_NODE_KERNEL:
+            return take_kernel(&params->value.kernel, work) ? RONDO__CU_SUCCESS
+                                                            : RONDO__CU_ERROR_INVALID_VALUE;
+        case RONDO__CU_GRAPH_NODE_MEMCPY:
+            work->source = (const void *)(uintptr_t)copy->source.device;
+            work->destination = (void *)(uintptr_t)copy->destination.device;
+            work->source_type = copy->source.memory_type;
+            work->destination_type = copy->destination.memory_type;
+            work->count = copy->width_bytes;
+            return params->value.copy.context != NULL && is_one_row(copy->height, work->count) &&
+                           copy->depth == 1
+                       ? RONDO__CU_SUCCESS
+                       : RONDO__CU_ERROR_INVALID_VALUE;
+        case RONDO__CU_GRAPH_NODE_MEMSET:
+            work->destination = (void *)(uintptr_t)fill->destination;
+            work->value = fill->value;
+            work->element_bytes = fill->element_bytes;
+            work->count = fill->width;
+            return params->value.fill.context != NULL && is_one_row(fill->height, work->count)
+                       ? RONDO__CU_SUCCESS
+                       : RONDO__CU_ERROR_INVALID_VALUE;
+        default:
+            return RONDO__CU_ERROR_INVALID_VALUE;
+    }
+}
+
+// A programmatic edge leads from kernel to kernel.
+static rondo__cu_result add_plain_node(fake_graph *graph, const size_t *indices,
+                                       const rondo__cu_edge_data *data, size_t count,
+                                       const rondo__cu_node_params *params,
+                                       rondo__cu_graph_node *out_node) {
+    fake_node work = {.type = params->type};
+    rondo__cu_result code = take_params(params, &work);
+    for (size_t i = 0; data != NULL && i < count && code == RONDO__CU_SUCCESS; i++) {
+        const bool is_programmatic = data[i].type == RONDO__CU_EDGE_PROGRAMMATIC;
+        const bool may_be = work.type == RONDO__CU_GRAPH_NODE_KERNEL &&
+                            graph->nodes[indices[i]].type == RONDO__CU_GRAPH_NODE_KERNEL;
+        work.is_programmatic = is_programmatic;
+        code = data[i].from_port == (is_programmatic ? RONDO__CU_PORT_PROGRAMMATIC : 0) &&
+                       (may_be || !is_programmatic)
+                   ? RONDO__CU_SUCCESS
+                   : RONDO__CU_ERROR_INVALID_VALUE;
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        fake_node *node = fake_append_node(graph, indices, count);
+        fake_fill_node(node, &work);
+        *out_node = (rondo__cu_graph_node)(uintptr_t)node->identity;
+    }
+    return code;
+}
+
 rondo__cu_result fake_cuGraphAddNode(rondo__cu_graph_node *out_node, rondo__cu_graph handle,
                                      const rondo__cu_graph_node *dependencies,
                                      const rondo__cu_edge_data *data, size_t dependency_count,
                                      rondo__cu_node_params *params) {
-    (void)data;
     ENTER("cuGraphAddNode");
     NEED_CONTEXT("cuGraphAddNode");
-    if (!fake_is_alive(handle, FAKE_GRAPH) || params->type != RONDO__CU_GRAPH_NODE_CONDITIONAL ||
-        !is_valid(&params->value.conditional) || dependency_count > FAKE_DEPENDENCIES_MAX) {
+    const bool is_conditional = params->type == RONDO__CU_GRAPH_NODE_CONDITIONAL;
+    if (!fake_is_alive(handle, FAKE_GRAPH) || dependency_count > FAKE_DEPENDENCIES_MAX ||
+        (is_conditional && !is_valid(&params->value.conditional))) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     fake_graph *graph = (fake_graph *)(void *)handle;
@@ -111,6 +178,9 @@ rondo__cu_result fake_cuGraphAddNode(rondo__cu_graph_node *out_node, rondo__cu_g
         if (indices[i] == SIZE_MAX) {
             return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
         }
+    }
+    if (!is_conditional) {
+        return fake_leave(add_plain_node(graph, indices, data, dependency_count, params, out_node));
     }
     fake_node *node = fake_append_node(graph, indices, dependency_count);
     rondo__cu_conditional_node *conditional = &params->value.conditional;

@@ -268,6 +268,11 @@ fake_node *fake_find_node(rondo__cu_graph_node handle);
 fake_node *fake_find_in_graph(const fake_graph *graph, rondo__cu_graph_node handle);
 // Appends a node to the graph. Its place depends on these indices.
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
+// Makes the node do what `work` does, at its place.
+void fake_fill_node(fake_node *node, const fake_node *work);
+// Takes a kernel and its arguments; false: it cannot be launched so.
+bool fake_take_launch(fake_node *work, rondo__cu_function function, const unsigned int shape[7],
+                      void **parameters, void **extra);
 // What every kernel takes that is launched with a parameter array: an address and three words.
 enum { FAKE_PARAMETERS = 4, FAKE_PARAMETERS_MAX = 128 };
 // Its size; 0: there are no more.

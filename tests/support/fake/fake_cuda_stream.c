@@ -77,6 +77,14 @@ fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_
     return node;
 }
 
+void fake_fill_node(fake_node *node, const fake_node *work) {
+    fake_node placed = *work;
+    memcpy(placed.dependencies, node->dependencies, sizeof(placed.dependencies));
+    placed.dependency_count = node->dependency_count;
+    placed.identity = node->identity;
+    *node = placed;
+}
+
 static fake_node *add_node(fake_stream *stream) {
     fake_graph *graph = stream->origin->graph;
     fake_node *node = fake_append_node(graph, stream->dependencies, stream->dependency_count);
@@ -542,11 +550,13 @@ rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fa
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED);
     }
     fake_node *node = add_node(stream);
-    fake_node placed = *work;
-    memcpy(placed.dependencies, node->dependencies, sizeof(placed.dependencies));
-    placed.dependency_count = node->dependency_count;
-    placed.identity = node->identity;
-    *node = placed;
+    fake_fill_node(node, work);
+    // Only a kernel says when the next one may start.
+    for (size_t i = 0; i < node->dependency_count; i++) {
+        node->is_programmatic =
+            node->is_programmatic &&
+            stream->origin->graph->nodes[node->dependencies[i]].type == RONDO__CU_GRAPH_NODE_KERNEL;
+    }
     return fake_leave(RONDO__CU_SUCCESS);
 }
 
@@ -671,6 +681,38 @@ static void take_priority(fake_node *work, rondo__cu_stream handle) {
     }
 }
 
+bool fake_take_launch(fake_node *work, rondo__cu_function function, const unsigned int shape[7],
+                      void **parameters, void **extra) {
+    work->kernel = (const fake_kernel_entry *)(const void *)function;
+    memcpy(work->shape, shape, sizeof(work->shape));
+    // A kernel with a text that is not compiled has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
+    const bool has_one = work->kernel->module != NULL && work->kernel->code.layout == NULL;
+    if (parameters != NULL && has_one) {
+        work->argument_bytes = work->kernel->code.argument_bytes;
+        memcpy(work->arguments, parameters[0],
+               work->argument_bytes <= FAKE_ARGUMENTS_MAX ? work->argument_bytes : 0);
+        work->has_parameters = true;
+    }
+    if (!has_one) {
+        fake_pack_parameters(work, parameters);
+    }
+    const void *arguments = NULL;
+    for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {
+        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
+            arguments = extra[1];
+        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            memcpy(&work->argument_bytes, extra[1], sizeof(work->argument_bytes));
+        }
+    }
+    if (!fake_is_launchable(shape, work->kernel) || work->argument_bytes > FAKE_ARGUMENTS_MAX) {
+        return false;
+    }
+    if (arguments != NULL && work->argument_bytes > 0) {
+        memcpy(work->arguments, arguments, work->argument_bytes);
+    }
+    return true;
+}
+
 static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigned int shape[7],
                                       const rondo__cu_launch_attribute *attributes,
                                       size_t attribute_count, rondo__cu_stream handle,
@@ -679,39 +721,15 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
     if (!fake_may_launch(handle, "cuLaunchKernel")) {
         return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
     }
-    fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL,
-                      .kernel = (const fake_kernel_entry *)(const void *)function};
-    memcpy(work.shape, shape, sizeof(work.shape));
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL};
     take_attributes(&work, attributes, attribute_count);
     take_priority(&work, handle);
-    // A kernel with a text that is not compiled has one parameter (RONDO_LAUNCH_ONE_PARAMETER).
-    const bool has_one = work.kernel->module != NULL && work.kernel->code.layout == NULL;
-    if (parameters != NULL && has_one) {
-        work.argument_bytes = work.kernel->code.argument_bytes;
-        memcpy(work.arguments, parameters[0],
-               work.argument_bytes <= FAKE_ARGUMENTS_MAX ? work.argument_bytes : 0);
-        work.has_parameters = true;
-    }
-    if (!has_one) {
-        fake_pack_parameters(&work, parameters);
-    }
-    const void *arguments = NULL;
-    for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {
-        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
-            arguments = extra[1];
-        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
-            memcpy(&work.argument_bytes, extra[1], sizeof(work.argument_bytes));
-        }
-    }
-    if (!fake_is_launchable(shape, work.kernel) || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
+    if (!fake_take_launch(&work, function, shape, parameters, extra)) {
         if ((uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM) &&
             ((fake_stream *)(void *)handle)->origin != NULL) {
             ((fake_stream *)(void *)handle)->origin->is_broken = true;
         }
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    if (arguments != NULL && work.argument_bytes > 0) {
-        memcpy(work.arguments, arguments, work.argument_bytes);
     }
     if (work.kernel->module != NULL && (uintptr_t)handle > 2 &&
         fake_is_alive(handle, FAKE_STREAM)) {

@@ -15,17 +15,24 @@
 #include "rondo/builder.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/fake/fake_cuda.h"
+#include "support/models/add_program.h"
 #include "support/models/code_programs.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
 static char g_path[64], g_other[64];
 static size_t g_count = 60;
-static size_t g_ready_count;  // plans whose program came from a file
+static size_t g_ready_count;   // plans whose program came from a file
+static size_t g_kernel_count;  // their kernels, of which a plan has fewer than ten
 
 static void count_line(void *user_data, rondo_log_level level, const char *message) {
     (void)user_data;
     (void)level;
+    const char *kernels = strstr(message, " kernels come from the plan file");
+    if (kernels != NULL && kernels > message) {
+        g_kernel_count += (size_t)(kernels[-1] - '0');
+    }
     g_ready_count += strstr(message, "comes from the plan file") != NULL ? 1 : 0;
 }
 
@@ -653,6 +660,98 @@ TEST(test_executor_plan_file__records_are_read_as_a_strangers) {
     rondo_log_set_level(RONDO_LOG_DEBUG);
 }
 
+// ---- kernels of a GPU -------------------------------------------------------------------------
+
+static void open_gpu(rondo_device **out_device) {
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    add_program_prepare_fake();
+    OK(rondo_device_open("cuda:0", out_device));
+}
+
+static void close_gpu(rondo_device *device) {
+    rondo_device_release(device);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
+static void save_for_gpu(void) {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    open_gpu(&device);
+    OK(add_program_create(device, RONDO_GRAPHS_AUTO, &program, &executor));
+    OK(add_program_run(executor, 1.0f));
+    OK(rondo_executor_save(executor, g_path));
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_gpu(device);
+}
+
+// Eager, recorded and replayed, from kernels that no text was written for; and saved again.
+TEST(test_executor_plan_file__kernels_of_a_gpu) {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    save_for_gpu();
+    g_kernel_count = 0;
+    open_gpu(&device);
+    OK(rondo_executor_load(g_path, device, NULL, NULL, &program, &executor));
+    for (int i = 0; i < 4; ++i) {
+        OK(add_program_run(executor, (float)i));
+    }
+    assert_int_equal(g_kernel_count, 2);
+    OK(rondo_executor_save(executor, g_other));
+    const file_bytes first = read_file(g_path);
+    const file_bytes second = read_file(g_other);
+    assert_int_equal(first.count, second.count);
+    assert_memory_equal(first.bytes, second.bytes, first.count);
+    free(first.bytes);
+    free(second.bytes);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_gpu(device);
+}
+
+// The kernels stand behind the program.
+static void alter_kernels(rondo__section_source *source) {
+    static unsigned char *copy;
+    static rondo__section_piece piece;
+    const size_t count = source->pieces[0].byte_count;
+    free(copy);
+    copy = malloc(count);
+    assert_non_null(copy);
+    memcpy(copy, source->pieces[0].bytes, count);
+    alter(copy + count * 3 / 4, count / 4);
+    piece = (rondo__section_piece){copy, count, 0};
+    source->pieces = &piece;
+}
+
+// Checksums that fit: what does not is prepared as without the file, or the file is refused.
+TEST(test_executor_plan_file__altered_kernels) {
+    save_for_gpu();
+    rondo_log_set_level(RONDO_LOG_ERROR);
+    for (size_t i = 0; i < g_count; ++i) {
+        rondo_device *device;
+        rondo_program *program;
+        rondo_executor *executor;
+        text_sink s = {.length = 0};
+        open_gpu(&device);
+        rewrite("plans", alter_kernels);
+        OK(rondo_executor_load(g_other, device, NULL, NULL, &program, &executor));
+        const rondo_status status =  // makes the plan, and runs nothing
+            rondo_executor_describe(executor, RONDO_TEXT_JSON, text_sink_append, &s);
+        assert_true(status == RONDO_STATUS_OK || status == RONDO_STATUS_BAD_DATA ||
+                    status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY);
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+        close_gpu(device);
+    }
+    rondo_log_set_level(RONDO_LOG_DEBUG);
+}
+
 int main(int argc, char **argv) {
     g_count = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : g_count;
     const struct CMUnitTest tests[] = {
@@ -666,6 +765,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_executor_plan_file__forms_are_not_copied),
         cmocka_unit_test(test_executor_plan_file__altered_files_are_no_wrong_result),
         cmocka_unit_test(test_executor_plan_file__records_are_read_as_a_strangers),
+        cmocka_unit_test(test_executor_plan_file__kernels_of_a_gpu),
+        cmocka_unit_test(test_executor_plan_file__altered_kernels),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

@@ -130,6 +130,7 @@ static void plant(size_t item, float value) {
     memcpy(&g_planted_bits, &value, 4);
     g_launch = plan->items[item].kernel->launch;
     plan->items[item].kernel->launch = launch_planted;
+    plan->items[item].kernel->visit_nodes = NULL;
     plan->items[item].kernel->run = NULL;
 }
 

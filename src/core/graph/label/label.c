@@ -62,18 +62,25 @@ rondo__label_set *rondo__label_find_set(const rondo__participant *participants) 
     return found.set;
 }
 
+rondo__label_set *rondo__label_create_set(void) {
+    rondo__label_set *set = rondo__calloc(1, sizeof *set);
+    if (set != NULL) {
+        set->head.type = &label_type;
+        set->head.key = &label_type;
+        pthread_mutex_init(&set->lock, NULL);
+    }
+    return set;
+}
+
 // The capture's set, with its lock held; adds one where there is none.
 static rondo_status lock_set(rondo__capture *capture, rondo__label_set **out_set) {
     rondo__participant *found = rondo__capture_find_participant(capture, &label_type, &label_type);
     if (found == NULL) {
-        rondo__label_set *set = rondo__calloc(1, sizeof *set);
+        rondo__label_set *set = rondo__label_create_set();
         if (set == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        set->head.type = &label_type;
-        set->head.key = &label_type;
         set->origin_number = capture->origin != NULL ? capture->origin->number : 0;
-        pthread_mutex_init(&set->lock, NULL);
         rondo__capture_add_participant(capture, &set->head);
         // The first one counts, where another thread has added one meanwhile.
         found = rondo__capture_find_participant(capture, &label_type, &label_type);

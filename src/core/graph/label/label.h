@@ -76,3 +76,23 @@ void rondo__label_visit(const rondo__participant *participants,
                         void (*visit)(void *user_data, uint32_t level, uint32_t index,
                                       const char *label),
                         void *user_data);
+
+// ---- lines (graph/line.h) ---------------------------------------------------------------------
+
+typedef struct rondo__label_line rondo__label_line;
+
+// Errors:    NO_MEMORY, as the next two.
+RONDO_MUST_USE rondo_status rondo__label_line_create(rondo__label_line **out_line);
+// The nodes from here on lie in the scopes that are open on the stream and, in those, in `text`.
+RONDO_MUST_USE rondo_status rondo__label_line_open(rondo__label_line *line,
+                                                   const rondo_stream *stream, const char *text);
+// One node more.
+RONDO_MUST_USE rondo_status rondo__label_line_add(rondo__label_line *line);
+// The labels of the template, which holds these nodes in their order, as the participant that
+// rondo__label_resolve leaves.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__label_line_end(rondo__label_line *line,
+                                                  rondo__template *recorded,
+                                                  rondo__participant **out_participant);
+void rondo__label_line_destroy(rondo__label_line *line);  // NULL is fine

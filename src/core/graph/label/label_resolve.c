@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "graph/label/label_set.h"
 #include "graph/template.h"
+#include "rondo/label.h"
 
 #define NONE RONDO__LABEL_NONE
 
@@ -376,6 +377,81 @@ rondo_status rondo__label_resolve(rondo__capture *capture, rondo__template *reco
     rondo__node_table_deinit(&n.table);
     rondo__label_free_points(n.set);
     return status;
+}
+
+// ---- lines ------------------------------------------------------------------------------------
+
+struct rondo__label_line {
+    rondo__label_set *set;  // its paths, and the path of each node so far
+    size_t id_capacity;
+    size_t path;  // of the nodes from here on
+};
+
+rondo_status rondo__label_line_create(rondo__label_line **out_line) {
+    rondo__label_line *line = rondo__calloc(1, sizeof *line);
+    *out_line = line;
+    if (line == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    line->set = rondo__label_create_set();
+    const rondo_status status =
+        line->set == NULL ? RONDO_STATUS_NO_MEMORY : add_path(line->set, 0, "", &line->path);
+    if (status != RONDO_STATUS_OK) {
+        rondo__label_line_destroy(line);
+        *out_line = NULL;
+    }
+    return status;
+}
+
+rondo_status rondo__label_line_open(rondo__label_line *line, const rondo_stream *stream,
+                                    const char *text) {
+    size_t outer = 0;
+    RETURN_IF_ERROR(add_path(line->set, 0, rondo_label_get_path(stream), &outer));
+    return add_path(line->set, outer, text, &line->path);
+}
+
+rondo_status rondo__label_line_add(rondo__label_line *line) {
+    rondo__label_set *set = line->set;
+    const rondo_status status =
+        RONDO__ARRAY_RESERVE(set->path_of_id, line->id_capacity, set->id_count + 1);
+    RETURN_IF_ERROR(status);
+    set->path_of_id[set->id_count++] = line->path;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__label_line_end(rondo__label_line *line, rondo__template *recorded,
+                                   rondo__participant **out_participant) {
+    rondo__label_set *set = line->set;
+    const rondo_device *device = recorded->device;
+    if (set->id_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    set->place_of_id = rondo__calloc(set->id_count, sizeof *set->place_of_id);
+    set->id_of_index = rondo__calloc(set->id_count, sizeof *set->id_of_index);
+    if (set->place_of_id == NULL || set->id_of_index == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t id = 0; id < set->id_count; ++id) {
+        set->place_of_id[id].index = (uint32_t)id;
+        set->id_of_index[id] = id;
+        if (device->backend->label_node != NULL && rondo__hook_is_on(RONDO__HOOK_LABELS)) {
+            device->backend->label_node(recorded, id, set->paths[set->path_of_id[id]]);
+        }
+    }
+    set->index_count = set->id_count;
+    set->number = atomic_fetch_add(&g_last_number, 1) + 1;
+    *out_participant = &set->head;
+    line->set = NULL;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__label_line_destroy(rondo__label_line *line) {
+    if (line != NULL) {
+        if (line->set != NULL) {
+            line->set->head.type->destroy(&line->set->head);
+        }
+        rondo__free(line);
+    }
 }
 
 // ---- after the capture ------------------------------------------------------------------------

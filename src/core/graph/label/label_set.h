@@ -63,6 +63,8 @@ typedef struct rondo__label_set {
     size_t index_count;
 } rondo__label_set;
 
+// An empty one; NULL: no memory.
+rondo__label_set *rondo__label_create_set(void);
 // NULL: there are no labels.
 rondo__label_set *rondo__label_find_set(const rondo__participant *participants);
 void rondo__label_free_points(rondo__label_set *set);

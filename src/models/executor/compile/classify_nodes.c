@@ -16,6 +16,7 @@
 #include "executor/state/counted.h"
 #include "executor/state/generators.h"
 #include "executor/state/limits.h"
+#include "executor/state/prepared.h"
 #include "op/draws.h"
 #include "op/registered.h"
 #include "program/place_mark.h"
@@ -287,6 +288,10 @@ static rondo_status reserve_lists(rondo__planning *p) {
     if (p->class_of == NULL || p->kernels == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    if (p->ready_kernels != NULL) {
+        RETURN_IF_ERROR(
+            rondo__prepared_list_kernels(p->ready_kernels, program->node_count, &p->ready));
+    }
     return rondo__unit_has_two_sides(p->unit) ? rondo__crossing_reserve(p->plan) : RONDO_STATUS_OK;
 }
 
@@ -314,6 +319,7 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     }
     // Kernels of a plan file are there, and plans of other shapes had most of those that this one
     // has: only where one was missing it is worth asking for the others.
+    size_t restored_count = 0;
     bool is_surveyed = !p->is_ready && unit->plans.stats.entry_count == 0;
     if (is_surveyed) {
         survey_nodes(unit, plan, 0, infos, infos + widest, uses);
@@ -321,11 +327,13 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(unit, plan, n, infos, infos + widest, uses, &request);
+        request.ready = p->ready != NULL && p->ready[n].at != NULL ? &p->ready[n] : NULL;
         const size_t kernel_count = rondo__device_count_kernels(request.device);
         status = rondo__executor_check_cancelled(unit->executor);
         if (status == RONDO_STATUS_OK) {
             status = classify(p, n, &request);
         }
+        restored_count += p->kernels[n] != NULL && p->kernels[n]->is_restored ? 1 : 0;
         plan->random_count += rondo__op_draws(request.op, request.inputs, request.input_count);
         if (!is_surveyed && rondo__device_count_kernels(request.device) != kernel_count) {
             is_surveyed = true;
@@ -335,6 +343,9 @@ rondo_status rondo__planning_classify_nodes(rondo__planning *p) {
             unit->executor->options.progress(unit->executor->options.progress_data,
                                              "preparing kernels", n + 1, program->node_count);
         }
+    }
+    if (p->ready != NULL) {
+        RONDO_LOG_DEBUG_F("%zu kernels come from the plan file", restored_count);
     }
 
 free_lists:

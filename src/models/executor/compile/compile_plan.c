@@ -248,11 +248,13 @@ static void free_lists(const rondo__planning *p) {
     }
     rondo__free(p->kernels);
     rondo__free(p->class_of);
+    rondo__free(p->ready);
 }
 
 // Takes program and halves.
 static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__half_report *halves,
-                           size_t first_phase, rondo__plan **out_plan) {
+                           size_t first_phase, const rondo__record *kernels,
+                           rondo__plan **out_plan) {
     static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
     *out_plan = NULL;
     rondo__plan *plan = rondo__calloc(1, sizeof *plan);
@@ -264,8 +266,11 @@ static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__hal
     plan->program = program;
     plan->halves = *halves;
     rondo__weight_list_init(&unit->executor->resources.weights, &plan->weights);
-    rondo__planning planning = {
-        .unit = unit, .plan = plan, .is_ready = first_phase == READY_PHASE, .planner = &planner};
+    rondo__planning planning = {.unit = unit,
+                                .plan = plan,
+                                .is_ready = first_phase == READY_PHASE,
+                                .ready_kernels = kernels,
+                                .planner = &planner};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = first_phase; i < sizeof phases / sizeof *phases && status == RONDO_STATUS_OK;
          ++i) {
@@ -289,12 +294,13 @@ static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__hal
 
 rondo_status rondo__plan_create(rondo__unit *unit, rondo_program *program, rondo__plan **out_plan) {
     rondo__half_report halves = {0};
-    return create(unit, program, &halves, 0, out_plan);
+    return create(unit, program, &halves, 0, NULL, out_plan);
 }
 
 rondo_status rondo__plan_create_ready(rondo__unit *unit, rondo_program *program,
-                                      rondo__half_report *halves, rondo__plan **out_plan) {
-    return create(unit, program, halves, READY_PHASE, out_plan);
+                                      rondo__half_report *halves, const rondo__record *kernels,
+                                      rondo__plan **out_plan) {
+    return create(unit, program, halves, READY_PHASE, kernels, out_plan);
 }
 
 rondo_status rondo__plan_rewrite(rondo__unit *unit, rondo_program *program,

@@ -362,15 +362,17 @@ static rondo_status compile(rondo__unit *unit, const rondo_tensor *keys, rondo_p
 //
 // halves     of a program from a plan file, which the passes have been over; NULL: it is none.
 static rondo_status create_plan(rondo__unit *unit, const rondo_tensor *keys, rondo_program *program,
-                                rondo__half_report *halves, rondo__plan **out_plan) {
+                                rondo__half_report *halves, const rondo__record *kernels,
+                                rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)unit->executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
     rondo__workers *former_workers = rondo__workers_choose(unit->executor->options.workers);
     rondo__crew_enter();
     const rondo__lru_stats *plans = &unit->plans.stats;
-    rondo_status status = halves != NULL ? rondo__plan_create_ready(unit, program, halves, out_plan)
-                                         : compile(unit, keys, program, out_plan);
+    rondo_status status = halves != NULL
+                              ? rondo__plan_create_ready(unit, program, halves, kernels, out_plan)
+                              : compile(unit, keys, program, out_plan);
     for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
          keep = 0) {
         evict_plans(unit, plans->entry_count - keep);
@@ -490,7 +492,7 @@ static rondo_status compile_with(rondo__unit *unit, const rondo_tensor *feeds, b
         status = rondo__program_find_deciding(program, decides);
     }
     if (status == RONDO_STATUS_OK) {
-        status = create_plan(unit, keys, program, NULL, out_plan);
+        status = create_plan(unit, keys, program, NULL, NULL, out_plan);
     } else {
         rondo_program_destroy(program);
     }
@@ -511,6 +513,7 @@ static rondo_status make_ready(rondo__unit *unit, const rondo_tensor *feeds,
     size_t key_bytes = 0;
     rondo_program *program = NULL;
     rondo__half_report halves = {0};
+    rondo__record kernels;
     rondo_tensor *keys = NULL;
     if (unit->source->saved == NULL) {
         return RONDO_STATUS_OK;
@@ -520,8 +523,8 @@ static rondo_status make_ready(rondo__unit *unit, const rondo_tensor *feeds,
     if (base_key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status =
-        rondo__prepared_find_plan(unit, base_key, unit->keys.key, key_bytes, &program, &halves);
+    rondo_status status = rondo__prepared_find_plan(unit, base_key, unit->keys.key, key_bytes,
+                                                    &program, &halves, &kernels);
     rondo__free(base_key);
     if (status != RONDO_STATUS_OK || program == NULL) {
         return status;
@@ -529,7 +532,7 @@ static rondo_status make_ready(rondo__unit *unit, const rondo_tensor *feeds,
     RONDO_LOG_DEBUG_F("a plan's program comes from the plan file");
     status = copy_keys(unit, feeds, &keys);
     if (status == RONDO_STATUS_OK) {
-        status = create_plan(unit, keys, program, &halves, out_plan);
+        status = create_plan(unit, keys, program, &halves, &kernels, out_plan);
         rondo__tensors_free(keys, unit->base->input_count);
     } else {
         rondo_program_destroy(program);

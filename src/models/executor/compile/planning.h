@@ -9,8 +9,10 @@
 typedef struct rondo__planning {
     rondo__unit *unit;
     rondo__plan *plan;
-    bool is_ready;                  // its program comes from a plan file, and so do its kernels
-    const rondo__planner *planner;  // for the bodies of control ops
+    bool is_ready;  // its program comes from a plan file, and so do its kernels
+    const rondo__record *ready_kernels;  // of that file; NULL: there are none
+    rondo__record *ready;                // the same by node; NULL: there are none
+    const rondo__planner *planner;       // for the bodies of control ops
     // One for each node, and room for the copies between sides; NULL before there are lists.
     size_t node_room;
     rondo__node_class *class_of;

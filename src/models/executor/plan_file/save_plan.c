@@ -151,6 +151,9 @@ static rondo_status write_plan(saver *s, const rondo__plan *plan) {
         status = rondo__program_write(program, &s->data, &entry);
     }
     if (is_told && status == RONDO_STATUS_OK) {
+        status = rondo__prepared_write_kernels(s->executor->device, plan, &entry);
+    }
+    if (is_told && status == RONDO_STATUS_OK) {
         status = put_entry(s, PLANS, &entry);
     }
     rondo__text_deinit(&entry);

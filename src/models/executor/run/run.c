@@ -29,9 +29,12 @@
 #include "executor/state/limits.h"
 #include "executor/state/op_span.h"
 #include "graph/graph_object.h"
+#include "graph/line.h"
 #include "rondo/inspect.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
+
+enum { LABEL_BYTES = 112 };
 
 // Names the node, and the first tensor that it makes.
 static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
@@ -169,10 +172,14 @@ static rondo_status check_recording(rondo_stream *stream, const rondo__plan *pla
 }
 
 // Names the nodes of one op, in dumps, reports and profiles.
-static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
+static void format_label(const rondo__plan *plan, size_t i, char label[LABEL_BYTES]) {
     const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
-    char label[112];
-    (void)snprintf(label, sizeof label, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+    (void)snprintf(label, LABEL_BYTES, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+}
+
+static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
+    char label[LABEL_BYTES];
+    format_label(plan, i, label);
     return rondo_label_push(stream, label);
 }
 
@@ -224,6 +231,74 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
     return rondo__ranks_join(unit, plan);
 }
 
+// Whether the step's graph can be made node by node, without a capture: each kernel shows what it
+// launches, and nothing else puts work between.
+static bool may_line_up(const rondo__unit *unit, const rondo__plan *plan, const rondo__step *step) {
+    bool may = plan->spill == NULL && plan->ranks == NULL && !plan->run.is_probed &&
+               get_watchdog(unit, rondo__step_get_stream(unit, plan, step)) == NULL &&
+               !rondo__self_check_is_expected(unit->executor);
+    for (size_t i = step->first_item; i < step->first_item + step->item_count && may; ++i) {
+        may = plan->items[i].kernel->visit_nodes != NULL && !plan->items[i].is_frozen;
+    }
+    return may;
+}
+
+static rondo_status append_node(void *line, const rondo__line_node *node) {
+    return rondo__graph_line_append(line, node);
+}
+
+static rondo_status append_item(rondo__graph_line *line, const rondo_stream *stream,
+                                const rondo__plan *plan, size_t i) {
+    const rondo__item *item = &plan->items[i];
+    char label[LABEL_BYTES];
+    if (line->labels != NULL) {
+        format_label(plan, i, label);
+        RETURN_IF_ERROR(rondo__graph_line_label(line, stream, label));
+    }
+    const rondo_status status = item->kernel->visit_nodes(item->kernel, item->inputs, item->outputs,
+                                                          item->workspace, append_node, line);
+    if (status != RONDO_STATUS_OK) {
+        blame_launch(plan, &plan->program->nodes[item->node]);
+    }
+    return status;
+}
+
+// Makes the graph from what the kernels show. UNSUPPORTED: only a capture can, and the graph is
+// empty.
+static rondo_status line_up(const rondo__unit *unit, rondo__plan *plan, const rondo__step *step,
+                            rondo_graph *graph) {
+    rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
+    rondo__graph_line line;
+    if (!may_line_up(unit, plan, step)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(rondo__graph_line_begin(graph, stream, &line));
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        const rondo_status status = append_item(&line, stream, plan, i);
+        if (status != RONDO_STATUS_OK) {
+            rondo__graph_line_abandon(&line);
+            plan->run.failed_item = status == RONDO_STATUS_UNSUPPORTED ? SIZE_MAX : i;
+            return status;
+        }
+    }
+    return rondo__graph_line_end(&line);
+}
+
+static rondo_status record_step(rondo__unit *unit, rondo__plan *plan, const rondo__step *step,
+                                rondo_graph *graph) {
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, rondo__step_get_stream(unit, plan, step),
+                                              RONDO_CAPTURE_THREAD_LOCAL));
+    const rondo_status status = record_items(unit, plan, step, graph);
+    if (status == RONDO_STATUS_OK) {
+        return rondo_graph_capture_end(graph);
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_graph_capture_abort(graph);
+    rondo__error_restore(&saved);
+    return status;
+}
+
 // Keeps in a few words why a capture failed: what broke it, or what the op said.
 static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
     rondo_capture_report report = {.struct_size = sizeof report};
@@ -249,27 +324,19 @@ static rondo_status capture_step(rondo__unit *unit, rondo__plan *plan, rondo__st
                        : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
+    rondo_error before;
+    rondo__error_save(&before);
     plan->run.failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(rondo_stream_get_device(stream), &options, &graph);
     if (status != RONDO_STATUS_OK) {
         note_failure(plan, NULL);
         return status;
     }
-    status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
-    if (status != RONDO_STATUS_OK) {
-        goto destroy_graph;
+    status = line_up(unit, plan, step, graph);
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        rondo__error_restore(&before);
+        status = record_step(unit, plan, step, graph);
     }
-    status = record_items(unit, plan, step, graph);
-    if (status != RONDO_STATUS_OK) {
-        rondo_error saved;
-        rondo__error_save(&saved);
-        rondo_graph_capture_abort(graph);
-        rondo__error_restore(&saved);
-        goto destroy_graph;
-    }
-    status = rondo_graph_capture_end(graph);
-
-destroy_graph:
     if (status == RONDO_STATUS_OK) {
         step->run.graph = graph;
         step->run.captured_run = plan->run.count;

@@ -610,8 +610,10 @@ RONDO_MUST_USE rondo_status rondo__plan_create(rondo__unit *unit, rondo_program 
                                                rondo__plan **out_plan);
 
 // The same from a program that rondo__plan_rewrite has been over, and what that said; takes both.
+// kernels    of a plan file (prepared.h).
 RONDO_MUST_USE rondo_status rondo__plan_create_ready(rondo__unit *unit, rondo_program *program,
                                                      rondo__half_report *halves,
+                                                     const rondo__record *kernels,
                                                      rondo__plan **out_plan);
 
 // What rondo__plan_create does first: the passes over a program for fixed shapes.

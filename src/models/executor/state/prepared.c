@@ -323,10 +323,11 @@ static bool has_key(rondo__record *entry, const char *base_key, const void *key,
 
 rondo_status rondo__prepared_find_plan(const rondo__unit *unit, const char *base_key,
                                        const void *key, size_t key_bytes,
-                                       rondo_program **out_program,
-                                       rondo__half_report *out_halves) {
+                                       rondo_program **out_program, rondo__half_report *out_halves,
+                                       rondo__record *out_kernels) {
     rondo__record section, entry;
     const rondo__saved *saved = get_saved(unit);
+    *out_kernels = (rondo__record){0};
     *out_program = NULL;
     *out_halves = (rondo__half_report){0};
     if (saved == NULL || !rondo__saved_find(saved, "plans", RONDO__SAVED_PLANS_VERSION, &section)) {
@@ -348,8 +349,51 @@ rondo_status rondo__prepared_find_plan(const rondo__unit *unit, const char *base
             if (status != RONDO_STATUS_OK) {
                 rondo__half_report_deinit(out_halves);
             }
+            *out_kernels = entry;
             return status;
         }
     }
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__prepared_list_kernels(const rondo__record *kernels, size_t node_count,
+                                          rondo__record **out_list) {
+    rondo__record entries = *kernels;
+    rondo__record entry;
+    *out_list = NULL;
+    if (entries.at == entries.past) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__record *list = rondo__calloc(node_count + 1, sizeof *list);
+    if (list == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    while (read_entry(&entries, &entry)) {
+        const size_t node = (size_t)rondo__record_get_most(&entry, node_count);
+        entries.is_bad = entries.is_bad || entry.is_bad || node == node_count;
+        list[node] = entry;
+    }
+    if (entries.is_bad) {
+        rondo__free(list);
+        return fail_damaged("plans");
+    }
+    *out_list = list;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__prepared_write_kernels(rondo_device *device, const rondo__plan *plan,
+                                           rondo__text *out) {
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < plan->item_count && status == RONDO_STATUS_OK; ++i) {
+        const rondo__item *item = &plan->items[i];
+        rondo__text entry = {0};
+        rondo__record_put(&entry, item->node);
+        if (item->side == RONDO__SIDE_DEVICE &&
+            rondo__kernel_write(device, item->kernel, &plan->weights, &entry)) {
+            rondo__record_put_bytes(out, entry.bytes, entry.length);
+        }
+        status = rondo__text_get_status(&entry);
+        rondo__text_deinit(&entry);
+    }
+    return status == RONDO_STATUS_OK ? rondo__text_get_status(out) : status;
 }

@@ -58,13 +58,28 @@ RONDO_MUST_USE rondo_status rondo__prepared_give_keys(rondo__unit *unit, const c
 // The program of a plan behind its passes, by the key that plans are found by; NULL: there is none.
 //
 // base_key   of the unit's base.
+// out_kernels  what its nodes' kernels are prepared from (rondo__prepared_list_kernels); as long as
+//            the file.
 //
 // Errors:    BAD_DATA, NO_MEMORY.
 // Ownership: caller destroys *out_program, and frees *out_halves with rondo__half_report_deinit.
 RONDO_MUST_USE rondo_status rondo__prepared_find_plan(const rondo__unit *unit, const char *base_key,
                                                       const void *key, size_t key_bytes,
                                                       rondo_program **out_program,
-                                                      rondo__half_report *out_halves);
+                                                      rondo__half_report *out_halves,
+                                                      rondo__record *out_kernels);
+
+// By node; those of nodes without one are empty. NULL: there is none.
+//
+// Errors:    BAD_DATA, NO_MEMORY.
+// Ownership: free with rondo__free.
+RONDO_MUST_USE rondo_status rondo__prepared_list_kernels(const rondo__record *kernels,
+                                                         size_t node_count,
+                                                         rondo__record **out_list);
+// Appends them.
+RONDO_MUST_USE rondo_status rondo__prepared_write_kernels(rondo_device *device,
+                                                          const rondo__plan *plan,
+                                                          rondo__text *out);
 
 // How entries are written; `unit` is that of the executor's program.
 void rondo__prepared_write_base_head(const rondo__unit *unit, const char *key, rondo__text *out);

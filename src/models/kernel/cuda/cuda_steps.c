@@ -60,8 +60,10 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     return offset;
 }
 
-static void note_form(rondo__cuda_kernel *kernel, const rondo__weight_want *want, void *memory) {
+static void note_form(rondo__cuda_kernel *kernel, size_t index, const rondo__weight_want *want,
+                      void *memory) {
     if (kernel->form_count < RONDO__CUDA_FORMS_MAX) {
+        kernel->form_inputs[kernel->form_count] = (uint8_t)index;
         kernel->form_bytes[kernel->form_count] = want->bytes;
         kernel->forms[kernel->form_count++] = memory;
     }
@@ -81,7 +83,7 @@ static bool keep_room(rondo__cuda_kernel *kernel, size_t index, const rondo__wei
         .index = request->input_count + kernel->form_count,
     };
     kernel->head.owned_inputs |= UINT64_C(1) << index;
-    note_form(kernel, want, NULL);
+    note_form(kernel, index, want, NULL);
     return true;
 }
 
@@ -110,7 +112,7 @@ bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weig
         return false;
     }
     kernel->head.owned_inputs |= UINT64_C(1) << index;
-    note_form(kernel, want, memory);
+    note_form(kernel, index, want, memory);
     *out_address = rondo__address_fixed(memory);
     return true;
 }
@@ -201,7 +203,7 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
 
 // ---- steps ------------------------------------------------------------------------------------
 
-static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
+rondo__step *rondo__cuda_add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
     if (kernel->status != RONDO_STATUS_OK ||
         !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->steps, kernel->step_capacity,
                                                         kernel->step_count + 1))) {
@@ -239,7 +241,7 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
                                                       name, &function))) {
         return NULL;
     }
-    rondo__step *step = add_step(kernel, RONDO__STEP_LAUNCH);
+    rondo__step *step = rondo__cuda_add_step(kernel, RONDO__STEP_LAUNCH);
     if (step != NULL) {
         const int64_t most = INT64_C(1) << 30;
         step->launch.name = name;
@@ -257,7 +259,7 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
 
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes) {
-    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_COPY) : NULL;
+    rondo__step *step = bytes > 0 ? rondo__cuda_add_step(kernel, RONDO__STEP_COPY) : NULL;
     if (step != NULL) {
         step->bytes = bytes;
         rondo__step_address(step, from);
@@ -284,7 +286,7 @@ void rondo__cuda_add_data_copy(rondo__cuda_kernel *kernel, size_t bytes) {
 }
 
 rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes) {
-    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_FILL) : NULL;
+    rondo__step *step = bytes > 0 ? rondo__cuda_add_step(kernel, RONDO__STEP_FILL) : NULL;
     if (step != NULL) {
         step->bytes = bytes;
         rondo__step_address(step, to);
@@ -294,7 +296,7 @@ rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to,
 
 rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,
                                   void (*destroy)(void *state)) {
-    rondo__step *step = add_step(kernel, RONDO__STEP_CALL);
+    rondo__step *step = rondo__cuda_add_step(kernel, RONDO__STEP_CALL);
     if (step != NULL) {
         step->call = call;
         step->state = state;
@@ -413,6 +415,12 @@ void rondo__step_faults(rondo__step *step, const rondo__cuda_kernel *kernel, ron
                                                    .fixed = (void *)(uintptr_t)watch});
     } else {
         rondo__step_int(step, 0);
+    }
+    if (step != NULL && step->fault_count < RONDO__STEP_FAULTS_MAX) {
+        step->faults[step->fault_count] = (uint16_t)step->word_count;
+    }
+    if (step != NULL && step->fault_count <= RONDO__STEP_FAULTS_MAX) {
+        step->fault_count++;
     }
     rondo__step_int(step, (int64_t)((uint64_t)(uintptr_t)kernel | (uint64_t)fault));
 }
@@ -581,36 +589,59 @@ static rondo_status write_arguments(rondo__step *step, rondo_device *device,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status run_step(rondo__step *step, rondo_device *device, rondo_stream *stream,
-                             const rondo__cuda_arguments *arguments) {
-    switch (step->kind) {
-        case RONDO__STEP_LAUNCH:
-            RETURN_IF_ERROR(write_arguments(step, device, arguments));
-            return rondo_stream_launch(stream, &step->launch);
-        case RONDO__STEP_COPY:
-            return rondo_stream_copy(stream,
-                                     rondo__address_resolve(&step->addresses[1].address, arguments),
-                                     rondo__address_resolve(&step->addresses[0].address, arguments),
-                                     step->bytes, RONDO_COPY_DEVICE_TO_DEVICE);
-        case RONDO__STEP_FILL:
-            return rondo_stream_fill(stream,
-                                     rondo__address_resolve(&step->addresses[0].address, arguments),
-                                     0, 1, step->bytes);
-        case RONDO__STEP_CALL:
-            return step->call(step->state, stream, arguments);
+static rondo_status get_node(rondo__step *step, rondo_device *device,
+                             const rondo__cuda_arguments *arguments, rondo__line_node *out_node) {
+    *out_node = (rondo__line_node){.kind = RONDO__NODE_KERNEL, .launch = &step->launch};
+    if (step->kind == RONDO__STEP_LAUNCH) {
+        return write_arguments(step, device, arguments);
     }
-    return RONDO_FAIL(INTERNAL, "a step of unknown kind");
+    const bool is_copy = step->kind == RONDO__STEP_COPY;
+    void *first = rondo__address_resolve(&step->addresses[0].address, arguments);
+    *out_node = (rondo__line_node){
+        .kind = is_copy ? RONDO__NODE_COPY : RONDO__NODE_FILL,
+        .source = is_copy ? first : NULL,
+        .destination =
+            is_copy ? rondo__address_resolve(&step->addresses[1].address, arguments) : first,
+        .bytes = step->bytes};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status put_node(void *stream, const rondo__line_node *node) {
+    return node->kind == RONDO__NODE_KERNEL ? rondo_stream_launch(stream, node->launch)
+           : node->kind == RONDO__NODE_COPY
+               ? rondo_stream_copy(stream, node->destination, node->source, node->bytes,
+                                   RONDO_COPY_DEVICE_TO_DEVICE)
+               : rondo_stream_fill(stream, node->destination, 0, 1, node->bytes);
+}
+
+// Shows the nodes of all steps; library calls, which show none, go on the stream.
+static rondo_status visit_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
+                                const rondo__cuda_arguments *arguments, rondo__node_visit visit,
+                                void *user_data) {
+    for (size_t i = kernel->skips_copy ? 1 : 0; i < kernel->step_count; i++) {
+        rondo__step *step = kernel->steps[i];
+        rondo__line_node node;
+        if (step->kind == RONDO__STEP_CALL) {
+            RETURN_IF_ERROR(step->call(step->state, stream, arguments));
+        } else {
+            RETURN_IF_ERROR(get_node(step, kernel->device, arguments, &node));
+            RETURN_IF_ERROR(visit(user_data, &node));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
                                    const rondo__cuda_arguments *arguments) {
-    for (size_t i = kernel->skips_copy ? 1 : 0; i < kernel->step_count; i++) {
-        rondo_status status = run_step(kernel->steps[i], kernel->device, stream, arguments);
-        if (status != RONDO_STATUS_OK) {
-            return status;
-        }
-    }
-    return RONDO_STATUS_OK;
+    return visit_steps(kernel, stream, arguments, put_node, stream);
+}
+
+static rondo_status visit_nodes(rondo__kernel *head, const void *const *inputs,
+                                void *const *outputs, void *workspace, rondo__node_visit visit,
+                                void *user_data) {
+    const rondo__cuda_arguments arguments = {
+        .inputs = inputs, .outputs = outputs, .workspace = workspace};
+    return visit_steps((rondo__cuda_kernel *)head, NULL, &arguments, visit, user_data);
 }
 
 static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
@@ -626,6 +657,10 @@ static void destroy_kernel(rondo__kernel *head) {
     cut_steps(kernel, 0);
     rondo__free(kernel->steps);
     rondo__free(kernel);
+}
+
+const rondo__cuda_kernel *rondo__cuda_kernel_of(const rondo__kernel *head) {
+    return head->destroy == destroy_kernel ? (const rondo__cuda_kernel *)head : NULL;
 }
 
 rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
@@ -655,7 +690,11 @@ rondo_status rondo__cuda_begin_candidate(const rondo__kernel_request *request,
 
 rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
+    kernel->head.visit_nodes = visit_nodes;
     for (size_t i = 0; i < kernel->step_count && kernel->status == RONDO_STATUS_OK; i++) {
+        if (kernel->steps[i]->kind == RONDO__STEP_CALL) {
+            kernel->head.visit_nodes = NULL;
+        }
         if (kernel->steps[i]->overflowed) {
             kernel->status = RONDO_FAIL(INTERNAL, "%s: more kernel parameters than a step holds",
                                         kernel->request->op->def->name);

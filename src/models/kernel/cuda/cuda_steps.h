@@ -31,6 +31,7 @@ enum {
     RONDO__STEP_MAPS_MAX = 3,
     RONDO__STEP_WORDS_MAX = 320,
     RONDO__STEP_ADDRESSES_MAX = 48,
+    RONDO__STEP_FAULTS_MAX = 4,
     RONDO__DEFINES_MAX = 24,
     RONDO__CUDA_FORMS_MAX = 4,  // of constants, in one kernel
     RONDO__CUDA_BLOCK = 256,    // threads of a block where nothing speaks for another number
@@ -88,6 +89,8 @@ typedef struct rondo__step {
     void (*destroy)(void *state);
     bool overflowed;
     size_t word_count, address_count, map_count;
+    size_t fault_count;                       // one more than there is room for: there are more
+    uint16_t faults[RONDO__STEP_FAULTS_MAX];  // words that name the kernel
     // From here on a new step is not cleared: a plan has hundreds, of which little is used.
     uint64_t words[RONDO__STEP_WORDS_MAX];
     struct {
@@ -115,7 +118,11 @@ typedef struct rondo__cuda_kernel {
     bool is_candidate;
     size_t form_count;
     size_t form_bytes[RONDO__CUDA_FORMS_MAX];
+    uint8_t form_inputs[RONDO__CUDA_FORMS_MAX];
     void *forms[RONDO__CUDA_FORMS_MAX];
+    // What it was prepared for; see cuda_saved.c.
+    uint64_t request_hash;  // 0: it cannot be saved
+    uint32_t tuning;        // a rondo_tuning
 } rondo__cuda_kernel;
 
 // ---- the kernel -------------------------------------------------------------------------------
@@ -128,6 +135,18 @@ RONDO_MUST_USE rondo_status rondo__cuda_begin_candidate(const rondo__kernel_requ
 // The finished kernel, or the failure that stuck; then the kernel is gone.
 RONDO_MUST_USE rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel,
                                                       rondo__kernel **out_kernel);
+
+// The kernel of this room; NULL: it is of another.
+const rondo__cuda_kernel *rondo__cuda_kernel_of(const rondo__kernel *head);
+
+// Takes the steps from the request's `ready`; false: they do not fit, and the kernel is as before.
+bool rondo__cuda_restore_kernel(rondo__cuda_kernel *kernel);
+// False: it cannot be restored from a record; `out` holds a part of one.
+bool rondo__cuda_write_kernel(const rondo__kernel *kernel, const rondo__weight_list *weights,
+                              rondo__text *out);
+// Notes what of the request, beside constants and attributes, decides the kernel. From then on it
+// can be saved, unless it is for this process alone.
+void rondo__cuda_name_request(rondo__cuda_kernel *kernel);
 
 // Puts the kernel's steps on the stream.
 RONDO_MUST_USE rondo_status rondo__cuda_run_steps(rondo__cuda_kernel *kernel, rondo_stream *stream,
@@ -188,6 +207,7 @@ const char *rondo__cuda_type_name(rondo_dtype dtype);
 rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,
                                     const rondo__defines *defines, const char *name, int64_t blocks,
                                     uint32_t threads);
+rondo__step *rondo__cuda_add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind);
 rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
                                   rondo__address to, size_t bytes);
 // The first step: output 0 starts as a copy of input 0, which the kernel leaves out where it is

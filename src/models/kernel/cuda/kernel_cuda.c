@@ -303,7 +303,10 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
     }
     rondo__cuda_kernel *kernel = NULL;
     RETURN_IF_ERROR(rondo__cuda_begin_kernel(request, &kernel));
-    if (works) {
+    if (!request->is_survey) {
+        rondo__cuda_name_request(kernel);
+    }
+    if (works && !rondo__cuda_restore_kernel(kernel)) {
         (is_empty ? family->prepare_empty : family->prepare)(kernel);
     }
     return rondo__cuda_finish_kernel(kernel, out_kernel);
@@ -322,6 +325,7 @@ static bool has_clusters(rondo_device *device) {
 }
 
 const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
+                                                    .write = rondo__cuda_write_kernel,
                                                     .adds_shortcuts = rondo__cuda_has_tma,
                                                     .appends_attention = has_clusters,
                                                     .get_level = get_level};

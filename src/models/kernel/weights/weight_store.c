@@ -434,6 +434,18 @@ rondo_status rondo__weight_list_add(rondo__weight_list *list, const rondo__weigh
     return status;
 }
 
+const void *rondo__weight_list_find(const rondo__weight_list *list, const void *address,
+                                    size_t *out_form_bytes) {
+    for (size_t i = 0; i < list->count; i++) {
+        const entry *e = list->weights[i]->entry;
+        if (e->address == address) {
+            *out_form_bytes = e->form_bytes;
+            return e->form;
+        }
+    }
+    return NULL;
+}
+
 // The last list of an account gives up the account's share, the last account the form.
 static void release(rondo__weight_store *store, rondo__weight *weight, uint64_t list_number) {
     entry *e = weight->entry;

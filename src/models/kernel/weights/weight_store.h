@@ -108,6 +108,11 @@ RONDO_MUST_USE rondo_status rondo__weight_list_add(rondo__weight_list *list,
                                                    const rondo__weight_want *want,
                                                    void **out_address);
 
+// The form, as `want` named it, that the list holds at this address; NULL: none. Of a plain copy
+// the form has no bytes.
+const void *rondo__weight_list_find(const rondo__weight_list *list, const void *address,
+                                    size_t *out_form_bytes);
+
 // Gives up all but the first `count` of the list; with 0 the list is as after init.
 void rondo__weight_list_cut(rondo__weight_list *list, size_t count);
 

@@ -4,7 +4,8 @@
 //   about     what the file was made for: library, device, options of the executor
 //   program   the program as the model has it
 //   bases     that program after the passes that need no shapes, by the options that decide it
-//   plans     a base after all passes for fixed shapes, by the key that plans are found by
+//   plans     a base after all passes for fixed shapes, by the key that plans are found by, and the
+//             kernels of its nodes as lists of steps
 //   tuning    choices of kernels, a tuning file
 //   kernels   machine code for one kind of GPU, by the hash of what it was compiled of
 //   forms     constants as kernels read them: packed, turned
@@ -20,7 +21,7 @@ enum {
     RONDO__SAVED_ABOUT_VERSION = 1,
     RONDO__SAVED_PROGRAM_VERSION = 1,
     RONDO__SAVED_BASES_VERSION = 1,
-    RONDO__SAVED_PLANS_VERSION = 1,
+    RONDO__SAVED_PLANS_VERSION = 2,
     RONDO__SAVED_TUNING_VERSION = 1,
     RONDO__SAVED_KERNELS_VERSION = 1,
     RONDO__SAVED_FORMS_VERSION = 1,

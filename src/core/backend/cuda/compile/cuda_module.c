@@ -74,19 +74,98 @@ static rondo_status make_key(rondo__cuda_device *device, const char *source,
     return status;
 }
 
+// ---- modules by key; the caller holds the lock ------------------------------------------------
+
+static uint32_t *get_place(const rondo__cuda_device *device, rondo__hash128 key) {
+    size_t at = (size_t)key.low & (device->module_table_size - 1);
+    for (;; at = (at + 1) & (device->module_table_size - 1)) {
+        const uint32_t place = device->module_table[at];
+        if (place == 0 || (device->modules[place - 1].key.low == key.low &&
+                           device->modules[place - 1].key.high == key.high)) {
+            return &device->module_table[at];
+        }
+    }
+}
+
+static rondo__cuda_module *look_up(rondo__cuda_device *device, rondo__hash128 key) {
+    const uint32_t place = device->module_table_size > 0 ? *get_place(device, key) : 0;
+    return place > 0 ? &device->modules[place - 1] : NULL;
+}
+
+static rondo_status reserve_table(rondo__cuda_device *device) {
+    if (2 * (device->module_count + 1) <= device->module_table_size) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t size = device->module_table_size > 0 ? 2 * device->module_table_size : 64;
+    uint32_t *table = rondo__calloc(size, sizeof(*table));
+    if (table == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__free(device->module_table);
+    device->module_table = table;
+    device->module_table_size = size;
+    for (size_t i = 0; i < device->module_count; i++) {
+        *get_place(device, device->modules[i].key) = (uint32_t)i + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status add_module(rondo__cuda_device *device, const rondo__cuda_module *made) {
+    RETURN_IF_ERROR(reserve_table(device));
+    const rondo_status status =
+        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
+    if (status == RONDO_STATUS_OK) {
+        device->modules[device->module_count++] = *made;
+        *get_place(device, made->key) = (uint32_t)device->module_count;
+    }
+    return status;
+}
+
+// ---- the same with the lock -------------------------------------------------------------------
+
 static bool find_module(rondo__cuda_device *device, rondo__hash128 key,
                         rondo__cu_module *out_module) {
-    bool is_found = false;
     pthread_mutex_lock(&device->lock);
-    for (size_t i = 0; i < device->module_count && !is_found; i++) {
-        const rondo__cuda_module *entry = &device->modules[i];
-        if (entry->key.low == key.low && entry->key.high == key.high) {
-            *out_module = entry->module;
-            is_found = true;
+    const rondo__cuda_module *entry = look_up(device, key);
+    if (entry != NULL) {
+        *out_module = entry->module;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return entry != NULL;
+}
+
+// A kernel that was found before; its function is NULL where none was.
+static rondo__cuda_found find_function(rondo__cuda_device *device, rondo__hash128 key,
+                                       const char *name) {
+    rondo__cuda_found found = {.function = NULL};
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_module *entry = look_up(device, key);
+    for (size_t i = 0; entry != NULL && i < entry->found_count && found.function == NULL; i++) {
+        if (strcmp(entry->found[i].name, name) == 0) {
+            found = entry->found[i];
         }
     }
     pthread_mutex_unlock(&device->lock);
-    return is_found;
+    return found;
+}
+
+// Without memory it is asked for again.
+static void keep_function(rondo__cuda_device *device, rondo__hash128 key, const char *name,
+                          rondo__cu_function function) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__cuda_found added = {.name = rondo__strdup(name), .function = function};
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_module *entry = look_up(device, key);
+    if (added.name != NULL && entry != NULL &&
+        RONDO__ARRAY_RESERVE(entry->found, entry->found_capacity, entry->found_count + 1) ==
+            RONDO_STATUS_OK) {
+        entry->found[entry->found_count++] = added;
+        added.name = NULL;
+    }
+    pthread_mutex_unlock(&device->lock);
+    rondo__free(added.name);
+    rondo__error_restore(&saved);
 }
 
 // Adds a module unless another thread was quicker; then its module becomes that thread's, and ours
@@ -101,11 +180,7 @@ static rondo_status keep_module(rondo__cuda_device *device, rondo__cuda_module *
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&device->lock);
-    rondo_status status =
-        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
-    if (status == RONDO_STATUS_OK) {
-        device->modules[device->module_count++] = *made;
-    }
+    const rondo_status status = add_module(device, made);
     pthread_mutex_unlock(&device->lock);
     if (status != RONDO_STATUS_OK) {
         rondo__cuda_log_failure(device, device->api->cuModuleUnload(made->module),
@@ -153,12 +228,11 @@ static rondo_status compile_and_load(rondo__cuda_device *device, const char *sou
     return RONDO_STATUS_OK;
 }
 
-static rondo_status get_module(rondo__cuda_device *device, const char *source,
+static rondo_status get_module(rondo__cuda_device *device, rondo__hash128 key, const char *source,
                                const char *const *options, size_t option_count,
                                const char *kernel_name, rondo__cu_module *out_module) {
     int32_t compiler_version = 0;
-    rondo__cuda_module made = {.module = NULL};
-    RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &made.key));
+    rondo__cuda_module made = {.key = key};
     if (find_module(device, made.key, out_module)) {
         return RONDO_STATUS_OK;
     }
@@ -206,39 +280,90 @@ static rondo_status raise_shared_limit(rondo__cuda_device *device, rondo__cu_fun
     return RONDO_STATUS_OK;
 }
 
+// Of the module with this key; it is known from then on.
+static rondo_status take_function(rondo__cuda_device *device, rondo__cu_module module,
+                                  rondo__hash128 key, const char *kernel_name,
+                                  void **out_function) {
+    rondo__cu_function function = NULL;
+    const rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+    if (code == RONDO__CU_ERROR_NOT_FOUND) {
+        return RONDO_FAIL_DRIVER(
+            RONDO_STATUS_BAD_DATA, code, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction",
+            "the text has no kernel %s; declare it extern \"C\" __global__", kernel_name);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
+                                kernel_name);
+    }
+    RETURN_IF_ERROR(raise_shared_limit(device, function, kernel_name));
+    keep_function(device, key, kernel_name, function);
+    *out_function = function;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
                                       const char *const *options, size_t option_count,
                                       const char *kernel_name, void **out_function) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__hash128 key;
     *out_function = NULL;
+    RETURN_IF_ERROR(make_key(device, source, options, option_count, 0, &key));
+    *out_function = find_function(device, key, kernel_name).function;
+    if (*out_function != NULL) {
+        return RONDO_STATUS_OK;
+    }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
     rondo__cu_module module = NULL;
-    rondo__cu_function function = NULL;
-    rondo_status status = get_module(device, source, options, option_count, kernel_name, &module);
+    rondo_status status =
+        get_module(device, key, source, options, option_count, kernel_name, &module);
     if (status != RONDO_STATUS_OK) {
         goto leave;
     }
-    rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
-    if (code == RONDO__CU_ERROR_NOT_FOUND) {
-        status = RONDO_FAIL_DRIVER(
-            RONDO_STATUS_BAD_DATA, code, "CUDA_ERROR_NOT_FOUND", "cuModuleGetFunction",
-            "the text has no kernel %s; declare it extern \"C\" __global__", kernel_name);
-    } else if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
-                                  kernel_name);
-    } else {
-        status = raise_shared_limit(device, function, kernel_name);
-    }
-    if (status == RONDO_STATUS_OK) {
-        *out_function = function;
-    }
+    status = take_function(device, module, key, kernel_name, out_function);
 
 leave:
     rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
+}
+
+rondo_status rondo__cuda_find_function(rondo_device *device_, rondo__hash128 key, const char *name,
+                                       void **out_function, const char **out_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo__cu_module module = NULL;
+    rondo__cuda_found found = find_function(device, key, name);
+    if (found.function == NULL && find_module(device, key, &module)) {
+        bool was_pushed = false;
+        RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+        const int mode = rondo__cuda_relax(device);
+        const rondo_status status = take_function(device, module, key, name, out_function);
+        rondo__cuda_restore(device, mode);
+        rondo__cuda_leave(device, was_pushed);
+        RETURN_IF_ERROR(status);
+        found = find_function(device, key, name);
+    }
+    *out_function = found.function;
+    *out_name = found.name;
+    return found.function != NULL ? RONDO_STATUS_OK : RONDO_STATUS_UNSUPPORTED;
+}
+
+bool rondo__cuda_name_function(rondo_device *device_, const void *function, rondo__hash128 *out_key,
+                               const char **out_name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    bool is_found = false;
+    pthread_mutex_lock(&device->lock);
+    for (size_t i = 0; i < device->module_count && !is_found; i++) {
+        const rondo__cuda_module *entry = &device->modules[i];
+        for (size_t k = 0; k < entry->found_count && !is_found; k++) {
+            is_found = entry->found[k].function == function;
+            *out_key = entry->key;
+            *out_name = entry->found[k].name;
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    return is_found;
 }
 
 void rondo__cuda_want_function(rondo_device *device_, const char *source,
@@ -378,9 +503,14 @@ rondo_status rondo__cuda_offer_kernel(rondo_device *device_, const rondo__kernel
 
 void rondo__cuda_unload_modules(rondo__cuda_device *device) {
     for (size_t i = 0; i < device->module_count; i++) {
-        rondo__cuda_log_failure(device, device->api->cuModuleUnload(device->modules[i].module),
+        rondo__cuda_module *entry = &device->modules[i];
+        rondo__cuda_log_failure(device, device->api->cuModuleUnload(entry->module),
                                 "cuModuleUnload");
-        rondo__cuda_image_deinit(&device->modules[i].image);
+        rondo__cuda_image_deinit(&entry->image);
+        for (size_t k = 0; k < entry->found_count; k++) {
+            rondo__free(entry->found[k].name);
+        }
+        rondo__free(entry->found);
     }
     device->module_count = 0;
 }

@@ -16,4 +16,8 @@ rondo_status rondo__cuda_visit_kernels(rondo_device *device, rondo__kernel_code_
                                        void *user_data);
 size_t rondo__cuda_count_kernels(rondo_device *device);
 rondo_status rondo__cuda_offer_kernel(rondo_device *device, const rondo__kernel_code *code);
+bool rondo__cuda_name_function(rondo_device *device, const void *function, rondo__hash128 *out_key,
+                               const char **out_name);
+rondo_status rondo__cuda_find_function(rondo_device *device, rondo__hash128 key, const char *name,
+                                       void **out_function, const char **out_name);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);

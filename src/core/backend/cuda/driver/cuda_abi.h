@@ -106,6 +106,7 @@ enum {
     X(CAPTURE_SET_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                             \
     X(EDGE_DEFAULT, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT, 0)                                           \
     X(EDGE_PROGRAMMATIC, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, 1)                                 \
+    X(PORT_PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 1)                                \
     X(MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST, 1)                                                     \
     X(MEMORY_TYPE_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                                 \
     X(MEMORY_TYPE_ARRAY, CU_MEMORYTYPE_ARRAY, 3)                                                   \
@@ -279,7 +280,7 @@ typedef struct rondo__cu_host_node {
 #define RONDO__CU_CONDITIONAL_WHILE 1
 #define RONDO__CU_CONDITIONAL_SWITCH 2
 
-// CUDA_CONDITIONAL_NODE_PARAMS, and CUgraphNodeParams with the one kind of node used.
+// CUDA_CONDITIONAL_NODE_PARAMS.
 typedef struct rondo__cu_conditional_node {
     uint64_t handle;
     int32_t type;
@@ -288,12 +289,23 @@ typedef struct rondo__cu_conditional_node {
     rondo__cu_context context;
 } rondo__cu_conditional_node;
 
+// CUgraphNodeParams with the kinds of nodes used.
 typedef struct rondo__cu_node_params {
     int32_t type;
     int32_t reserved0[3];
     union {
         int64_t reserved1[29];
         rondo__cu_conditional_node conditional;
+        rondo__cu_kernel_node kernel;  // CUDA_KERNEL_NODE_PARAMS_v3
+        struct {                       // CUDA_MEMCPY_NODE_PARAMS
+            int32_t flags, reserved;
+            rondo__cu_context context;
+            rondo__cu_copy_node copy;
+        } copy;
+        struct {  // CUDA_MEMSET_NODE_PARAMS_v2
+            rondo__cu_fill_node fill;
+            rondo__cu_context context;
+        } fill;
     } value;
     int64_t reserved2;
 } rondo__cu_node_params;

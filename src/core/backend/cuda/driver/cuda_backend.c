@@ -15,6 +15,7 @@
 #include "backend/cuda/graph/cuda_conditional.h"
 #include "backend/cuda/graph/cuda_executable.h"
 #include "backend/cuda/graph/cuda_frontier.h"
+#include "backend/cuda/graph/cuda_line.h"
 #include "backend/cuda/graph/cuda_patch.h"
 #include "backend/cuda/graph/cuda_recorded.h"
 #include "backend/cuda/graph/cuda_template.h"
@@ -222,6 +223,7 @@ static void close_device(rondo_device *device_) {
     pthread_mutex_destroy(&device->scratch_lock);
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
+    rondo__free(device->module_table);
     rondo__free(device->texts);
     rondo__free(device);
     rondo__error_restore(&saved);
@@ -309,6 +311,8 @@ const rondo__backend rondo__backend_cuda = {
     .count_recorded = rondo__cuda_count_recorded,
     .describe_recorded = rondo__cuda_describe_recorded,
     .end_capture = rondo__cuda_end_capture,
+    .begin_line = rondo__cuda_begin_line,
+    .append_node = rondo__cuda_append_node,
     .check_feature = rondo__cuda_check_feature,
     .add_conditional = rondo__cuda_add_conditional,
     .begin_body = rondo__cuda_begin_body,
@@ -340,6 +344,8 @@ const rondo__backend rondo__backend_cuda = {
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
     .get_function = rondo__cuda_get_function,
+    .name_function = rondo__cuda_name_function,
+    .find_function = rondo__cuda_find_function,
     .visit_kernels = rondo__cuda_visit_kernels,
     .count_kernels = rondo__cuda_count_kernels,
     .offer_kernel = rondo__cuda_offer_kernel,

@@ -26,8 +26,16 @@ typedef struct rondo__cuda_text {
 } rondo__cuda_text;
 
 // A loaded module and the text it came from, by content.
+// A kernel of a module that was asked for; its attributes are set.
+typedef struct rondo__cuda_found {
+    char *name;
+    rondo__cu_function function;
+} rondo__cuda_found;
+
 typedef struct rondo__cuda_module {
     rondo__hash128 key;
+    rondo__cuda_found *found;
+    size_t found_count, found_capacity;
     rondo__hash128 file_key;  // with the compiler's version: of the disk cache; zero: none
     rondo__cu_module module;
     rondo__cuda_image image;  // where there is no disk cache; empty otherwise
@@ -63,6 +71,8 @@ struct rondo__cuda_device {
     rondo__cuda_module *modules;  // guarded by lock
     size_t module_count;          // guarded by lock
     size_t module_capacity;       // guarded by lock
+    uint32_t *module_table;       // places among them and 1, by key; 0: free; guarded by lock
+    size_t module_table_size;     // a power of two, or 0
     rondo__cuda_text *texts;      // guarded by lock; so are their numbers
     size_t text_count, text_capacity;
     rondo__compile_ahead *ahead;
@@ -94,6 +104,12 @@ static inline rondo__cuda_device *rondo__cuda_device_of(rondo_device *device) {
 
 static inline rondo__cu_stream rondo__cuda_native_stream(const rondo_stream *stream) {
     return (rondo__cu_stream)stream->native;
+}
+
+// Whether a launch may begin before the one in front of it has finished.
+static inline bool rondo__cuda_overlaps(const rondo__cuda_device *device) {
+    return (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
+           device->arch >= 90;
 }
 
 // ---- context ----------------------------------------------------------------------------------

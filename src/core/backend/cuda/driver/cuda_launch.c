@@ -230,8 +230,7 @@ static unsigned list_attributes(const rondo__cuda_device *device, const rondo_st
     unsigned count = 0;
     // In bodies of conditional nodes every launch waits for the one before.
     if ((launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
-        !((const rondo__cuda_stream *)stream)->is_body &&
-        (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 && device->arch >= 90) {
+        !((const rondo__cuda_stream *)stream)->is_body && rondo__cuda_overlaps(device)) {
         attributes[count++] = (rondo__cu_launch_attribute){
             .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             .value.is_allowed = 1};

@@ -194,6 +194,8 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphAddChildGraphNode, 10000, "cuGraphAddChildGr
                    (rondo__cu_graph_node * out_node, rondo__cu_graph graph,
                     const rondo__cu_graph_node *dependencies, size_t dependency_count,
                     rondo__cu_graph child))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphCreate, 10000, "cuGraphCreate",
+                   (rondo__cu_graph * out_graph, unsigned int flags))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphClone, 10000, "cuGraphClone",
                    (rondo__cu_graph * out_graph, rondo__cu_graph graph))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeFindInClone, 10000, "cuGraphNodeFindInClone",

@@ -15,6 +15,7 @@ typedef struct rondo__cuda_template {
     bool has_nodes;
     bool has_only_kernels;  // known once its kinds were counted
     bool takes_memory;      // it has nodes that allocate; known once its kinds were counted
+    bool is_plain;          // no kernel has a cluster, or another priority than its stream
     bool is_borrowed;       // the graph inside a node: the driver owns it
     struct rondo__cuda_template *children;  // of the graphs inside its nodes; owned
     struct rondo__cuda_template *next;      // in the list of its parent

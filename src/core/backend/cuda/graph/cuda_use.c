@@ -234,10 +234,14 @@ enum { FIRST_WITH_CLUSTERS = 90, FIRST_WITH_PREFERRED = 100 };
 
 static rondo_status sum_up_level(rondo__cuda_template *level, rondo__cuda_attribute_sum *sum);
 
-// If the driver refuses to answer, the fact counts as absent.
-static rondo_status ask(rondo__cuda_device *device, rondo__cu_graph_node node, int id,
+// If the driver refuses to answer, the fact counts as absent; of a plain template all are.
+static rondo_status ask(const rondo__cuda_template *level, rondo__cu_graph_node node, int id,
                         rondo__cu_launch_attribute_value *out_value) {
+    rondo__cuda_device *device = rondo__cuda_device_of(level->head.device);
     memset(out_value, 0, sizeof(*out_value));
+    if (level->is_plain) {
+        return RONDO_STATUS_OK;
+    }
     rondo__cu_result code = device->api->cuGraphKernelNodeGetAttribute(node, id, out_value);
     return code == RONDO__CU_SUCCESS || rondo__cuda_is_refusal(code)
                ? RONDO_STATUS_OK
@@ -252,19 +256,20 @@ static void add_cluster(rondo__cuda_attribute_sum *sum,
 
 // A call takes 0.2 us, so nothing is asked that cannot matter: there are clusters from Hopper on,
 // preferred ones from Blackwell on.
-static rondo_status sum_up_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
+static rondo_status sum_up_kernel(const rondo__cuda_template *level, rondo__cu_graph_node node,
                                   rondo__cuda_attribute_sum *sum) {
+    const rondo__cuda_device *device = rondo__cuda_device_of(level->head.device);
     rondo__cu_launch_attribute_value value;
     if (device->arch >= FIRST_WITH_CLUSTERS) {
-        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+        RETURN_IF_ERROR(ask(level, node, RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
         add_cluster(sum, &value);
     }
     if (device->arch >= FIRST_WITH_PREFERRED) {
-        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER, &value));
+        RETURN_IF_ERROR(ask(level, node, RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER, &value));
         add_cluster(sum, &value);
     }
     if (sum->wants_priorities && sum->body_depth == 0) {
-        RETURN_IF_ERROR(ask(device, node, RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+        RETURN_IF_ERROR(ask(level, node, RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
         sum->has_priorities =
             sum->has_priorities || (sum->has_kernels && value.priority != sum->first_priority);
         sum->first_priority = value.priority;
@@ -294,7 +299,7 @@ static rondo_status sum_up_node(rondo__cuda_template *level, size_t index,
     rondo__template *child = NULL;
     int type = RONDO__CU_GRAPH_NODE_KERNEL;
     if (level->has_only_kernels) {
-        return sum_up_kernel(device, node, sum);
+        return sum_up_kernel(level, node, sum);
     }
     rondo__cu_result code = device->api->cuGraphNodeGetType(node, &type);
     if (code != RONDO__CU_SUCCESS) {
@@ -303,7 +308,7 @@ static rondo_status sum_up_node(rondo__cuda_template *level, size_t index,
     }
     switch (type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
-            return sum_up_kernel(device, node, sum);
+            return sum_up_kernel(level, node, sum);
         case RONDO__CU_GRAPH_NODE_GRAPH:
             RETURN_IF_ERROR(rondo__cuda_get_child(&level->head, index, &child));
             return sum_up_level((rondo__cuda_template *)child, sum);
