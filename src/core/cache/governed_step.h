@@ -5,8 +5,8 @@
 // empty queue, or wait in a full one for what another way has put there. Measured are blocks of
 // steps of one way in a row, each at least 8 steps and 0.5 ms, but no longer than 5 ms:
 //
-//   other steps | one that is not measured | block ... | steps until e1 is reached | block ...
-//                                        t0,e0       e1,t1
+//   other steps | one, not measured | block ... | steps until e1 is reached | block ...
+//                                 t0,e0       e1,t1
 //
 //   t1 - t0  from the start of the block's first step to the start of the step behind the last: the
 //            calls, their waits for the queue, and what the program does and waits for between them
@@ -18,7 +18,7 @@
 // latest when steps of the other way would have taken 0.5 ms.
 //
 //   A. The way that a step has is measured in a round behind 60 steps, and behind 64 more each time
-//      until the other one was tried; then behind 128, 256 ... 4096.
+//      until the other one was tried; then behind 64, 128 ... 4096.
 //   B. Behind a round the other way may be tried: a capture if there is no graph, then a round. The
 //      first trial comes behind 64 steps at the soonest, and once both 1.5 ms and what the capture
 //      should cost (as much as four eager steps, before one was measured) are no more than a
@@ -31,10 +31,9 @@
 //      is eager from then on if its replays took longer by more than an eighth.
 //   E. The next round behind a change is compared with what the former way took: if it is longer by
 //      more than an eighth, the change is taken back without a trial.
-//
-//   F. Steps of a trial that run ahead of the device by 0.5 ms more than those of the other way tell
-//      nothing until e1 is reached: until then steps go the other way. So no queue is filled with
-//      what the device may be slow to do.
+//   F. Steps of a trial that run ahead by 0.5 ms of what those of the other way would have taken
+//      tell nothing until e1 is reached: until then steps go the other way. So no queue is filled
+//      with what the device may be slow to do.
 //
 // So the first trial costs at most an eighth of the steps so far, and one step, however short the
 // run is, if the capture costs what is expected; and all later ones a hundredth.

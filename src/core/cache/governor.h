@@ -141,8 +141,8 @@ typedef enum rondo__choice {
     RONDO__CHOICE_REPLAY,
 } rondo__choice;
 
-// Decides for the plans of an executor, by the same rules. (Steps that nobody waits for need others:
-// governed_step.h.)
+// Decides for the plans of an executor, by the same rules. (Steps that nobody waits for need
+// others: governed_step.h.)
 typedef struct rondo__governor {
     rondo__experience experience;  // of all its objects
     // Test hook: what an eager run, a capture or a replay took, not the clock. NULL: none.

@@ -156,7 +156,8 @@ rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
 
 static rondo_status put_eagerly(rondo_stepper *stepper, const rondo_work *given) {
     rondo_work work;
-    if (__builtin_expect(given->struct_size == sizeof work && given->kind == RONDO_NODE_KERNEL, 1)) {
+    if (__builtin_expect(given->struct_size == sizeof work && given->kind == RONDO_NODE_KERNEL,
+                         1)) {
         return rondo_stream_launch(stepper->stream, given->launch);
     }
     RETURN_IF_ERROR(rondo__put_check(given, RONDO__PUT_STEPS, "rondo_stepper_put", &work));
