@@ -37,10 +37,10 @@ typedef struct rondo_stepper_options {
     // The first steps are eager, at least 60. What steps take is measured in blocks of one way in a
     // row, from the start of one step to the start of another, or on the device where that is
     // longer; then the other way is tried, and what is slower by more than an eighth does not stay.
-    // The first trial costs at most an eighth of what all steps so far have taken, and one step, if
-    // a recording takes no longer than four eager steps or than an earlier one; later trials are
-    // made only while all of them cost no more than a hundredth. A step may be EAGER again at any
-    // time. Not with records_at_once.
+    // The first trials cost at most an eighth of what all steps so far have taken, and one step, if
+    // a recording takes no longer than four eager steps or than an earlier one; later ones are made
+    // only while all of them cost no more than a hundredth. A step may be EAGER again at any time.
+    // Not with records_at_once.
     bool measures;
 } rondo_stepper_options;
 

@@ -19,6 +19,7 @@ enum {
     SPACING_LEAST = 64,
     SPACING_MOST = 4096,
     TRIAL_SHARE = 16,    // rules B and C, of the time so far
+    CUTS_MOST = 4,       // trials that may end by rule C before later ones have a smaller share
     LATER_SHARE = 100,   // rule B
     SLOWER_DIVISOR = 8,  // rules D and E: by more than an eighth
     FAILURES_MOST = 8,   // captures that failed: four times the steps for each
@@ -168,8 +169,10 @@ static bool wants_trial(const rondo__governed_step *step) {
         return step->step_count >= SPACING_LEAST &&
                (capture_ns > round_ns ? capture_ns : round_ns) * TRIAL_SHARE <= step->time_ns;
     }
+    const bool has_shown = step->trial_count > step->cut_count || step->cut_count >= CUTS_MOST;
     return step->step_count - step->trial_step >= (uint64_t)SPACING_LEAST << (2 * failures) &&
-           (step->lost_ns + get_trial_ns(step)) * LATER_SHARE <= step->time_ns;
+           (step->lost_ns + get_trial_ns(step)) * (has_shown ? LATER_SHARE : TRIAL_SHARE) <=
+               step->time_ns;
 }
 
 static void begin_trial(rondo__governed_step *step, uint64_t ns) {

@@ -23,8 +23,9 @@
 //      first trial comes behind 64 steps at the soonest, and once both 1.5 ms and what the capture
 //      should cost (as much as four eager steps, before one was measured) are no more than a
 //      sixteenth of what all steps so far have taken. Later ones come once all trials so far, and
-//      what this one should cost, are no more than a hundredth. A trial costs its capture, and what
-//      its steps take longer.
+//      what this one should cost, are no more than a hundredth; or a sixteenth, while there were no
+//      more than three, which rule C has ended: another program may have disturbed these. A trial
+//      costs its capture, and what its steps take longer.
 //   C. A trial ends at once when its steps have taken longer by more than a sixteenth of what all
 //      steps so far have taken: it has shown nothing, and the step stays as it was.
 //   D. An eager step replays from then on if that took no longer in the trial. A step that replays
@@ -35,8 +36,8 @@
 //      tell nothing until e1 is reached: until then steps go the other way. So no queue is filled
 //      with what the device may be slow to do.
 //
-// So the first trial costs at most an eighth of the steps so far, and one step, however short the
-// run is, if the capture costs what is expected; and all later ones a hundredth.
+// So the first trials cost at most an eighth of the steps so far, and one step, however short the
+// run is, if captures cost what is expected; and later ones keep the cost of all at a hundredth.
 //
 // Turned down: the time of the calls (eager steps among replays wait for these; with 1000 kernels
 // replays at 1.72 of eager's time were kept); waiting for the stream before a block (what the

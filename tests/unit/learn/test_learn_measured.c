@@ -198,6 +198,22 @@ TEST(test_learn_measured__a_stepper_that_does_not) {
     close_scene(&s);
 }
 
+// Another program takes the processor for 5 ms during the first trial.
+TEST(test_learn_measured__a_trial_that_is_disturbed) {
+    scene s;
+    open_stepper(&s, (costs){100000, 0}, (costs){10000, 0});
+    (void)step_often(&s, 262);
+    assert_int_equal(step(&s, 5), RONDO_STEPPER_RECORDS);
+    assert_int_equal(step_often(&s, 3), 0);
+    s.now_ns += 5000000;
+    assert_int_equal(step(&s, 5), RONDO_STEPPER_EAGER);
+    expect_text(&s, RONDO_TEXT_PLAIN, "eager: 100 us; the other way took longer, and was not");
+    (void)step_often(&s, 1200);
+    expect_text(&s, RONDO_TEXT_PLAIN, "replay: 10 us against 100 us eager");
+    assert_int_equal(step_often(&s, 100), 0);
+    close_scene(&s);
+}
+
 // At whatever step a program ends, trials have cost at most an eighth, and a step; in the long run
 // a hundredth.
 TEST(test_learn_measured__trials_cost_a_share) {
