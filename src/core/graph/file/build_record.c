@@ -242,19 +242,16 @@ static rondo_status build_node(building *b, rondo_stream *stream, rondo__node_ki
 
 // ---- levels -----------------------------------------------------------------------------------
 
-// The nodes of a level so far. Where the stream stands right behind one, its handle is not asked
-// for unless the record says that others come behind it, too.
+// The nodes of a level so far.
 typedef struct level {
     rondo__node_handle *handles;
     rondo__node_handle *before;  // room for what one comes behind
-    bool *is_known;              // the handle
     bool *has_next;
 } level;
 
 // Lets the stream come behind what the record says; behind the last node it stands already.
 static rondo_status place_node(building *b, rondo_stream *stream, level *l, size_t number) {
     const size_t count = rondo__record_get_count(b->record);
-    bool is_there = number == 0;
     if (count > number) {
         return fail_damaged(b);
     }
@@ -263,14 +260,10 @@ static rondo_status place_node(building *b, rondo_stream *stream, level *l, size
         if (b->record->is_bad || distance == 0) {
             return fail_damaged(b);
         }
-        const size_t from = number - distance;
-        is_there = is_there || (count == 1 && distance == 1);
-        if (!is_there && !l->is_known[from]) {
-            return fail_damaged(b);
-        }
-        l->before[i] = l->handles[from];
-        l->has_next[from] = true;
+        l->before[i] = l->handles[number - distance];
+        l->has_next[number - distance] = true;
     }
+    const bool is_there = number == 0 || (count == 1 && l->before[0] == l->handles[number - 1]);
     return is_there ? RONDO_STATUS_OK
                     : stream->device->backend->set_frontier(stream, l->before, count);
 }
@@ -280,26 +273,18 @@ static rondo_status add_node(building *b, rondo_stream *stream, level *l, size_t
     const rondo__node_kind kind =
         (rondo__node_kind)rondo__record_get_most(b->record, RONDO__NODE_KIND_COUNT - 1);
     const bool overlaps = rondo__record_get_most(b->record, 1) != 0;
-    const bool is_met = rondo__record_get_most(b->record, 1) != 0;
-    size_t count = 1;
+    size_t count = 0;
     RETURN_IF_ERROR(place_node(b, stream, l, number));
     RETURN_IF_ERROR(build_node(b, stream, kind, overlaps, depth));
-    if (is_met) {
-        RETURN_IF_ERROR(
-            stream->device->backend->get_frontier(stream, &l->handles[number], 1, &count));
-    }
-    l->is_known[number] = is_met;
+    RETURN_IF_ERROR(stream->device->backend->get_frontier(stream, &l->handles[number], 1, &count));
     return count == 1 ? RONDO_STATUS_OK : fail_damaged(b);
 }
 
 // All ends of the level.
-static rondo_status join(building *b, rondo_stream *stream, level *l, size_t count) {
+static rondo_status join(rondo_stream *stream, level *l, size_t count) {
     size_t end_count = 0;
     for (size_t i = 0; i < count; ++i) {
         if (!l->has_next[i]) {
-            if (!l->is_known[i]) {
-                return fail_damaged(b);
-            }
             l->before[end_count++] = l->handles[i];
         }
     }
@@ -310,11 +295,10 @@ static rondo_status join(building *b, rondo_stream *stream, level *l, size_t cou
 static rondo_status build_level(building *b, rondo_stream *stream, unsigned depth) {
     const size_t count = rondo__record_get_count(b->record);
     level l = {.handles = rondo__calloc(2 * count + 2, sizeof *l.handles),
-               .has_next = rondo__calloc(2 * count + 2, sizeof *l.has_next)};
+               .has_next = rondo__calloc(count + 1, sizeof *l.has_next)};
     rondo_status status =
         l.handles != NULL && l.has_next != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     l.before = l.handles != NULL ? l.handles + count + 1 : NULL;
-    l.is_known = l.has_next != NULL ? l.has_next + count + 1 : NULL;
     if (status == RONDO_STATUS_OK && (b->record->is_bad || depth > DEPTH_MAX)) {
         status = fail_damaged(b);
     }
@@ -322,7 +306,7 @@ static rondo_status build_level(building *b, rondo_stream *stream, unsigned dept
         status = add_node(b, stream, &l, i, depth);
     }
     if (status == RONDO_STATUS_OK) {
-        status = join(b, stream, &l, count);
+        status = join(stream, &l, count);
     }
     rondo__free(l.handles);
     rondo__free(l.has_next);

@@ -2,8 +2,7 @@
 // has a symbol in the place of each address, and for memory an offset from its begin, too.
 //
 //   level    number of nodes, then the nodes, predecessors first
-//   node     kind; whether others than the next node come behind it; its predecessors, each as the
-//            number of nodes between; the fields of the kind
+//   node     kind; its predecessors, each as the number of nodes between; the fields of the kind
 //   kernel   function, launch shape, attributes, arguments with zeros for addresses; then place and
 //            symbol of each address
 //   host     function, and arguments as those of a kernel

@@ -31,7 +31,6 @@ typedef struct level {
     size_t written;
     size_t *stamps;  // which node a search met this one for
     size_t *before;  // what the search found
-    bool *is_met;    // by number: another than the node behind it comes behind it
 } level;
 
 typedef struct writing {
@@ -311,40 +310,16 @@ static int compare_numbers(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static size_t find_before(level *l, size_t index) {
+static void put_before(level *l, size_t index) {
     size_t count = 0;
+    bool overlaps = false;
     search(l, index, index, &count);
     qsort(l->before, count, sizeof *l->before, compare_numbers);
-    return count;
-}
-
-// A stream stands behind the node that it recorded last; for others the driver has to be asked when
-// they are made. All ends of a level are joined.
-static void mark_met(level *l) {
-    bool *has_next = l->is_met + l->written;
-    for (size_t number = 0; number < l->written; ++number) {
-        const size_t count = find_before(l, l->order[number]);
-        const bool follows = count == 1 && l->before[0] + 1 == number;
-        for (size_t i = 0; i < count; ++i) {
-            l->is_met[l->before[i]] |= !follows;
-            has_next[l->before[i]] = true;
-        }
-    }
-    for (size_t number = 0; number < l->written; ++number) {
-        l->is_met[number] |= !has_next[number];
-    }
-    memset(l->stamps, 0, l->count * sizeof *l->stamps);
-}
-
-static void put_before(level *l, size_t index) {
-    bool overlaps = false;
-    const size_t count = find_before(l, index);
     for (size_t e = l->first_edges[index]; e < l->first_edges[index + 1]; ++e) {
         overlaps = overlaps || l->edges.edges[e].kind != 0;
     }
     rondo__record_put(l->w->out, (uint64_t)l->infos[index].kind);
     rondo__record_put(l->w->out, overlaps);
-    rondo__record_put(l->w->out, l->is_met[l->numbers[index]]);
     rondo__record_put(l->w->out, count);
     for (size_t i = 0; i < count; ++i) {
         rondo__record_put(l->w->out, l->numbers[index] - l->before[i]);
@@ -465,8 +440,7 @@ static rondo_status read_level(level *l) {
     const size_t room = l->count + 2;
     l->infos = rondo__calloc(room, sizeof *l->infos);
     l->first_edges = rondo__calloc(5 * room, sizeof *l->first_edges);
-    l->is_met = rondo__calloc(2 * room, sizeof *l->is_met);
-    if (l->infos == NULL || l->first_edges == NULL || l->is_met == NULL) {
+    if (l->infos == NULL || l->first_edges == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     l->numbers = l->first_edges + room;
@@ -494,14 +468,12 @@ static rondo_status put_level(writing *w, rondo__template *recorded, const char 
     (void)snprintf(l.place, sizeof l.place, "%s", place);
     rondo_status status = read_level(&l);
     if (status == RONDO_STATUS_OK) {
-        mark_met(&l);
         rondo__record_put(w->out, l.written);
     }
     for (size_t i = 0; i < l.written && status == RONDO_STATUS_OK; ++i) {
         status = put_node(&l, l.order[i]);
     }
     rondo__edge_table_deinit(&l.edges);
-    rondo__free(l.is_met);
     rondo__free(l.first_edges);
     rondo__free(l.infos);
     return status;
