@@ -259,6 +259,7 @@ static void end_round(rondo__governed_step *step, uint64_t ns) {
 
 static void begin_block(rondo__governed_step *step, rondo_stream *stream) {
     mark(step, RONDO__STEP_START, stream);
+    step->is_behind = !is_reached(step, RONDO__STEP_START);
     step->stream = stream;
     step->steps = 0;
     step->is_over = false;
@@ -268,12 +269,13 @@ static void begin_block(rondo__governed_step *step, rondo_stream *stream) {
 
 static void end_block(rondo__governed_step *step) {
     const uint64_t device_ns = get_device_ns(step);
-    const uint64_t ns = step->past_ns - step->start_ns;
+    const uint64_t calls_ns = step->past_ns - step->start_ns;
+    const bool is_device = device_ns > 0 && (step->is_behind || device_ns > calls_ns);
     rondo__cost *cost = &step->ways[step->is_replay];
     if (step->blocks == 0) {
         *cost = (rondo__cost){.median_ns = 0};
     }
-    rondo__cost_add(cost, (device_ns > ns ? device_ns : ns) / step->steps);
+    rondo__cost_add(cost, (is_device ? device_ns : calls_ns) / step->steps);
     step->blocks += 1;
     step->phase = RONDO__STEPS_FIRST;
     step->left = 0;

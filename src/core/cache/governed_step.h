@@ -13,9 +13,10 @@
 //   e1 - e0  the device's time between two events: what is still to be done when the calls are over
 //
 // A step takes the longer of both, over the number of steps: the rate at which steps of this way
-// go on. A round is three blocks, whose median counts. (Calls of a trial's first block may wait for
-// work of the other way; once its e1 is reached, all of that is done.) A trial's block ends at the
-// latest when steps of the other way would have taken 0.5 ms.
+// go on. Where the device is behind at t0, it is what decides, and calls may wait for what was put
+// before the block: then only its time counts. A round is three blocks, whose median counts. (A
+// trial's first block may stand behind work of the other way; once its e1 is reached, all of that is
+// done.) A trial's block ends at the latest when steps of the other way would have taken 0.5 ms.
 //
 //   A. The way that a step has is measured in a round behind 60 steps, and behind 64 more each time
 //      until the other one was tried; then behind 64, 128 ... 4096.
@@ -84,7 +85,8 @@ typedef struct rondo__governed_step {
     bool may_return;       // rule E
     rondo__choice choice;  // of the step under way
     // The block.
-    bool is_over;  // its last step has ended
+    bool is_behind;  // the device had not reached e0 at t0
+    bool is_over;    // its last step has ended
     uint32_t steps;
     uint64_t start_ns, past_ns;
     const rondo_stream *stream;
