@@ -197,6 +197,12 @@ static void begin_stepper(bench *b) {
     const rondo_stepper_options options = {.struct_size = sizeof options, .records_at_once = true};
     must(rondo_stepper_create(b->device, &options, &b->stepper));
 }
+// What the other way of a stepper that measures itself takes.
+static void begin_eager_stepper(bench *b) {
+    const rondo_stepper_options options = {.struct_size = sizeof options,
+                                           .eager_steps = UINT32_MAX};
+    must(rondo_stepper_create(b->device, &options, &b->stepper));
+}
 static void begin_measured_stepper(bench *b) {
     const rondo_stepper_options options = {.struct_size = sizeof options, .measures = true};
     must(rondo_stepper_create(b->device, &options, &b->stepper));
@@ -310,6 +316,7 @@ static const way ways[] = {
     {"record again and update", begin_update, step_update, NULL, NULL},
     {"patch by handle", begin_patch, step_patch, patch_nodes, launch_graph},
     {"stepper", begin_stepper, step_stepper, NULL, NULL},
+    {"stepper, eager", begin_eager_stepper, step_stepper, NULL, NULL},
     {"learned", begin_learned, step_learned, NULL, NULL},
     {"stepper, measured", begin_measured_stepper, step_stepper, NULL, NULL},
     {"learned, measured", begin_measured_learned, step_learned, NULL, NULL},

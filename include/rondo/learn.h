@@ -162,9 +162,12 @@ typedef struct rondo_learned_options {
     // Draws (values at random) after which neither learning nor runs make more of them; 0: 688. 1:
     // no run is compared because of them.
     uint64_t draws_wanted;
-    // Runs of a step that was learned are measured, too, the first three of them eager, as others
-    // are now and then: where replays are slower than that by more than an eighth, runs put the
-    // step on the stream, until replays should pay again. rondo_learned_describe tells.
+    // Runs of a step that was learned are measured, too, in blocks in a row, and now and then some
+    // are eager: where replays are slower than that by more than an eighth, runs put the step on
+    // the stream, until replays are faster again. The first eager runs cost at most a sixteenth of
+    // what all runs so far have taken, and one run; later ones are made only while all of them cost
+    // no more than a hundredth. Runs that are compared with recordings, as the first ones are, do
+    // not count. rondo_learned_describe tells.
     bool measures;
 } rondo_learned_options;
 

@@ -102,7 +102,7 @@ RONDO_API size_t rondo_difference_format(const rondo_difference *difference, cha
 //   rondo_graph_load(empty, "step.graph", symbols, 2);  // there: with addresses of that process
 //
 // The file has names in place of addresses: of kernels, of memory (a name and an offset from the
-// memory's begin), of events. Numbers among arguments stay as they are.
+// memory's begin), of events, of host functions. Numbers among arguments stay as they are.
 
 typedef int32_t rondo_symbol_kind;
 enum {
@@ -110,6 +110,7 @@ enum {
     RONDO_SYMBOL_MEMORY = 1,    // of the graph's own device, or pinned memory that copies use
     // A rondo_event with RONDO_EVENT_EXTERNAL; one that is waited for may be of another GPU.
     RONDO_SYMBOL_EVENT = 2,
+    RONDO_SYMBOL_HOST_FUNCTION = 3,  // that rondo_stream_call_host calls
 };
 
 typedef struct rondo_graph_symbol {  // ABI: fixed
@@ -123,17 +124,17 @@ typedef struct rondo_graph_symbol {  // ABI: fixed
 // and compares the two, launch attributes included: a node that comes out otherwise is refused by
 // name.
 //
-// Eight bytes of a kernel's arguments, at a multiple of eight, count as an address where they point
-// into a symbol's memory; in a parameter of fewer bytes they do not (drivers before CUDA 12.4 do
-// not tell parameters). Other addresses of the process are refused, so that the file has none. The
-// call does not see handles that are numbers (textures, conditions that the program's own kernels
-// set), nor addresses that are stored in memory.
+// Eight bytes of the arguments of a kernel or host function, at a multiple of eight, count as an
+// address where they point into a symbol's memory; in a parameter of fewer bytes they do not
+// (drivers before CUDA 12.4 do not tell parameters). Other addresses of the process are refused, so
+// that the file has none. The call does not see handles that are numbers (textures, conditions that
+// the program's own kernels set), nor addresses that are stored in memory.
 //
 // Errors:    STATE (no template), INVALID (a symbol without name, twice, or with memory that
 //            overlaps or is another GPU's), UNSUPPORTED (names the node, and what in it has no
-//            symbol or cannot be made again: host functions, memory that the capture took, copies
-//            and fills of several rows, tensor maps, attributes that rondo_launch does not have),
-//            UNAVAILABLE (the file).
+//            symbol or cannot be made again: memory that the capture took, copies and fills of
+//            several rows, tensor maps, attributes that rondo_launch does not have), UNAVAILABLE
+//            (the file).
 // Capture:   unsafe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
                                                        const rondo_graph_symbol *symbols,

@@ -964,6 +964,7 @@ pub type rondo_symbol_kind = i32;
 pub const RONDO_SYMBOL_FUNCTION: _bindgen_ty_18 = 0;
 pub const RONDO_SYMBOL_MEMORY: _bindgen_ty_18 = 1;
 pub const RONDO_SYMBOL_EVENT: _bindgen_ty_18 = 2;
+pub const RONDO_SYMBOL_HOST_FUNCTION: _bindgen_ty_18 = 3;
 pub type _bindgen_ty_18 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -325,18 +325,13 @@ void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, ron
 
 // ---- in words ---------------------------------------------------------------------------------
 
-// "85 us", "1.2 ms".
-typedef struct duration {
-    char text[32];
-} duration;
-
-static duration format_ns(double ns) {
+rondo__duration rondo__duration_format(double ns) {
     static const char *const units[] = {"ns", "us", "ms", "s"};
     size_t unit = 0;
     for (; ns >= 999.5 && unit + 1 < sizeof units / sizeof *units; ++unit) {
         ns /= 1000;
     }
-    duration d;
+    rondo__duration d;
     snprintf(d.text, sizeof d.text, ns < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", ns, units[unit]);
     return d;
 }
@@ -347,8 +342,8 @@ static const char *get_plural(uint64_t count) {
 
 static void explain_graph(const rondo__measures *m, const rondo__experience *experience,
                           rondo_cache_policy policy, char *out, size_t bytes) {
-    duration replay = format_ns((double)get_run_ns(m, true));
-    duration eager = format_ns((double)get_run_ns(m, false));
+    rondo__duration replay = rondo__duration_format((double)get_run_ns(m, true));
+    rondo__duration eager = rondo__duration_format((double)get_run_ns(m, false));
     uint64_t payback = rondo__governor_get_payback(m, experience);
     if (m->replay.sample_count == 0) {
         snprintf(out, bytes, "replay: captured for the next run");
@@ -371,21 +366,21 @@ static void explain_graph(const rondo__measures *m, const rondo__experience *exp
 
 static void explain_counting(const rondo__measures *m, const rondo__experience *experience,
                              char *out, size_t bytes) {
-    duration eager = format_ns((double)m->eager.median_ns);
+    rondo__duration eager = rondo__duration_format((double)m->eager.median_ns);
     uint64_t payback = rondo__governor_get_payback(m, experience);
     expectation x = expect(m, experience);
     if (m->eager.sample_count == 0) {
         snprintf(out, bytes, "eager: not measured yet");
     } else if (payback == 0) {
         snprintf(out, bytes, "eager: %s, and a replay is expected to take %s", eager.text,
-                 format_ns(x.replay_ns).text);
+                 rondo__duration_format(x.replay_ns).text);
     } else {
         int length = snprintf(out, bytes,
                               "eager: %s; a capture should cost %s and pay back after %llu run%s, "
                               "and the key came %llu time%s",
-                              eager.text, format_ns(x.capture_ns).text, (unsigned long long)payback,
-                              get_plural(payback), (unsigned long long)m->waiting_count,
-                              get_plural(m->waiting_count));
+                              eager.text, rondo__duration_format(x.capture_ns).text,
+                              (unsigned long long)payback, get_plural(payback),
+                              (unsigned long long)m->waiting_count, get_plural(m->waiting_count));
         if (m->unpaid_count > 0 && length > 0 && (size_t)length < bytes) {
             snprintf(out + length, bytes - (size_t)length,
                      " since its graph went before it had paid back (%u in a row: %.0f times as "
@@ -413,15 +408,16 @@ void rondo__governor_explain(const rondo__measures *m, const rondo__experience *
             break;
         case RONDO__REASON_SLOWER:
             snprintf(out_text, bytes, "eager: %s against %s replayed",
-                     format_ns((double)get_run_ns(m, false)).text,
-                     format_ns((double)get_run_ns(m, true)).text);
+                     rondo__duration_format((double)get_run_ns(m, false)).text,
+                     rondo__duration_format((double)get_run_ns(m, true)).text);
             break;
         case RONDO__REASON_LOSSES:
             snprintf(
                 out_text, bytes,
                 "eager: %s; graphs that went before they had paid back have lost %s, more than "
                 "a sixteenth of all runs so far, so none is captured for now",
-                format_ns((double)m->eager.median_ns).text, format_ns(experience->lost_ns).text);
+                rondo__duration_format((double)m->eager.median_ns).text,
+                rondo__duration_format(experience->lost_ns).text);
             break;
         case RONDO__REASON_PINNED:
             snprintf(out_text, bytes, "eager: all graphs that may be held are pinned");

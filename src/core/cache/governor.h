@@ -141,7 +141,8 @@ typedef enum rondo__choice {
     RONDO__CHOICE_REPLAY,
 } rondo__choice;
 
-// Decides for plans of an executor, a stepper, a learned step: by the same rules.
+// Decides for the plans of an executor, by the same rules. (Steps that nobody waits for need
+// others: governed_step.h.)
 typedef struct rondo__governor {
     rondo__experience experience;  // of all its objects
     // Test hook: what an eager run, a capture or a replay took, not the clock. NULL: none.
@@ -162,6 +163,13 @@ void rondo__governor_note_end(rondo__governor *governor, rondo__measures *m, ron
 // The choice and its reason: a line of text, or an object of JSON.
 void rondo__governor_describe(const rondo__governor *governor, const rondo__measures *m,
                               rondo__text *text, bool is_json);
+
+// "85 us", "1.2 ms".
+typedef struct rondo__duration {
+    char text[32];
+} rondo__duration;
+
+rondo__duration rondo__duration_format(double ns);
 
 // ---- executables -------------------------------------------------------------------------------
 

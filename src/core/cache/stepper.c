@@ -56,7 +56,7 @@ rondo_status rondo_stepper_create(rondo_device *device, const rondo_stepper_opti
     };
     rondo_status status = rondo_graph_create(device, &graph_options, &stepper->graph);
     if (status == RONDO_STATUS_OK && wanted.measures) {
-        status = rondo__governed_step_create(device, &stepper->governed);
+        status = rondo__governed_step_create(device, false, &stepper->governed);
     }
     if (status != RONDO_STATUS_OK) {
         rondo_graph_destroy(stepper->graph);
@@ -156,6 +156,10 @@ rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
 
 static rondo_status put_eagerly(rondo_stepper *stepper, const rondo_work *given) {
     rondo_work work;
+    if (__builtin_expect(given->struct_size == sizeof work && given->kind == RONDO_NODE_KERNEL,
+                         1)) {
+        return rondo_stream_launch(stepper->stream, given->launch);
+    }
     RETURN_IF_ERROR(rondo__put_check(given, RONDO__PUT_STEPS, "rondo_stepper_put", &work));
     return work.kind == RONDO_NODE_CHILD ? rondo_graph_replay(work.graph, stepper->stream)
                                          : rondo__put_work(stepper->stream, &work);
@@ -351,8 +355,7 @@ rondo_status rondo_stepper_describe(const rondo_stepper *stepper, rondo_text_for
     }
     rondo__text text = {0};
     if (stepper->governed != NULL) {
-        rondo__governor_describe(&stepper->governed->governor, &stepper->governed->measures, &text,
-                                 format == RONDO_TEXT_JSON);
+        rondo__governed_step_describe(stepper->governed, &text, format == RONDO_TEXT_JSON);
     } else {
         rondo__text_append(&text, format == RONDO_TEXT_JSON ? "{}" : "graphs are not measured\n");
     }

@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "capture/label_stack.h"
+#include "device/stream.h"
 #include "graph/node/patch.h"
 #include "learn/learned_patch.h"
 
@@ -106,7 +107,7 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
                       wanted.draws_wanted != 0 ? wanted.draws_wanted : usual_draws,
                       wanted.check_every);
     if (wanted.measures) {
-        status = rondo__governed_step_create(device, &learned->governed);
+        status = rondo__governed_step_create(device, true, &learned->governed);
         if (status != RONDO_STATUS_OK) {
             rondo_learned_destroy(learned);
             return status;
@@ -647,28 +648,22 @@ static rondo_status run_unmeasured(rondo_learned *learned, rondo_stream *stream,
     return run(learned, stream, values, count);
 }
 
-// Learning is over when runs are measured: what it took is what the graph has cost.
+// Learning is over when runs are measured.
 static rondo_status run_measured(rondo_learned *learned, rondo_stream *stream,
                                  const rondo_value *values, size_t count) {
-    rondo__governed_step *governed = learned->governed;
     RETURN_IF_ERROR(check_call(learned, stream, call_run));
     if (learned->state != RONDO_LEARNED_PROVED) {
         return run(learned, stream, values, count);
     }
-    if (governed->measures.reason == RONDO__REASON_NOT_RUN) {
-        rondo__governor_note_capture(&governed->governor, &governed->measures, learned->learn_ns);
-    }
-    const rondo__choice choice = rondo__governed_step_begin(governed, stream);
-    if (choice == RONDO__CHOICE_CAPTURE) {  // the graph is there still
-        rondo__governor_note_capture(&governed->governor, &governed->measures, learned->learn_ns);
-    }
+    RETURN_IF_ERROR(rondo__stream_refuse_recording(stream, call_run));
+    const rondo__choice choice = rondo__governed_step_begin(learned->governed, stream);
     const uint64_t recording_count = learned->stats.recording_count;
     const rondo_status status = choice >= RONDO__CHOICE_CAPTURE
                                     ? run_unmeasured(learned, stream, values, count)
                                     : run_eagerly(learned, stream, values, count);
     // A run that was compared with a recording says nothing of those that are not.
     rondo__governed_step_end(
-        governed, stream,
+        learned->governed, stream,
         status == RONDO_STATUS_OK && recording_count == learned->stats.recording_count);
     return status;
 }

@@ -253,8 +253,7 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
                            report.special_count, report.draw_count, report.missed_share * 100.0);
     }
     if (learned->governed != NULL && report.state == RONDO_LEARNED_PROVED) {
-        rondo__governor_describe(&learned->governed->governor, &learned->governed->measures, text,
-                                 false);
+        rondo__governed_step_describe(learned->governed, text, false);
     }
     for (size_t i = 0; i < report.finding_count; ++i) {
         rondo_learned_finding finding;
@@ -319,8 +318,7 @@ static void write_json(const rondo_learned *learned, rondo__text *text) {
                        report.special_count);
     if (learned->governed != NULL && report.state == RONDO_LEARNED_PROVED) {
         rondo__text_append(text, ", \"graphs\": ");
-        rondo__governor_describe(&learned->governed->governor, &learned->governed->measures, text,
-                                 true);
+        rondo__governed_step_describe(learned->governed, text, true);
     }
     write_findings_json(learned, report.finding_count, text);
     rondo__text_append(text, ", \"slots\": [");

@@ -311,17 +311,32 @@ static rondo_status read_section(const rondo__section_kind *kind, const rondo__f
                             kind->name, out_section->name);
 }
 
+// What no checksum covers is zero.
+static rondo_status check_padding(const rondo__section_kind *kind, const rondo__file *file,
+                                  uint64_t begin, uint64_t past) {
+    for (uint64_t at = begin; at < past; ++at) {
+        if (file->bytes[at] != 0) {
+            return RONDO_FAIL(BAD_DATA, "the %s was altered: byte %llu, between sections, is not 0",
+                              kind->name, (unsigned long long)at);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status read_sections(const rondo__file *file, rondo__section_file *out_file) {
     file_head head;
     RETURN_IF_ERROR(check_head(out_file->kind, file, &head));
     out_file->byte_count = file->byte_count;
+    uint64_t at = sizeof head + head.section_count * sizeof(table_row);
     for (size_t i = 0; i < head.section_count; ++i) {
         table_row row;
         memcpy(&row, file->bytes + sizeof head + i * sizeof row, sizeof row);
         RETURN_IF_ERROR(read_section(out_file->kind, file, &row, &out_file->sections[i]));
         out_file->section_count = i + 1;
+        RETURN_IF_ERROR(check_padding(out_file->kind, file, at, row.offset));
+        at = row.offset + row.byte_count;
     }
-    return RONDO_STATUS_OK;
+    return check_padding(out_file->kind, file, at, file->byte_count);
 }
 
 static void unmap(void *user_data) {

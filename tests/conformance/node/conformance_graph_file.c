@@ -6,7 +6,7 @@
 #include "conformance/node/node_support.h"
 #include "rondo/update.h"
 
-enum { NUMBERS = 64, SYMBOLS = 4 };
+enum { NUMBERS = 64, SYMBOLS = 5 };
 
 typedef struct world {
     suite_context *context;
@@ -20,12 +20,27 @@ typedef struct world {
 
 static char g_path[64];
 
+typedef struct addition {
+    uint32_t *number;
+    uint32_t term;
+} addition;
+
+static void run_addition(void *arguments) {
+    const addition *given = arguments;
+    *given->number += given->term;
+}
+
 static void give_symbols(world *w, rondo_graph_symbol symbols[SYMBOLS], uint32_t *x,
                          uint32_t *pinned, rondo_event *event) {
     symbols[0] = (rondo_graph_symbol){"affine", w->context->affine, 0, RONDO_SYMBOL_FUNCTION};
     symbols[1] = (rondo_graph_symbol){"x", x, NUMBERS * sizeof *x, RONDO_SYMBOL_MEMORY};
     symbols[2] = (rondo_graph_symbol){"result", pinned, 16, RONDO_SYMBOL_MEMORY};
     symbols[3] = (rondo_graph_symbol){"event", event, 0, RONDO_SYMBOL_EVENT};
+    const union {
+        rondo_host_function function;
+        void *address;
+    } add = {.function = run_addition};
+    symbols[4] = (rondo_graph_symbol){"add", add.address, 0, RONDO_SYMBOL_HOST_FUNCTION};
 }
 
 static void drop_file(void *path) {
@@ -144,6 +159,37 @@ SUITE_CASE(test_conformance_graph_file__branches_are_made_again) {
     rondo_event_destroy(join);
     rondo_event_destroy(fork);
     rondo_stream_destroy(side);
+    finish(&w);
+}
+
+// A host function has a name, and its arguments are bytes with addresses among them.
+SUITE_CASE(test_conformance_graph_file__host_functions_are_made_again) {
+    world w = start(state);
+    rondo_stream *stream = w.context->stream;
+    const addition given = {w.pinned + 1, 5};
+    inside_begin(w.graph, stream);
+    put(&w, stream, 4, 3, 4);
+    ASSERT_OK(rondo_stream_copy(stream, w.pinned, w.x + 4, 16, RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_stream_call_host(stream, "add", run_addition, &given, sizeof given));
+    ASSERT_OK(rondo_stream_copy(stream, w.x + 30, w.pinned, 8, RONDO_COPY_HOST_TO_DEVICE));
+    ASSERT_OK(rondo_graph_capture_end(w.graph));
+    ASSERT_STATUS(rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS - 1), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("node 2 (host add): its function");
+    w.symbols[4].kind = RONDO_SYMBOL_FUNCTION;  // of kernels
+    ASSERT_STATUS(rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS), UNSUPPORTED);
+    w.symbols[4].kind = RONDO_SYMBOL_HOST_FUNCTION;
+    save_and_load(&w);
+    assert_int_equal(count_nodes(w.again), count_nodes(w.graph));
+    memset(w.pinned, 0, 16);
+    memset(w.far_pinned, 0, 16);
+    assert_same(&w, 3);
+    ASSERT_VALUE(w.context, w.far_x, 31, 6);
+    assert_int_equal(w.far_pinned[1], 6);
+    ASSERT_STATUS(rondo_graph_load(w.graph, w.path, w.far, SYMBOLS), STATE);
+    ASSERT_OK(rondo_graph_reset(w.graph));
+    w.far[4].kind = RONDO_SYMBOL_FUNCTION;
+    ASSERT_STATUS(rondo_graph_load(w.graph, w.path, w.far, SYMBOLS), INVALID);
+    ASSERT_MESSAGE_HAS("needs the host function add");
     finish(&w);
 }
 

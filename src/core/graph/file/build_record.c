@@ -64,6 +64,26 @@ static void get_attributes(building *b, rondo_launch *launch) {
     (void)rondo__record_get(b->record);
 }
 
+// The arguments of a call, with the addresses of this process.
+static rondo_status get_arguments(building *b, unsigned char arguments[ARGUMENT_BYTES_MAX],
+                                  size_t *out_byte_count) {
+    const void *bytes = rondo__record_get_bytes(b->record, out_byte_count);
+    if (b->record->is_bad || *out_byte_count > ARGUMENT_BYTES_MAX) {
+        return fail_damaged(b);
+    }
+    memcpy(arguments, bytes, *out_byte_count);
+    const size_t address_count = rondo__record_get_count(b->record);
+    for (size_t i = 0; i < address_count && !b->record->is_bad; ++i) {
+        const uint64_t at = rondo__record_get_most(b->record, ARGUMENT_BYTES_MAX);
+        const uintptr_t address = (uintptr_t)get_memory(b, 0);
+        if (at + sizeof address > *out_byte_count) {
+            return fail_damaged(b);
+        }
+        memcpy(arguments + at, &address, sizeof address);
+    }
+    return b->record->is_bad ? fail_damaged(b) : RONDO_STATUS_OK;
+}
+
 static rondo_status build_kernel(building *b, rondo_stream *stream, bool overlaps) {
     _Alignas(128) unsigned char arguments[ARGUMENT_BYTES_MAX];
     const rondo_graph_symbol *symbol;
@@ -76,25 +96,21 @@ static rondo_status build_kernel(building *b, rondo_stream *stream, bool overlap
     launch.shared_bytes = (uint32_t)rondo__record_get_most(b->record, UINT32_MAX);
     get_attributes(b, &launch);
     launch.flags |= overlaps ? RONDO_LAUNCH_OVERLAP : 0;
-    const void *bytes = rondo__record_get_bytes(b->record, &launch.argument_bytes);
-    if (b->record->is_bad || launch.argument_bytes > sizeof arguments) {
-        return fail_damaged(b);
-    }
-    memcpy(arguments, bytes, launch.argument_bytes);
-    const size_t address_count = rondo__record_get_count(b->record);
-    for (size_t i = 0; i < address_count && !b->record->is_bad; ++i) {
-        const uint64_t at = rondo__record_get_most(b->record, sizeof arguments);
-        const uintptr_t address = (uintptr_t)get_memory(b, 0);
-        if (at + sizeof address > launch.argument_bytes) {
-            return fail_damaged(b);
-        }
-        memcpy(arguments + at, &address, sizeof address);
-    }
-    if (b->record->is_bad) {
-        return fail_damaged(b);
-    }
+    RETURN_IF_ERROR(get_arguments(b, arguments, &launch.argument_bytes));
     launch.name = symbol->name;
     return rondo_stream_launch(stream, &launch);
+}
+
+static rondo_status build_host(building *b, rondo_stream *stream) {
+    _Alignas(128) unsigned char arguments[ARGUMENT_BYTES_MAX];
+    const rondo_graph_symbol *symbol;
+    union {
+        void *address;
+        rondo_host_function function;
+    } target = {.address = get_symbol(b, RONDO_SYMBOL_HOST_FUNCTION, &symbol)};
+    size_t byte_count = 0;
+    RETURN_IF_ERROR(get_arguments(b, arguments, &byte_count));
+    return rondo_stream_call_host(stream, symbol->name, target.function, arguments, byte_count);
 }
 
 static rondo_status build_copy(building *b, rondo_stream *stream) {
@@ -206,6 +222,8 @@ static rondo_status build_node(building *b, rondo_stream *stream, rondo__node_ki
     switch (kind) {
         case RONDO__NODE_KERNEL:
             return build_kernel(b, stream, overlaps);
+        case RONDO__NODE_HOST:
+            return build_host(b, stream);
         case RONDO__NODE_COPY:
             return build_copy(b, stream);
         case RONDO__NODE_FILL:

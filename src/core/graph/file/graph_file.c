@@ -18,7 +18,7 @@
 #include "saved/section_file.h"
 
 // To be raised when the form of a section changes.
-enum { ABOUT_VERSION = 1, SYMBOLS_VERSION = 1, GRAPH_VERSION = 1, GENERATION_BYTES = 32 };
+enum { ABOUT_VERSION = 1, SYMBOLS_VERSION = 2, GRAPH_VERSION = 2, GENERATION_BYTES = 32 };
 
 static const char save_call[] = "rondo_graph_save";
 static const char load_call[] = "rondo_graph_load";

@@ -5,6 +5,7 @@
 //   node     kind; its predecessors, each as the number of nodes between; the fields of the kind
 //   kernel   function, launch shape, attributes, arguments with zeros for addresses; then place and
 //            symbol of each address
+//   host     function, and arguments as those of a kernel
 //
 // The record leaves out empty nodes, and the launches that set the condition of a conditional node:
 // the calls that build edges and conditional nodes make them again.

@@ -23,7 +23,7 @@ static rondo_status check_symbol(const rondo_graph_symbol *list, size_t i, const
         return RONDO_FAIL_AS(call, INVALID, "symbols[%zu] has no %s", i,
                              symbol->address == NULL ? "address" : "name");
     }
-    if (symbol->kind < RONDO_SYMBOL_FUNCTION || symbol->kind > RONDO_SYMBOL_EVENT) {
+    if (symbol->kind < RONDO_SYMBOL_FUNCTION || symbol->kind > RONDO_SYMBOL_HOST_FUNCTION) {
         return RONDO_FAIL_AS(call, INVALID, "symbols[%zu] (%.60s) is of kind %d", i, symbol->name,
                              (int)symbol->kind);
     }
@@ -200,9 +200,9 @@ static const rondo_graph_symbol *find_name(const rondo__graph_symbols *symbols, 
 // One of the file's. What no node names needs no address.
 static rondo_status match_symbol(const rondo__graph_symbols *given, rondo__record *record,
                                  const char *call, rondo_graph_symbol *out_symbol) {
-    static const char *const kinds[] = {"function", "memory", "event"};
+    static const char *const kinds[] = {"function", "memory", "event", "host function"};
     const rondo_symbol_kind kind =
-        (rondo_symbol_kind)rondo__record_get_most(record, RONDO_SYMBOL_EVENT);
+        (rondo_symbol_kind)rondo__record_get_most(record, RONDO_SYMBOL_HOST_FUNCTION);
     const char *name = rondo__record_get_text(record);
     const bool is_used = rondo__record_get_most(record, 1) != 0;
     const uint64_t byte_count = rondo__record_get_most(record, SIZE_MAX);

@@ -190,10 +190,26 @@ static rondo_status put_image(level *l, const rondo__node_image *image) {
     return put_arguments(l, image);
 }
 
-static rondo_status put_kernel(level *l, size_t index) {
+// All that the function is given are bytes of its own, as those of a kernel.
+static rondo_status put_host_image(level *l, const rondo__node_image *image) {
+    uint64_t offset = 0;
+    if (image->is_opaque) {
+        return refuse(l, image->index, "only the program knows its arguments");
+    }
+    const size_t symbol = rondo__graph_symbols_find(l->w->symbols, RONDO_SYMBOL_HOST_FUNCTION,
+                                                    image->function, &offset);
+    if (symbol == SIZE_MAX) {
+        return refuse(l, image->index, "its function %p is no symbol's", image->function);
+    }
+    rondo__record_put(l->w->out, symbol);
+    return put_arguments(l, image);
+}
+
+static rondo_status put_call(level *l, size_t index) {
     rondo__node_image image;
     RETURN_IF_ERROR(l->recorded->device->backend->read_node(l->recorded, index, &image));
-    const rondo_status status = put_image(l, &image);
+    const rondo_status status =
+        l->infos[index].kind == RONDO__NODE_HOST ? put_host_image(l, &image) : put_image(l, &image);
     rondo__node_image_deinit(&image);
     return status;
 }
@@ -314,7 +330,8 @@ static rondo_status put_node(level *l, size_t index) {
     put_before(l, index);
     switch (l->infos[index].kind) {
         case RONDO__NODE_KERNEL:
-            return put_kernel(l, index);
+        case RONDO__NODE_HOST:
+            return put_call(l, index);
         case RONDO__NODE_COPY:
             return put_copy(l, index);
         case RONDO__NODE_FILL:
@@ -326,10 +343,6 @@ static rondo_status put_node(level *l, size_t index) {
             return put_inner(l, index, 0, false);
         case RONDO__NODE_CONDITIONAL:
             return put_conditional(l, index);
-        case RONDO__NODE_HOST:
-            return refuse(l, index,
-                          "what a host function is given means something to this process "
-                          "alone");
         default:
             return refuse(l, index,
                           l->infos[index].is_memory
