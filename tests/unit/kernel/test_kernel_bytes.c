@@ -104,12 +104,14 @@ static void parse(const case_row *from, parsed *to) {
     char copy[256], *keep = NULL;
     const char *dot = strrchr(from->op, '.');
     *to = (parsed){0};
-    to->op.def = rondo__op_lookup(dot != NULL ? "com.microsoft" : "",
-                                  dot != NULL ? dot + 1 : from->op, dot != NULL ? 1 : 21);
+    const char *domain = dot == NULL                          ? ""
+                         : strncmp(from->op, "rondo", 5) == 0 ? "rondo"
+                                                              : "com.microsoft";
+    to->op.def = rondo__op_lookup(domain, dot != NULL ? dot + 1 : from->op, dot != NULL ? 1 : 21);
     assert_non_null(to->op.def);
     to->op.name = strdup("case");
     to->op.opset = 21;
-    to->output_count = to->op.def->output_max;
+    to->output_count = strstr(from->op, "MaxPool") != NULL ? 1 : to->op.def->output_max;
     parse_inputs(from->inputs, to);
     (void)snprintf(copy, sizeof copy, "%s", from->attributes);
     for (char *token = strtok_r(copy, " ", &keep); token != NULL;
@@ -334,6 +336,28 @@ TEST(test_kernel_bytes__steps) {
         EXACT("DequantizeLinear", "i8[40001] f32[] i8[]", ""),
         EXACT("Cast", "i32[5,7]", "to=1"),
         EXACT("Cast", "i32[40001]", "to=1"),
+    };
+    CHECK_ALL(rows);
+}
+
+// a, its scale and zero point, those of b, and y's; then windows of bytes.
+TEST(test_kernel_bytes__sums_and_pools) {
+    const case_row rows[] = {
+        EXACT("rondo.QLinearAdd", "u8[3,65] f32[]:p u8[] u8[3,65] f32[]:p u8[] f32[]:p u8[]", ""),
+        EXACT("rondo.QLinearAdd", "i8[2,5,70] f32[]:p i8[] u8[70] f32[]:p u8[] f32[]:p i8[]", ""),
+        EXACT("rondo.QLinearAdd", "u16[4,33] f32[]:p u16[] u16[4,1] f32[]:p u16[] f32[]:p i16[]",
+              ""),
+        EXACT("rondo.QLinearAdd", "u8[] f32[]:p u8[] i16[2,1500] f32[]:p i16[] f32[]:p u8[]", ""),
+        EXACT("rondo.QLinearAdd", "i8[3,1,2100] f32[]:p i8[] i8[1,40,1] f32[]:p i8[] f32[]:p u8[]",
+              ""),  // on several threads
+        EXACT("MaxPool", "u8[2,3,9,11]", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
+        EXACT("MaxPool", "i8[1,5,8,40]", "kernel_shape=2,3 strides=1,3 dilations=2,2"),
+        EXACT("MaxPool", "i8[1,2,6,7,9]", "kernel_shape=3,2,2 strides=2,2,1 pads=1,0,1,1,1,0"),
+        EXACT("MaxPool", "u8[4,3,5,50]", "kernel_shape=5,1 pads=2,0,2,0"),
+        EXACT("MaxPool", "i8[2,2,4,5000]", "kernel_shape=2,2 strides=2,2"),
+        EXACT("MaxPool", "u8[1,64,112,112]", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
+        EXACT("rondo.MaxPool", "i8[2,9,11,37]", "channels_last=1 kernel_shape=3,3 pads=1,1,1,1"),
+        REFERENCE("MaxPool", "u8[1,1,4,4]", "kernel_shape=1,1 strides=1,3 pads=1,1,1,1"),
     };
     CHECK_ALL(rows);
 }

@@ -106,6 +106,7 @@ typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int
     X(Mish_f32)             \
     X(Round_f32)            \
     X(Sign_f32)             \
+    X(PRelu_f32)            \
     X(IsNaN_f32)            \
     X(IsInf_f32)            \
     X(Not_bool)             \
