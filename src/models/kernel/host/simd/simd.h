@@ -194,6 +194,8 @@ typedef struct rondo__simd {
     double (*sum_exp)(const float *x, int64_t count, float shift);  // of exp(x - shift)
     void (*softmax)(const float *x, float *y, int64_t count);
     void (*log_softmax)(const float *x, float *y, int64_t count);
+    // Each of the columns of [length, columns].
+    void (*columns_softmax)(const float *x, float *y, int64_t length, int64_t columns);
     // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float center, float rest,
                       float scale, const float *gain, const float *bias);

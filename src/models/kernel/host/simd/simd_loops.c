@@ -18,11 +18,25 @@
         }                                                                                        \
     }
 
+// What is left of a vector goes through a whole one: by itself it would be slow.
+#define DEFINE_UNARY_COSTLY(name, expression)                                                    \
+    DEFINE_UNARY_LOOP(name##_whole, RONDO_VECTORISE, expression)                                 \
+    static void unary_##name(const float *x, float *y, int64_t count, float alpha, float beta) { \
+        const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;                     \
+        float last[RONDO_SIMD_WIDTH] = {0};                                                      \
+        unary_##name##_whole(x, y, whole, alpha, beta);                                          \
+        if (rest > 0) {                                                                          \
+            memcpy(last, x + whole, (size_t)rest * sizeof(float));                               \
+            unary_##name##_whole(last, last, RONDO_SIMD_WIDTH, alpha, beta);                     \
+            memcpy(y + whole, last, (size_t)rest * sizeof(float));                               \
+        }                                                                                        \
+    }
+
 DEFINE_UNARY(Relu, math_select(a < 0.0f, 0.0f, a))
-DEFINE_UNARY(Sigmoid, math_sigmoid(a))
-DEFINE_UNARY(Tanh, math_tanh(a))
-DEFINE_UNARY(Erf, math_erf(a))
-DEFINE_UNARY(Exp, math_exp(a))
+DEFINE_UNARY_COSTLY(Sigmoid, math_sigmoid(a))
+DEFINE_UNARY_COSTLY(Tanh, math_tanh(a))
+DEFINE_UNARY_COSTLY(Erf, math_erf(a))
+DEFINE_UNARY_COSTLY(Exp, math_exp(a))
 DEFINE_UNARY_CALL(Log, logf(a))
 DEFINE_UNARY_CALL(Sqrt, sqrtf(a))
 DEFINE_UNARY(Neg, -a)
@@ -30,10 +44,11 @@ DEFINE_UNARY(Abs, fabsf(a))
 DEFINE_UNARY(Reciprocal, 1.0f / a)
 DEFINE_UNARY_CALL(Floor, floorf(a))
 DEFINE_UNARY_CALL(Ceil, ceilf(a))
-DEFINE_UNARY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
-DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
-DEFINE_UNARY(GeluTanh, 0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
-DEFINE_UNARY(Silu, a *math_sigmoid(a))
+DEFINE_UNARY_COSTLY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
+DEFINE_UNARY_COSTLY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
+DEFINE_UNARY_COSTLY(GeluTanh,
+                    0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
+DEFINE_UNARY_COSTLY(Silu, a *math_sigmoid(a))
 DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
 DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
 DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
@@ -186,9 +201,19 @@ static void row_moments(const float *x, int64_t count, float center, double *out
 
 // y = exp(x - shift), shift at least as large as each x
 static void row_exp(const float *x, float *y, int64_t count, float shift) {
+    const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;
+    float last[RONDO_SIMD_WIDTH] = {0};
     RONDO_VECTORISE
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < whole; ++i) {
         y[i] = math_exp_negative(x[i] - shift);
+    }
+    if (rest > 0) {
+        memcpy(last, x + whole, (size_t)rest * sizeof(float));
+        RONDO_VECTORISE
+        for (int i = 0; i < RONDO_SIMD_WIDTH; ++i) {
+            last[i] = math_exp_negative(last[i] - shift);
+        }
+        memcpy(y + whole, last, (size_t)rest * sizeof(float));
     }
 }
 
@@ -209,6 +234,51 @@ static void row_softmax(const float *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] *= scale;
+    }
+}
+
+// Of `count` columns, at most a vector of them, `stride` floats apart along their length.
+RONDO_INLINE void vector_of_softmax(const float *x, float *y, int64_t length, int64_t stride,
+                                    int64_t count) {
+    const size_t bytes = (size_t)count * sizeof(float);
+    float most[RONDO_SIMD_WIDTH], row[RONDO_SIMD_WIDTH] = {0};
+    double sums[RONDO_SIMD_WIDTH] = {0};
+    for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+        most[j] = -INFINITY;
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        memcpy(row, x + i * stride, bytes);
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+            most[j] = math_maximum(row[j], most[j]);
+        }
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        memcpy(row, x + i * stride, bytes);
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+            row[j] = math_exp_negative(row[j] - most[j]);
+            sums[j] += (double)row[j];
+        }
+        memcpy(y + i * stride, row, bytes);
+    }
+    for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+        most[j] = (float)(1.0 / sums[j]);
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        memcpy(row, y + i * stride, bytes);
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+            row[j] *= most[j];
+        }
+        memcpy(y + i * stride, row, bytes);
+    }
+}
+
+static void columns_softmax(const float *x, float *y, int64_t length, int64_t columns) {
+    int64_t first = 0;
+    for (; first + RONDO_SIMD_WIDTH <= columns; first += RONDO_SIMD_WIDTH) {
+        vector_of_softmax(x + first, y + first, length, columns, RONDO_SIMD_WIDTH);
+    }
+    if (first < columns) {
+        vector_of_softmax(x + first, y + first, length, columns, columns - first);
     }
 }
 
@@ -474,6 +544,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .minimum = row_minimum,
     .sum_exp = row_sum_exp,
     .softmax = row_softmax,
+    .columns_softmax = columns_softmax,
     .log_softmax = row_log_softmax,
     .normalize = row_normalize,
     .center_scale = row_center_scale,
