@@ -237,48 +237,51 @@ static void row_softmax(const float *x, float *y, int64_t count) {
     }
 }
 
-// Of `count` columns, at most a vector of them, `stride` floats apart along their length.
-RONDO_INLINE void vector_of_softmax(const float *x, float *y, int64_t length, int64_t stride,
-                                    int64_t count) {
-    const size_t bytes = (size_t)count * sizeof(float);
-    float most[RONDO_SIMD_WIDTH], row[RONDO_SIMD_WIDTH] = {0};
+// Of `lanes` columns, at most a vector of them, `stride` floats apart along their length.
+RONDO_INLINE void lanes_softmax(const float *x, float *y, int64_t length, int64_t stride,
+                                const int lanes) {
+    float most[RONDO_SIMD_WIDTH], scale[RONDO_SIMD_WIDTH];
     double sums[RONDO_SIMD_WIDTH] = {0};
-    for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
+    for (int j = 0; j < lanes; ++j) {
         most[j] = -INFINITY;
     }
     for (int64_t i = 0; i < length; ++i) {
-        memcpy(row, x + i * stride, bytes);
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
-            most[j] = math_maximum(row[j], most[j]);
+        for (int j = 0; j < lanes; ++j) {
+            most[j] = math_maximum(x[i * stride + j], most[j]);
         }
     }
     for (int64_t i = 0; i < length; ++i) {
-        memcpy(row, x + i * stride, bytes);
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
-            row[j] = math_exp_negative(row[j] - most[j]);
-            sums[j] += (double)row[j];
+        RONDO_VECTORISE
+        for (int j = 0; j < lanes; ++j) {
+            const float power = math_exp_negative(x[i * stride + j] - most[j]);
+            y[i * stride + j] = power;
+            sums[j] += (double)power;
         }
-        memcpy(y + i * stride, row, bytes);
     }
-    for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
-        most[j] = (float)(1.0 / sums[j]);
+    for (int j = 0; j < lanes; ++j) {
+        scale[j] = (float)(1.0 / sums[j]);
     }
     for (int64_t i = 0; i < length; ++i) {
-        memcpy(row, y + i * stride, bytes);
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {
-            row[j] *= most[j];
+        RONDO_VECTORISE
+        for (int j = 0; j < lanes; ++j) {
+            y[i * stride + j] *= scale[j];
         }
-        memcpy(y + i * stride, row, bytes);
     }
 }
 
 static void columns_softmax(const float *x, float *y, int64_t length, int64_t columns) {
     int64_t first = 0;
     for (; first + RONDO_SIMD_WIDTH <= columns; first += RONDO_SIMD_WIDTH) {
-        vector_of_softmax(x + first, y + first, length, columns, RONDO_SIMD_WIDTH);
+        lanes_softmax(x + first, y + first, length, columns, RONDO_SIMD_WIDTH);
     }
-    if (first < columns) {
-        vector_of_softmax(x + first, y + first, length, columns, columns - first);
+    for (; RONDO_SIMD_WIDTH > 8 && first + 8 <= columns; first += 8) {
+        lanes_softmax(x + first, y + first, length, columns, 8);
+    }
+    for (; RONDO_SIMD_WIDTH > 4 && first + 4 <= columns; first += 4) {
+        lanes_softmax(x + first, y + first, length, columns, 4);
+    }
+    for (; first < columns; ++first) {
+        lanes_softmax(x + first, y + first, length, columns, 1);
     }
 }
 
