@@ -4,7 +4,7 @@
 //
 // A row is text: "u8[5,7]" is random, with 0, 255 and -128 among it; ":c" is known when the kernel
 // is prepared, ":p" of floats are positive, ":s" has NaN, infinities and numbers beyond all steps,
-// ":h" halves that end as ties, "-" is absent.
+// ":h" halves that end as ties, ":n" bytes of which most are small, "-" is absent.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +52,10 @@ static void fill(rondo_tensor *tensor, char kind) {
             ((float *)tensor->data)[i] = draw_float(kind);
         } else if (tensor->dtype == RONDO_DTYPE_I32) {
             ((int32_t *)tensor->data)[i] = (int32_t)draw(1u << 24) * (draw(2) == 0 ? 100 : -3);
+        } else if (kind == 'n') {
+            const uint32_t mean = (draw(256) + draw(256) + draw(256) + draw(256) + 2) / 4;
+            ((uint8_t *)tensor->data)[i] =
+                (uint8_t)(tensor->dtype == RONDO_DTYPE_I8 ? mean - 128 : mean);
         } else {
             static const uint8_t ends[] = {0, 255, 128, 127};
             const bool is_wide = rondo_dtype_get_bytes(tensor->dtype) == 2;
@@ -96,6 +100,7 @@ static void parse_inputs(const char *text, parsed *to) {
         fill(&to->inputs[index], strchr(at, 'p') != NULL   ? 'p'
                                  : strchr(at, 's') != NULL ? 's'
                                  : strchr(at, 'h') != NULL ? 'h'
+                                 : strchr(at, 'n') != NULL ? 'n'
                                                            : 'u');
     }
 }
@@ -297,6 +302,9 @@ TEST(test_kernel_bytes__convolutions) {
               "group=5 pads=1,1,1,1 strides=2,2"),
         EXACT("ConvInteger", "u8[1,16,40,33] i8[32,16,3,3]:c u8[] i8[]", "pads=1,1,1,1"),
         EXACT("ConvInteger", "u8[1,2,3,4] u8[2,2,5,6] u8[] u8[]", "pads=9,1,1,9"),
+        EXACT("ConvInteger", "u8[1,7,9,11] i8[15,7,3,3]:cn u8[] i8[]", "pads=1,1,1,1"),
+        EXACT("ConvInteger", "i8[2,33,5,7] u8[21,33,1,1]:cn i8[] u8[]", ""),
+        EXACT("ConvInteger", "u8[1,6,9,40] u8[10,3,3,1]:cn u8[] -", "group=2 strides=2,1"),
         REFERENCE("ConvInteger", "u8[1,1,4,4,4] u8[2,1,2,2,2]", ""),
         EXACT("QLinearConv",
               "u8[1,3,9,11] f32[]:p u8[] i8[5,3,3,3]:c f32[5]:p i8[5] f32[]:p u8[] i32[5]",

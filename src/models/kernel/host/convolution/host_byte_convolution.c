@@ -54,7 +54,8 @@ typedef struct byte_convolution_kernel {
     bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_depthwise, is_pointwise;
     uint32_t w, x_zero, w_zero, bias;
     int64_t w_zero_count, w_scale_count;
-    const void *prepared;                           // constant filters; NULL: prepared in each run
+    const void *prepared;  // constant filters; NULL: prepared in each run
+    rondo__byte_rows_form form;
     size_t padded_at, chunk_at, zeros_at, sums_at;  // work; filters come first
 } byte_convolution_kernel;
 
@@ -456,8 +457,7 @@ static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
         return rondo__byte_rows_prepare(simd, inputs[kernel->w], kernel->is_w_signed, kernel->k,
                                         count, zeros, kernel->w_zero_count, true, work);
     }
-    return rondo__byte_rows_use(simd, kernel->prepared, kernel->is_w_signed, kernel->k, count,
-                                zeros, kernel->w_zero_count, work);
+    return rondo__byte_rows_use(&kernel->form, kernel->prepared, zeros, kernel->w_zero_count, work);
 }
 
 static rondo_status run_convolution(rondo__host_kernel *head, const void *const *inputs,
@@ -633,16 +633,16 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     read_extents(&given, kernel);
-    kernel->simd = rondo__byte_simd_choose(NULL);  // of x
+    const rondo_tensor *w = request->inputs[kernel->w].constant;
+    kernel->form = rondo__byte_rows_choose(w, kernel->k, kernel->group * kernel->filters);
+    kernel->simd = kernel->form.simd;
     if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    const rondo_tensor *w = request->inputs[kernel->w].constant;
     if (w == NULL || kernel->is_depthwise) {
         return RONDO_STATUS_OK;
     }
-    return rondo__byte_rows_keep(request->weights, kernel->simd, w, kernel->is_w_signed, kernel->k,
-                                 kernel->group * kernel->filters, &kernel->prepared);
+    return rondo__byte_rows_keep(request->weights, &kernel->form, w, &kernel->prepared);
 }
 
 rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *request,
