@@ -56,7 +56,7 @@ typedef struct byte_convolution_kernel {
     int64_t w_zero_count, w_scale_count;
     const void *prepared;  // constant filters; NULL: prepared in each run
     rondo__byte_rows_form form;
-    size_t padded_at, chunk_at, zeros_at, sums_at;  // work; filters come first
+    size_t padded_at, chunk_at, sums_at;  // work; filters come first
 } byte_convolution_kernel;
 
 enum {
@@ -290,6 +290,7 @@ static void run_group(const byte_convolution_kernel *kernel, const void *const *
             .form = &form,
             .matrix = chunk,
             .b_zeros = zeros,
+            .has_one_zero = true,
             .a = filters,
             .first = group * kernel->filters,
             .rows = kernel->filters,
@@ -468,13 +469,10 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
     }
     char *work = workspace;
     uint8_t *padded = (uint8_t *)work + kernel->padded_at;
-    int32_t *zeros = (int32_t *)(void *)(work + kernel->zeros_at);
     const rondo__byte_rows filters = get_filters(kernel, inputs, work);
     const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
     const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
-    for (int64_t i = 0; i < kernel->chunk_places; ++i) {
-        zeros[i] = zero - (kernel->is_x_signed ? 0 : 128);
-    }
+    const int32_t zeros = zero - (kernel->is_x_signed ? 0 : 128);
     const int64_t image = kernel->group * kernel->channels * kernel->height * kernel->width;
     const int64_t plane = kernel->filters * kernel->out_height * kernel->out_width;
     const size_t y_bytes = kernel->is_requantized ? sizeof(uint8_t) : sizeof(int32_t);
@@ -487,7 +485,7 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
         run_group(
             kernel, inputs, &filters, group,
             (kernel->is_pointwise ? x : padded) + group * kernel->channels * kernel->channel_bytes,
-            zeros, work + kernel->chunk_at, (int32_t *)(void *)(work + kernel->sums_at),
+            &zeros, work + kernel->chunk_at, (int32_t *)(void *)(work + kernel->sums_at),
             (char *)outputs[0] + (size_t)(i * plane) * y_bytes);
     }
     return RONDO_STATUS_OK;
@@ -604,12 +602,10 @@ static bool plan_work(byte_convolution_kernel *kernel) {
             ? 0
             : (size_t)(kernel->group * kernel->channels * kernel->channel_bytes) + COPY_BYTES,
         form.matrix_bytes,
-        (size_t)kernel->chunk_places * sizeof(int32_t),
         kernel->is_requantized ? (size_t)(kernel->filters * kernel->chunk_places) * sizeof(int32_t)
                                : 0,
     };
-    size_t *const offsets[] = {NULL, &kernel->padded_at, &kernel->chunk_at, &kernel->zeros_at,
-                               &kernel->sums_at};
+    size_t *const offsets[] = {NULL, &kernel->padded_at, &kernel->chunk_at, &kernel->sums_at};
     size_t at = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
         if (offsets[i] != NULL) {

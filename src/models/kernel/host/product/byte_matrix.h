@@ -108,6 +108,7 @@ typedef struct rondo__byte_product {
     const rondo__byte_form *form;
     const void *matrix;
     const int32_t *b_zeros;  // of all panels; NULL: all are 0
+    bool has_one_zero;       // they are the same
     const rondo__byte_rows *a;
     int64_t first, rows;
     const float *scales;

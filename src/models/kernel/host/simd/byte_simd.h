@@ -64,6 +64,7 @@ typedef struct rondo__byte_tile {
     const int32_t *b_sums;     // what each row's a_factor is multiplied with
     const int32_t *a_factors;  // -za of each row; of cut ones 128 - za
     const int32_t *b_zeros;    // what each row's rest is multiplied with; NULL: all are 0
+    bool has_one_zero;         // the first of them is that of all columns
     const int32_t *a_rests;    // -(sum a - k * za) of each row
     const float *scales;       // one for each column; NULL: y is of i32
     const float *addend;       // for `columns` columns, or NULL

@@ -173,7 +173,12 @@ static RONDO_BYTE_INLINE void finish_row(const rondo__byte_tile *tile, int r, ve
         LOAD(part, tile->b_sums + WIDTH);
         y1 += part * factor;
     }
-    if (tile->b_zeros != NULL) {
+    if (tile->b_zeros != NULL && tile->has_one_zero) {
+        const vector all =
+            (int32_t)((uint32_t)tile->b_zeros[0] * (uint32_t)tile->a_rests[r]) - (vector){0};
+        y0 += all;
+        y1 += all;
+    } else if (tile->b_zeros != NULL) {
         const int32_t rest = tile->a_rests[r];
         LOAD(part, tile->b_zeros);
         y0 += part * rest;
