@@ -87,6 +87,7 @@ typedef struct rondo__bits_tile {
     const uint8_t *byte_zeros;  // [blocks], or
     const float *zeros;         // [blocks], or neither: 2^(bits - 1)
     const float *a;             // a_row elements from one row to the next, all blocks whole
+    const float *paired;  // the same, of 4 bits: numbers 2 i and 2 i + 1 are a - b / 16, b / 16
     int64_t a_row;
     const float *sums;  // of a's numbers in each block; sums_row elements from row to row
     int64_t sums_row;
