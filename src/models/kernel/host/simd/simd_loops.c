@@ -23,12 +23,12 @@
     DEFINE_UNARY_LOOP(name##_whole, RONDO_VECTORISE, expression)                                 \
     static void unary_##name(const float *x, float *y, int64_t count, float alpha, float beta) { \
         const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;                     \
-        float last[RONDO_SIMD_WIDTH] = {0};                                                      \
+        float last[RONDO_SIMD_WIDTH];                                                            \
         unary_##name##_whole(x, y, whole, alpha, beta);                                          \
         if (rest > 0) {                                                                          \
-            memcpy(last, x + whole, (size_t)rest * sizeof(float));                               \
+            rondo__load_rest(x + whole, rest, 0.0f, last);                                       \
             unary_##name##_whole(last, last, RONDO_SIMD_WIDTH, alpha, beta);                     \
-            memcpy(y + whole, last, (size_t)rest * sizeof(float));                               \
+            rondo__store_rest(last, rest, y + whole);                                            \
         }                                                                                        \
     }
 
@@ -104,9 +104,45 @@ enum {
     BLOCK = 64 * LANES,  // values of one sum in f32
 };
 
+// Of fewer than LANES values: one vector of running ones, which gets what is left over as a whole one.
+#define DEFINE_SHORT_REDUCTION(name, start, update, join)              \
+    static float name(const float *x, int64_t count) {                 \
+        const int64_t whole = count - count % RONDO_SIMD_WIDTH;        \
+        float lanes[RONDO_SIMD_WIDTH], last[RONDO_SIMD_WIDTH];         \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                   \
+            lanes[j] = (start);                                        \
+        }                                                              \
+        for (int64_t i = 0; i < whole; i += RONDO_SIMD_WIDTH) {        \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
+                const float value = x[i + j];                          \
+                const float sum = lanes[j];                            \
+                lanes[j] = (update);                                   \
+            }                                                          \
+        }                                                              \
+        if (whole < count) {                                           \
+            rondo__load_rest(x + whole, count - whole, (start), last); \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
+                const float value = last[j];                           \
+                const float sum = lanes[j];                            \
+                lanes[j] = (update);                                   \
+            }                                                          \
+        }                                                              \
+        for (int half = RONDO_SIMD_WIDTH / 2; half > 0; half /= 2) {   \
+            for (int j = 0; j < half; ++j) {                           \
+                const float sum = lanes[j], value = lanes[j + half];   \
+                lanes[j] = (join);                                     \
+            }                                                          \
+        }                                                              \
+        return lanes[0];                                               \
+    }
+
 #define DEFINE_REDUCTION(name, start, update, join)                                  \
+    DEFINE_SHORT_REDUCTION(short_##name, start, update, join)                        \
     static float name(const float *x, int64_t count) {                               \
         float lanes[LANES];                                                          \
+        if (count < LANES) {                                                         \
+            return short_##name(x, count);                                           \
+        }                                                                            \
         for (int j = 0; j < LANES; ++j) {                                            \
             lanes[j] = (start);                                                      \
         }                                                                            \
@@ -130,7 +166,7 @@ enum {
             const float sum = lanes[j];                                              \
             lanes[j] = (update);                                                     \
         }                                                                            \
-        for (int j = 0; count >= LANES && j < RONDO_SIMD_WIDTH; ++j) {               \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
             for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
                 const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
                 lanes[j] = (join);                                                   \
@@ -202,18 +238,18 @@ static void row_moments(const float *x, int64_t count, float center, double *out
 // y = exp(x - shift), shift at least as large as each x
 static void row_exp(const float *x, float *y, int64_t count, float shift) {
     const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;
-    float last[RONDO_SIMD_WIDTH] = {0};
+    float last[RONDO_SIMD_WIDTH];
     RONDO_VECTORISE
     for (int64_t i = 0; i < whole; ++i) {
         y[i] = math_exp_negative(x[i] - shift);
     }
     if (rest > 0) {
-        memcpy(last, x + whole, (size_t)rest * sizeof(float));
+        rondo__load_rest(x + whole, rest, shift, last);
         RONDO_VECTORISE
         for (int i = 0; i < RONDO_SIMD_WIDTH; ++i) {
             last[i] = math_exp_negative(last[i] - shift);
         }
-        memcpy(y + whole, last, (size_t)rest * sizeof(float));
+        rondo__store_rest(last, rest, y + whole);
     }
 }
 
