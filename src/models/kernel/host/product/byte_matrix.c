@@ -272,8 +272,8 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
     };
 }
 
-// What decides the form of kept rows. They are followed by their sums, and where they are cut by the
-// number of cuts of each row, and room for cut_limit of each.
+// What decides the form of kept rows. They are followed by their sums, and where they are cut by
+// the number of cuts of each row, and room for cut_limit of each.
 typedef struct rows_form {
     char kind[8];
     int64_t group, is_signed, k, count, cut_limit;

@@ -104,7 +104,7 @@ enum {
     BLOCK = 64 * LANES,  // values of one sum in f32
 };
 
-// Of fewer than LANES values: one vector of running ones, which gets what is left over as a whole one.
+// Of fewer than LANES values: one vector of running ones, which gets what is left as a whole one.
 #define DEFINE_SHORT_REDUCTION(name, start, update, join)              \
     static float name(const float *x, int64_t count) {                 \
         const int64_t whole = count - count % RONDO_SIMD_WIDTH;        \
