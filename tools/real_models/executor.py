@@ -2,6 +2,7 @@
 
 """An executor that lives through many runs, over the library's binding of tools/difftest."""
 import ctypes
+import functools
 import os
 import sys
 from ctypes import byref, c_bool, c_uint32, c_uint64, c_void_p
@@ -59,8 +60,17 @@ class Executor:
         return self.library.run_once(self.executor, feeds, outputs)
 
     def bind(self, feeds, found):
-        """Lets `run_bound` read and write tensors of the host device: nothing is copied."""
+        """What runs on tensors of the host device, which live as long as the executor, and returns the status:
+        nothing is copied, and the call's arguments are converted once."""
         self.bound = [self.place(feeds, True), self.place(found, False)]
+        call = self.library.calls["rondo_executor_run"]  # a function of its own, without conversions
+        arguments = [c_void_p(self.executor.value)]
+        for bindings, values in zip(self.bound, (feeds, found)):
+            arguments += [c_void_p(ctypes.addressof(bindings)), ctypes.c_size_t(len(values))]
+
+        run_bound = functools.partial(call, *arguments)
+        self.library.check(run_bound())
+        return run_bound
 
     def place(self, values, is_filled):
         """Tensors of the device that live as long as the executor."""
@@ -74,10 +84,6 @@ class Executor:
             if is_filled:
                 ctypes.memmove(binding.tensor.data, array.ctypes.data, array.nbytes)
         return bindings
-
-    def run_bound(self):
-        (feeds, fetches), calls = self.bound, self.library.calls
-        self.library.check(calls.rondo_executor_run(self.executor, feeds, len(feeds), fetches, len(fetches)))
 
     def times(self):
         times = RunTimes(struct_size=ctypes.sizeof(RunTimes))

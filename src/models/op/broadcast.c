@@ -110,6 +110,19 @@ void rondo__broadcast_init(rondo__broadcast *broadcast, const rondo_shape *resul
     }
 }
 
+void rondo__broadcast_seek(rondo__broadcast *broadcast, int64_t row) {
+    for (size_t k = 0; k < broadcast->operand_count; ++k) {
+        broadcast->offset[k] = 0;
+    }
+    for (int32_t d = broadcast->outer_rank - 1; d >= 0; --d) {
+        broadcast->index[d] = row % broadcast->outer_extent[d];
+        row /= broadcast->outer_extent[d];
+        for (size_t k = 0; k < broadcast->operand_count; ++k) {
+            broadcast->offset[k] += broadcast->index[d] * broadcast->outer_stride[k][d];
+        }
+    }
+}
+
 void rondo__broadcast_advance(rondo__broadcast *broadcast) {
     for (int32_t d = broadcast->outer_rank - 1; d >= 0; --d) {
         bool is_inside = ++broadcast->index[d] < broadcast->outer_extent[d];

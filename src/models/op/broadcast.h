@@ -39,5 +39,7 @@ typedef struct rondo__broadcast {
 // Shapes are known to broadcast to `result`.
 void rondo__broadcast_init(rondo__broadcast *broadcast, const rondo_shape *result,
                            const rondo_shape *const *operands, size_t operand_count);
+// Moves offset[] to row number `row`.
+void rondo__broadcast_seek(rondo__broadcast *broadcast, int64_t row);
 // Moves offset[] to the next row.
 void rondo__broadcast_advance(rondo__broadcast *broadcast);

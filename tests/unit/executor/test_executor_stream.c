@@ -96,6 +96,44 @@ static uint64_t count_in_place(const add_world *w) {
     return stats.in_place_run_count;
 }
 
+// s = x + x; nothing reads the second input.
+TEST(test_executor_stream__an_input_that_nothing_reads) {
+    add_world *w = open_world();
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 1,
+                    .extent = {ADD_COUNT}};
+    static const char *const operands[] = {"x", "x"}, *const results[] = {"s"};
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    x.name = "unread";
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "Add", operands, 2, results, 1, NULL));
+    OK(rondo_builder_add_output(builder, "s", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    OK(rondo_executor_create(program, w->device, NULL, &executor));
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    for (int run = 0; run < 6; ++run) {
+        const rondo_binding feeds[] = {{"x", w->x}, {"unread", w->y}};
+        rondo_binding fetch = {"s", w->s};
+        float s[ADD_COUNT];
+        add_world_write(w->stream, &w->x, (float)run);
+        OK(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+        add_world_read(w->stream, &w->s, s);
+        assert_true(s[3] == 2.0f * (float)(run + 3));
+    }
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_true(stats.in_place_run_count > 0);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    add_world_close(w);
+}
+
 enum { TENSORS = 3 };
 
 TEST(test_executor_stream__addresses_are_patched) {
@@ -599,6 +637,7 @@ int main(void) {
         cmocka_unit_test(test_executor_stream__device_tensors),
         cmocka_unit_test(test_executor_stream__feeds_and_fetches_on_the_device),
         cmocka_unit_test(test_executor_stream__addresses_are_patched),
+        cmocka_unit_test(test_executor_stream__an_input_that_nothing_reads),
         cmocka_unit_test(test_executor_stream__addresses_in_the_middle),
         cmocka_unit_test(test_executor_stream__wrong_tensors_are_named),
         cmocka_unit_test(test_executor_stream__order_on_the_programs_stream),

@@ -4,7 +4,7 @@
 //
 // A row is text: "u8[5,7]" is random, with 0, 255 and -128 among it; ":c" is known when the kernel
 // is prepared, ":p" of floats are positive, ":s" has NaN, infinities and numbers beyond all steps,
-// ":h" halves that end as ties, "-" is absent.
+// ":h" halves that end as ties, ":n" bytes of which most are small, "-" is absent.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +52,10 @@ static void fill(rondo_tensor *tensor, char kind) {
             ((float *)tensor->data)[i] = draw_float(kind);
         } else if (tensor->dtype == RONDO_DTYPE_I32) {
             ((int32_t *)tensor->data)[i] = (int32_t)draw(1u << 24) * (draw(2) == 0 ? 100 : -3);
+        } else if (kind == 'n') {
+            const uint32_t mean = (draw(256) + draw(256) + draw(256) + draw(256) + 2) / 4;
+            ((uint8_t *)tensor->data)[i] =
+                (uint8_t)(tensor->dtype == RONDO_DTYPE_I8 ? mean - 128 : mean);
         } else {
             static const uint8_t ends[] = {0, 255, 128, 127};
             const bool is_wide = rondo_dtype_get_bytes(tensor->dtype) == 2;
@@ -96,6 +100,7 @@ static void parse_inputs(const char *text, parsed *to) {
         fill(&to->inputs[index], strchr(at, 'p') != NULL   ? 'p'
                                  : strchr(at, 's') != NULL ? 's'
                                  : strchr(at, 'h') != NULL ? 'h'
+                                 : strchr(at, 'n') != NULL ? 'n'
                                                            : 'u');
     }
 }
@@ -104,12 +109,14 @@ static void parse(const case_row *from, parsed *to) {
     char copy[256], *keep = NULL;
     const char *dot = strrchr(from->op, '.');
     *to = (parsed){0};
-    to->op.def = rondo__op_lookup(dot != NULL ? "com.microsoft" : "",
-                                  dot != NULL ? dot + 1 : from->op, dot != NULL ? 1 : 21);
+    const char *domain = dot == NULL                          ? ""
+                         : strncmp(from->op, "rondo", 5) == 0 ? "rondo"
+                                                              : "com.microsoft";
+    to->op.def = rondo__op_lookup(domain, dot != NULL ? dot + 1 : from->op, dot != NULL ? 1 : 21);
     assert_non_null(to->op.def);
     to->op.name = strdup("case");
     to->op.opset = 21;
-    to->output_count = to->op.def->output_max;
+    to->output_count = strstr(from->op, "MaxPool") != NULL ? 1 : to->op.def->output_max;
     parse_inputs(from->inputs, to);
     (void)snprintf(copy, sizeof copy, "%s", from->attributes);
     for (char *token = strtok_r(copy, " ", &keep); token != NULL;
@@ -295,6 +302,9 @@ TEST(test_kernel_bytes__convolutions) {
               "group=5 pads=1,1,1,1 strides=2,2"),
         EXACT("ConvInteger", "u8[1,16,40,33] i8[32,16,3,3]:c u8[] i8[]", "pads=1,1,1,1"),
         EXACT("ConvInteger", "u8[1,2,3,4] u8[2,2,5,6] u8[] u8[]", "pads=9,1,1,9"),
+        EXACT("ConvInteger", "u8[1,7,9,11] i8[15,7,3,3]:cn u8[] i8[]", "pads=1,1,1,1"),
+        EXACT("ConvInteger", "i8[2,33,5,7] u8[21,33,1,1]:cn i8[] u8[]", ""),
+        EXACT("ConvInteger", "u8[1,6,9,40] u8[10,3,3,1]:cn u8[] -", "group=2 strides=2,1"),
         REFERENCE("ConvInteger", "u8[1,1,4,4,4] u8[2,1,2,2,2]", ""),
         EXACT("QLinearConv",
               "u8[1,3,9,11] f32[]:p u8[] i8[5,3,3,3]:c f32[5]:p i8[5] f32[]:p u8[] i32[5]",
@@ -334,6 +344,28 @@ TEST(test_kernel_bytes__steps) {
         EXACT("DequantizeLinear", "i8[40001] f32[] i8[]", ""),
         EXACT("Cast", "i32[5,7]", "to=1"),
         EXACT("Cast", "i32[40001]", "to=1"),
+    };
+    CHECK_ALL(rows);
+}
+
+// a, its scale and zero point, those of b, and y's; then windows of bytes.
+TEST(test_kernel_bytes__sums_and_pools) {
+    const case_row rows[] = {
+        EXACT("rondo.QLinearAdd", "u8[3,65] f32[]:p u8[] u8[3,65] f32[]:p u8[] f32[]:p u8[]", ""),
+        EXACT("rondo.QLinearAdd", "i8[2,5,70] f32[]:p i8[] u8[70] f32[]:p u8[] f32[]:p i8[]", ""),
+        EXACT("rondo.QLinearAdd", "u16[4,33] f32[]:p u16[] u16[4,1] f32[]:p u16[] f32[]:p i16[]",
+              ""),
+        EXACT("rondo.QLinearAdd", "u8[] f32[]:p u8[] i16[2,1500] f32[]:p i16[] f32[]:p u8[]", ""),
+        EXACT("rondo.QLinearAdd", "i8[3,1,2100] f32[]:p i8[] i8[1,40,1] f32[]:p i8[] f32[]:p u8[]",
+              ""),  // on several threads
+        EXACT("MaxPool", "u8[2,3,9,11]", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
+        EXACT("MaxPool", "i8[1,5,8,40]", "kernel_shape=2,3 strides=1,3 dilations=2,2"),
+        EXACT("MaxPool", "i8[1,2,6,7,9]", "kernel_shape=3,2,2 strides=2,2,1 pads=1,0,1,1,1,0"),
+        EXACT("MaxPool", "u8[4,3,5,50]", "kernel_shape=5,1 pads=2,0,2,0"),
+        EXACT("MaxPool", "i8[2,2,4,5000]", "kernel_shape=2,2 strides=2,2"),
+        EXACT("MaxPool", "u8[1,64,112,112]", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
+        EXACT("rondo.MaxPool", "i8[2,9,11,37]", "channels_last=1 kernel_shape=3,3 pads=1,1,1,1"),
+        REFERENCE("MaxPool", "u8[1,1,4,4]", "kernel_shape=1,1 strides=1,3 pads=1,1,1,1"),
     };
     CHECK_ALL(rows);
 }

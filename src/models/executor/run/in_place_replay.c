@@ -31,14 +31,16 @@ static rondo_status make_bound(const rondo__unit *unit, rondo__plan *plan) {
     bound->roots = rondo__calloc(ports, sizeof *bound->roots);
     bound->found = rondo__calloc(ports, sizeof *bound->found);
     bound->values = rondo__calloc(ports, sizeof *bound->values);
-    if (status == RONDO_STATUS_OK &&
-        (bound->roots == NULL || bound->found == NULL || bound->values == NULL)) {
+    bound->uses = rondo__calloc(plan->program->value_count, sizeof *bound->uses);
+    if (status == RONDO_STATUS_OK && (bound->roots == NULL || bound->found == NULL ||
+                                      bound->values == NULL || bound->uses == NULL)) {
         status = RONDO_STATUS_NO_MEMORY;
     }
     if (status != RONDO_STATUS_OK) {
         rondo__in_place_free(plan);
         return status;
     }
+    rondo__program_count_uses(plan->program, bound->uses);
     bound->places.arena = plan->memory.arena->address;
     const rondo_status status_of_plan = rondo__stand_ins_check(plan, "rondo_executor_run", false);
     bound->is_refused = status_of_plan != RONDO_STATUS_OK;
@@ -178,7 +180,9 @@ static bool list_found(rondo__in_place *bound, const rondo__plan *plan) {
     const rondo_program *program = plan->program;
     size_t count = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
-        count = add_found(bound, plan->slots[program->inputs[i]].root, count);
+        if (bound->uses[program->inputs[i]] > 0) {
+            count = add_found(bound, plan->slots[program->inputs[i]].root, count);
+        }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         count = add_found(bound, plan->slots[program->outputs[i]].root, count);

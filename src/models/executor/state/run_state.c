@@ -24,6 +24,7 @@ void rondo__in_place_free(rondo__plan *plan) {
         rondo__free(bound->roots);
         rondo__free(bound->found);
         rondo__free(bound->values);
+        rondo__free(bound->uses);
         rondo__free(bound);
         plan->run.in_place = NULL;
         plan->run.is_in_place = false;

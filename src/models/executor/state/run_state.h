@@ -59,6 +59,7 @@ typedef struct rondo__in_place {
     int32_t *roots;          // the values that they stand in for
     int32_t *found;          // the same, while a run is looked at
     rondo_value *values;     // their addresses
+    uint32_t *uses;          // of each value; inputs that nothing reads are no work's addresses
     uint32_t seen;           // runs one behind the other with these
     bool is_refused;
 } rondo__in_place;

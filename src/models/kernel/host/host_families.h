@@ -56,6 +56,8 @@ rondo_status rondo__host_prepare_group_norm(const rondo__kernel_request *request
                                             rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request *request,
                                                      rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_byte_pool(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,

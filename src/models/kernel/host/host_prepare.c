@@ -52,6 +52,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Mish, plain),
     ROW(OP, Round, plain),
     ROW(OP, Sign, plain),
+    ROW(OP, PRelu, plain),
     ROW(OP, IsNaN, plain),
     ROW(OP, IsInf, plain),
     ROW(OP, Not, plain),

@@ -258,6 +258,30 @@ void rondo__window_clip_positions(const rondo__window *window, int32_t axis, int
     *out_begin = minimum(*out_begin, *out_end);
 }
 
+void rondo__window_clip(const rondo__window *window, int32_t axes, const int64_t *position,
+                        int64_t *out_start, int64_t *out_extent) {
+    for (int32_t i = 0; i < axes; ++i) {
+        int64_t begin, end;
+        rondo__window_clip_taps(window, i, position[i], &begin, &end);
+        out_start[i] =
+            position[i] * window->stride[i] - window->pad_begin[i] + begin * window->dilation[i];
+        out_extent[i] = end - begin;
+    }
+}
+
+bool rondo__window_has_empty(const rondo__window *window) {
+    for (int32_t i = 0; i < window->rank; ++i) {
+        for (int64_t position = 0; position < window->output[i]; ++position) {
+            int64_t begin, end;
+            rondo__window_clip_taps(window, i, position, &begin, &end);
+            if (begin >= end) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool rondo__index_advance(int32_t rank, const int64_t *extents, int64_t *index) {
     for (int32_t i = rank - 1; i >= 0; i--) {
         if (++index[i] < extents[i]) {

@@ -59,5 +59,13 @@ void rondo__window_clip_taps(const rondo__window *window, int32_t axis, int64_t 
 void rondo__window_clip_positions(const rondo__window *window, int32_t axis, int64_t tap,
                                   int64_t *out_begin, int64_t *out_end);
 
+// The part of the window at output index `position` that lies inside the input, along the first
+// `axes` axes: where it starts, and how many taps it has.
+void rondo__window_clip(const rondo__window *window, int32_t axes, const int64_t *position,
+                        int64_t *out_start, int64_t *out_extent);
+
+// Whether a window lies only in the padding.
+bool rondo__window_has_empty(const rondo__window *window);
+
 // Counts `index` (of `rank` entries) up by one, last axis fastest; false after the last one.
 bool rondo__index_advance(int32_t rank, const int64_t *extents, int64_t *index);

@@ -151,21 +151,34 @@ static rondo_status read_classifier(const rondo__op *op, int64_t columns, svm *m
                                m->coefficient_count, m->class_count, (long long)columns);
 }
 
-static double apply_kernel(const svm *m, const double *row, const float *vector) {
-    double sum = 0.0;
-    for (int64_t i = 0; i < m->columns; ++i) {
-        double other = (double)vector[i];
-        sum += m->kernel == KERNEL_RBF ? (row[i] - other) * (row[i] - other) : row[i] * other;
+// Sums of products, or of squared differences, with each of `count` vectors.
+static inline void add_up(int64_t columns, bool is_difference, const double *row,
+                          const float *vectors, size_t count, double *y) {
+    for (size_t v = 0; v < count; ++v, vectors += columns) {
+        double sum = 0.0;
+        for (int64_t i = 0; i < columns; ++i) {
+            const double other = (double)vectors[i];
+            sum += is_difference ? (row[i] - other) * (row[i] - other) : row[i] * other;
+        }
+        y[v] = sum;
     }
-    switch (m->kernel) {
-        case KERNEL_POLY:
-            return pow(m->gamma * sum + m->coef0, m->degree);
-        case KERNEL_RBF:
-            return exp(-m->gamma * sum);
-        case KERNEL_SIGMOID:
-            return tanh(m->gamma * sum + m->coef0);
-        default:
-            return sum;
+}
+
+static void apply_kernel(const svm *m, const double *row, const float *vectors, size_t count,
+                         double *y) {
+    if (m->kernel == KERNEL_RBF) {
+        add_up(m->columns, true, row, vectors, count, y);
+    } else {
+        add_up(m->columns, false, row, vectors, count, y);
+    }
+    for (size_t v = 0; m->kernel == KERNEL_RBF && v < count; ++v) {
+        y[v] = exp(-m->gamma * y[v]);
+    }
+    for (size_t v = 0; m->kernel == KERNEL_POLY && v < count; ++v) {
+        y[v] = pow(m->gamma * y[v] + m->coef0, m->degree);
+    }
+    for (size_t v = 0; m->kernel == KERNEL_SIGMOID && v < count; ++v) {
+        y[v] = tanh(m->gamma * y[v] + m->coef0);
     }
 }
 
@@ -190,14 +203,16 @@ static rondo_status compute_regressor(rondo__compute *compute) {
     rondo__scratch scratch = {0};
     double *row = rondo__scratch_create(&scratch, m.columns);
     double *results = rondo__scratch_create(&scratch, rows);
+    const size_t kernel_count = m.vector_count > 0 ? m.vector_count : 1;
+    double *kernels = rondo__scratch_create(&scratch, (int64_t)kernel_count);
     for (int64_t r = 0; scratch.status == RONDO_STATUS_OK && r < rows; ++r) {
         rondo__ml_read_row(x, r, m.columns, row);
         double sum = (double)m.rho[0];
-        for (size_t v = 0; v < m.vector_count; ++v) {
-            sum += (double)m.coefficients[v] *
-                   apply_kernel(&m, row, m.vectors + v * (size_t)m.columns);
+        const bool is_linear = m.vector_count == 0;
+        apply_kernel(&m, row, is_linear ? m.coefficients : m.vectors, kernel_count, kernels);
+        for (size_t v = 0; v < kernel_count; ++v) {
+            sum += is_linear ? kernels[v] : (double)m.coefficients[v] * kernels[v];
         }
-        sum += m.vector_count == 0 ? apply_kernel(&m, row, m.coefficients) : 0.0;
         results[r] = !is_one_class ? sum : sum > 0.0 ? 1.0 : -1.0;
     }
     return rondo__scratch_end_as(&scratch, compute, 0, results);
@@ -229,9 +244,7 @@ static size_t count_columns(const svm *m) {
 static void vote(const svm *m, const svm_work *w) {
     size_t pair = 0;
     size_t first_i = 0;
-    for (size_t v = 0; v < m->vector_count; ++v) {
-        w->kernels[v] = apply_kernel(m, w->row, m->vectors + v * (size_t)m->columns);
-    }
+    apply_kernel(m, w->row, m->vectors, m->vector_count, w->kernels);
     memset(w->votes, 0, m->class_count * sizeof *w->votes);
     for (size_t i = 0; i < m->class_count; ++i) {
         size_t count_i = (size_t)m->vectors_per_class[i];
@@ -327,9 +340,9 @@ static size_t classify(const svm *m, const svm_work *w) {
             count = m->class_count;
         }
     } else {
+        apply_kernel(m, w->row, m->coefficients, m->class_count, w->scores);
         for (size_t c = 0; c < m->class_count; ++c) {
-            w->scores[c] = apply_kernel(m, w->row, m->coefficients + c * (size_t)m->columns) +
-                           (double)m->rho[0];
+            w->scores[c] += (double)m->rho[0];
         }
     }
     const double *deciding = m->vector_count > 0 ? w->votes : w->scores;

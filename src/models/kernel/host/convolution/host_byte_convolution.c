@@ -8,7 +8,9 @@
 //                     the width, columns of one remainder together, so that neighbours in y are
 //                     neighbours there
 //   chunk of positions -> panels (byte_simd.h), a tap after the other in runs of whole rows
-//   filters x chunk -> y, as any product
+//   filters x chunk -> y, as any product; steps are made of its sums while the cache has them
+//
+// Filters of one tap see x as it is, without a copy.
 //
 // Filters of one channel have no sums that such a product is worth: there rows of the padded copy
 // are added up, a tap after the other.
@@ -29,6 +31,7 @@
 
 enum {
     CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
+    SUMS_BYTES = 512 * 1024,   // of a chunk: they stay there until they are steps
     COPY_BYTES = 32,           // of a run; more than needed is overwritten by the next
     NO_INPUT = 32,
     // Where filters have one channel: sums that are made at a time, positions of a step, most taps.
@@ -48,11 +51,12 @@ typedef struct byte_convolution_kernel {
     int64_t padded_height, phase_width;
     int64_t channel_bytes;  // of the padded copy
     int64_t chunk_places;
-    bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_depthwise;
+    bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_depthwise, is_pointwise;
     uint32_t w, x_zero, w_zero, bias;
     int64_t w_zero_count, w_scale_count;
-    const void *prepared;                           // constant filters; NULL: prepared in each run
-    size_t padded_at, chunk_at, zeros_at, sums_at;  // work; filters come first
+    const void *prepared;  // constant filters; NULL: prepared in each run
+    rondo__byte_rows_form form;
+    size_t padded_at, chunk_at, sums_at;  // work; filters come first
 } byte_convolution_kernel;
 
 enum {
@@ -187,6 +191,31 @@ static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *pa
     }
 }
 
+// The same where each filter has one tap, from x itself, of which nothing behind its end is read.
+static void pack_points(const byte_convolution_kernel *kernel, const uint8_t *x, int64_t first,
+                        int64_t count, int8_t *panel, int32_t *sums) {
+    const rondo__byte_simd *simd = kernel->simd;
+    const int64_t columns = simd->panel_columns, group = simd->group;
+    uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX] = {0};
+    memset(sums, 0, (size_t)columns * sizeof *sums);
+    for (int64_t k = 0; k < kernel->k; k += group, panel += group * columns) {
+        for (int64_t g = 0; g < group; ++g) {
+            const uint8_t *from = x + (k + g) * kernel->channel_bytes + first;
+            uint8_t *row = rows + g * columns;
+            if (k + g >= kernel->k) {
+                memset(row, kernel->is_x_signed ? 0 : 0x80, (size_t)columns);  // is packed as 0
+            } else if (count == RONDO__BYTE_COLUMNS_MAX) {
+                memcpy(row, from, RONDO__BYTE_COLUMNS_MAX);
+            } else if (count == RONDO__BYTE_COLUMNS_MAX / 2) {
+                memcpy(row, from, RONDO__BYTE_COLUMNS_MAX / 2);
+            } else {
+                memcpy(row, from, (size_t)count);
+            }
+        }
+        simd->pack_block(rows, kernel->is_x_signed, panel, sums);
+    }
+}
+
 static const uint8_t *get_input(const void *const *inputs, uint32_t input) {
     return input == NO_INPUT ? NULL : inputs[input];
 }
@@ -206,38 +235,9 @@ static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
     const int64_t width = p->kernel->simd->panel_columns;
     for (int64_t panel = first_panel; panel < end_panel; ++panel) {
         const int64_t left = p->form->n - panel * width;
-        pack_places(p->kernel, p->padded, p->first + panel * width, left < width ? left : width,
-                    (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes,
-                    p->sums + panel * width);
-    }
-}
-
-// y [filters, positions] of one group and image.
-static void run_group(const byte_convolution_kernel *kernel, const rondo__byte_rows *filters,
-                      int64_t group, const uint8_t *padded, const int32_t *zeros, char *chunk,
-                      int32_t *y) {
-    const int64_t places = kernel->out_height * kernel->out_width;
-    for (int64_t first = 0; first < places; first += kernel->chunk_places) {
-        const int64_t rest = places - first;
-        const rondo__byte_form form = rondo__byte_form_make(
-            kernel->simd, kernel->k, rest < kernel->chunk_places ? rest : kernel->chunk_places,
-            kernel->is_x_signed, false);
-        int32_t *sums = (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
-        packing p = {kernel, &form, padded, first, chunk, sums};
-        const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
-        rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
-                            pack_panels, &p);
-        const rondo__byte_product product = {
-            .form = &form,
-            .matrix = chunk,
-            .b_zeros = zeros,
-            .a = filters,
-            .first = group * kernel->filters,
-            .rows = kernel->filters,
-            .y = y + first,
-            .y_row = places,
-        };
-        rondo__byte_product_run(&product);
+        (p->kernel->is_pointwise ? pack_points : pack_places)(
+            p->kernel, p->padded, p->first + panel * width, left < width ? left : width,
+            (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes, p->sums + panel * width);
     }
 }
 
@@ -245,8 +245,9 @@ typedef struct requantizing {
     const byte_convolution_kernel *kernel;
     const void *const *inputs;
     int64_t group;
-    const int32_t *sums;
-    uint8_t *y;
+    const int32_t *sums;  // [filters, count]
+    int64_t count;
+    uint8_t *y;  // of the first of these positions
 } requantizing;
 
 static void requantize_rows(void *data, int64_t first, int64_t end) {
@@ -259,13 +260,51 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
     const float y_scale = *(const float *)inputs[QLINEAR_Y_SCALE];
     const int32_t y_zero =
         rondo__byte_get((const uint8_t *)inputs[QLINEAR_Y_ZERO], kernel->is_y_signed, 0);
-    const int64_t places = kernel->out_height * kernel->out_width;
     for (int64_t r = first; r < end; ++r) {
         const int64_t filter = job->group * kernel->filters + r;
         const float scale = x_scale * w_scale[kernel->w_scale_count == 1 ? 0 : filter];
-        kernel->simd->requantize(job->sums + r * places, bias != NULL ? bias[filter] : 0, scale,
-                                 NULL, y_scale, y_zero, kernel->is_y_signed, places,
-                                 job->y + r * places);
+        kernel->simd->requantize(job->sums + r * job->count, bias != NULL ? bias[filter] : 0, scale,
+                                 NULL, y_scale, y_zero, kernel->is_y_signed, job->count,
+                                 job->y + r * kernel->out_height * kernel->out_width);
+    }
+}
+
+// y [filters, positions] of one group and image; `sums` is work.
+static void run_group(const byte_convolution_kernel *kernel, const void *const *inputs,
+                      const rondo__byte_rows *filters, int64_t group, const uint8_t *padded,
+                      const int32_t *zeros, char *chunk, int32_t *sums, void *y) {
+    const int64_t places = kernel->out_height * kernel->out_width;
+    for (int64_t first = 0; first < places; first += kernel->chunk_places) {
+        const int64_t rest = places - first;
+        const int64_t count = rest < kernel->chunk_places ? rest : kernel->chunk_places;
+        const rondo__byte_form form =
+            rondo__byte_form_make(kernel->simd, kernel->k, count, kernel->is_x_signed, false);
+        packing p = {
+            kernel, &form,
+            padded, first,
+            chunk,  (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes)};
+        const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
+        rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
+                            pack_panels, &p);
+        const rondo__byte_product product = {
+            .form = &form,
+            .matrix = chunk,
+            .b_zeros = zeros,
+            .has_one_zero = true,
+            .a = filters,
+            .first = group * kernel->filters,
+            .rows = kernel->filters,
+            .y = kernel->is_requantized ? sums : (int32_t *)y + first,
+            .y_row = kernel->is_requantized ? count : places,
+        };
+        rondo__byte_product_run(&product);
+        if (kernel->is_requantized) {
+            requantizing job = {kernel, inputs, group, sums, count, (uint8_t *)y + first};
+            rondo__workers_loop(kernel->filters,
+                                rondo__host_get_grain(kernel->filters,
+                                                      (double)(kernel->filters * count) * 5.0, 0.0),
+                                requantize_rows, &job);
+        }
     }
 }
 
@@ -419,8 +458,7 @@ static rondo__byte_rows get_filters(const byte_convolution_kernel *kernel,
         return rondo__byte_rows_prepare(simd, inputs[kernel->w], kernel->is_w_signed, kernel->k,
                                         count, zeros, kernel->w_zero_count, true, work);
     }
-    return rondo__byte_rows_use(simd, kernel->prepared, kernel->is_w_signed, kernel->k, count,
-                                zeros, kernel->w_zero_count, work);
+    return rondo__byte_rows_use(&kernel->form, kernel->prepared, zeros, kernel->w_zero_count, work);
 }
 
 static rondo_status run_convolution(rondo__host_kernel *head, const void *const *inputs,
@@ -431,32 +469,24 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
     }
     char *work = workspace;
     uint8_t *padded = (uint8_t *)work + kernel->padded_at;
-    int32_t *zeros = (int32_t *)(void *)(work + kernel->zeros_at);
     const rondo__byte_rows filters = get_filters(kernel, inputs, work);
     const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
     const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
-    for (int64_t i = 0; i < kernel->chunk_places; ++i) {
-        zeros[i] = zero - (kernel->is_x_signed ? 0 : 128);
-    }
+    const int32_t zeros = zero - (kernel->is_x_signed ? 0 : 128);
     const int64_t image = kernel->group * kernel->channels * kernel->height * kernel->width;
     const int64_t plane = kernel->filters * kernel->out_height * kernel->out_width;
+    const size_t y_bytes = kernel->is_requantized ? sizeof(uint8_t) : sizeof(int32_t);
     for (int64_t i = 0; i < kernel->batch * kernel->group; ++i) {
         const int64_t group = i % kernel->group;
-        if (group == 0) {
-            pad_image(kernel, (const uint8_t *)inputs[0] + i / kernel->group * image, (uint8_t)zero,
-                      padded);
+        const uint8_t *x = (const uint8_t *)inputs[0] + i / kernel->group * image;
+        if (group == 0 && !kernel->is_pointwise) {
+            pad_image(kernel, x, (uint8_t)zero, padded);
         }
-        int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at)
-                                            : (int32_t *)outputs[0] + i * plane;
-        run_group(kernel, &filters, group,
-                  padded + group * kernel->channels * kernel->channel_bytes, zeros,
-                  work + kernel->chunk_at, y);
-        if (kernel->is_requantized) {
-            requantizing job = {kernel, inputs, group, y, (uint8_t *)outputs[0] + i * plane};
-            rondo__workers_loop(kernel->filters,
-                                rondo__host_get_grain(kernel->filters, (double)plane * 5.0, 0.0),
-                                requantize_rows, &job);
-        }
+        run_group(
+            kernel, inputs, &filters, group,
+            (kernel->is_pointwise ? x : padded) + group * kernel->channels * kernel->channel_bytes,
+            &zeros, work + kernel->chunk_at, (int32_t *)(void *)(work + kernel->sums_at),
+            (char *)outputs[0] + (size_t)(i * plane) * y_bytes);
     }
     return RONDO_STATUS_OK;
 }
@@ -503,7 +533,7 @@ static void read_extents(const rondo__convolution *given, byte_convolution_kerne
     kernel->channels = given->channels / given->group;
     kernel->filters = given->filters / given->group;
     int64_t input[2] = {1, 1}, output[2] = {1, 1};
-    bool is_pointwise = true;
+    bool is_pointwise = true;  // and nothing is left out
     for (int32_t i = 0; i < 2; ++i) {
         const int32_t axis = i - (2 - window->rank);
         kernel->kernel[i] = axis < 0 ? 1 : window->kernel[axis];
@@ -515,6 +545,7 @@ static void read_extents(const rondo__convolution *given, byte_convolution_kerne
         is_pointwise = is_pointwise && kernel->kernel[i] == 1 && kernel->stride[i] == 1 &&
                        kernel->pad[i] == 0 && input[i] == output[i];
     }
+    kernel->is_pointwise = is_pointwise;
     kernel->height = is_pointwise ? 1 : input[0];
     kernel->width = is_pointwise ? input[0] * input[1] : input[1];
     kernel->out_height = is_pointwise ? 1 : output[0];
@@ -554,22 +585,27 @@ static bool plan_work(byte_convolution_kernel *kernel) {
     const rondo__byte_form one =
         rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true, false);
     const int64_t fitting = CHUNK_BYTES / (int64_t)one.panel_bytes;
-    kernel->chunk_places = (fitting > 8 ? fitting : 8) * simd->panel_columns;
+    const int64_t columns = simd->panel_columns;
+    const int64_t summed = kernel->is_requantized
+                               ? SUMS_BYTES / (int64_t)sizeof(int32_t) / kernel->filters / columns
+                               : fitting;
+    const int64_t panels = fitting < summed ? fitting : summed;
+    kernel->chunk_places = (panels > 8 ? panels : 8) * columns;
     if (kernel->chunk_places > places) {
-        kernel->chunk_places =
-            (places + simd->panel_columns - 1) / simd->panel_columns * simd->panel_columns;
+        kernel->chunk_places = (places + columns - 1) / columns * columns;
     }
     const rondo__byte_form form =
         rondo__byte_form_make(simd, kernel->k, kernel->chunk_places, true, false);
     const size_t sizes[] = {
         rondo__byte_rows_get_bytes(simd, kernel->k, kernel->group * kernel->filters),
-        (size_t)(kernel->group * kernel->channels * kernel->channel_bytes) + COPY_BYTES,
+        kernel->is_pointwise
+            ? 0
+            : (size_t)(kernel->group * kernel->channels * kernel->channel_bytes) + COPY_BYTES,
         form.matrix_bytes,
-        (size_t)kernel->chunk_places * sizeof(int32_t),
-        kernel->is_requantized ? (size_t)(kernel->filters * places) * sizeof(int32_t) : 0,
+        kernel->is_requantized ? (size_t)(kernel->filters * kernel->chunk_places) * sizeof(int32_t)
+                               : 0,
     };
-    size_t *const offsets[] = {NULL, &kernel->padded_at, &kernel->chunk_at, &kernel->zeros_at,
-                               &kernel->sums_at};
+    size_t *const offsets[] = {NULL, &kernel->padded_at, &kernel->chunk_at, &kernel->sums_at};
     size_t at = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
         if (offsets[i] != NULL) {
@@ -593,16 +629,16 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
         return RONDO_STATUS_UNSUPPORTED;
     }
     read_extents(&given, kernel);
-    kernel->simd = rondo__byte_simd_choose(NULL);  // of x
+    const rondo_tensor *w = request->inputs[kernel->w].constant;
+    kernel->form = rondo__byte_rows_choose(w, kernel->k, kernel->group * kernel->filters);
+    kernel->simd = kernel->form.simd;
     if (kernel->k > RONDO__BYTE_PRODUCT_K_MAX || !plan_work(kernel)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    const rondo_tensor *w = request->inputs[kernel->w].constant;
     if (w == NULL || kernel->is_depthwise) {
         return RONDO_STATUS_OK;
     }
-    return rondo__byte_rows_keep(request->weights, kernel->simd, w, kernel->is_w_signed, kernel->k,
-                                 kernel->group * kernel->filters, &kernel->prepared);
+    return rondo__byte_rows_keep(request->weights, &kernel->form, w, &kernel->prepared);
 }
 
 rondo_status rondo__host_prepare_byte_convolution(const rondo__kernel_request *request,

@@ -205,26 +205,12 @@ static bool pool_inside(const pool_kernel *kernel, const float *x, const int64_t
     return true;
 }
 
-// The part of the window at `position` that lies inside the input, along the leading axes: where it
-// starts, and how many taps it has.
-static void clip_window(const pool_kernel *kernel, const int64_t *position, int64_t *out_start,
-                        int64_t *out_extent) {
-    const rondo__window *window = &kernel->pool.window;
-    for (int32_t i = 0; i < kernel->leading; ++i) {
-        int64_t begin, end;
-        rondo__window_clip_taps(window, i, position[i], &begin, &end);
-        out_start[i] =
-            position[i] * window->stride[i] - window->pad_begin[i] + begin * window->dilation[i];
-        out_extent[i] = end - begin;
-    }
-}
-
 static void pool_run(const pool_kernel *kernel, const float *x, const int64_t *position, float *y) {
     const rondo__window *window = &kernel->pool.window;
     int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
     const float *rows[TAPS_MAX];
     int64_t row_count = 0;
-    clip_window(kernel, position, start, extent);
+    rondo__window_clip(window, kernel->leading, position, start, extent);
     do {
         int64_t at = 0;
         for (int32_t i = 0; i < kernel->leading; ++i) {
@@ -285,20 +271,6 @@ static rondo_status run_pool(rondo__host_kernel *head, const void *const *inputs
     rondo__workers_loop(kernel->outer_count * kernel->position_count, kernel->grain, pool_units,
                         &run);
     return RONDO_STATUS_OK;
-}
-
-// The reference decides the value of a window that lies only in the padding.
-static bool has_empty_window(const rondo__window *window) {
-    for (int32_t i = 0; i < window->rank; ++i) {
-        for (int64_t position = 0; position < window->output[i]; ++position) {
-            int64_t begin, end;
-            rondo__window_clip_taps(window, i, position, &begin, &end);
-            if (begin >= end) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 static void list_taps(pool_kernel *kernel, double tap_count) {
@@ -379,7 +351,8 @@ static rondo_status prepare_pool(const rondo__kernel_request *request, bool is_a
     for (int32_t i = 0; i < pool.window.rank; ++i) {
         taps *= (double)pool.window.kernel[i];
     }
-    if (has_empty_window(&pool.window) || (is_average && taps > LONG_WINDOW)) {
+    // The reference decides the value of a window that lies only in the padding.
+    if (rondo__window_has_empty(&pool.window) || (is_average && taps > LONG_WINDOW)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__host_kernel *head =
@@ -404,8 +377,12 @@ rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
                                           rondo__kernel **out_kernel) {
     const bool wants_indices =
         request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
-    return wants_indices ? rondo__host_prepare_pool_places(request, out_kernel)
-                         : prepare_pool(request, false, out_kernel);
+    if (wants_indices) {
+        return rondo__host_prepare_pool_places(request, out_kernel);
+    }
+    return request->inputs[0].dtype == RONDO_DTYPE_F32
+               ? prepare_pool(request, false, out_kernel)
+               : rondo__host_prepare_byte_pool(request, out_kernel);
 }
 
 rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,

@@ -212,7 +212,7 @@ static int64_t get_row_bytes(const rondo__byte_simd *simd, int64_t k) {
 
 size_t rondo__byte_rows_get_bytes(const rondo__byte_simd *simd, int64_t k, int64_t count) {
     return rondo__align_up((size_t)(get_row_bytes(simd, k) * count), 64) +
-           2 * (size_t)count * sizeof(int32_t);
+           3 * (size_t)count * sizeof(int32_t);
 }
 
 // The zero point of row r as it is prepared.
@@ -272,37 +272,120 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
     };
 }
 
-// What decides the form of kept rows. They are followed by their sums.
+// What decides the form of kept rows. They are followed by their sums, and where they are cut by
+// the number of cuts of each row, and room for cut_limit of each.
 typedef struct rows_form {
     char kind[8];
-    int64_t group, is_signed, k, count;
+    int64_t group, is_signed, k, count, cut_limit;
 } rows_form;
 
+// Makes a prepared row one of signed bytes, cut. Returns how many cuts there are; cuts NULL: only
+// that.
+static int32_t cut_row(const rondo__byte_rows_form *form, const uint8_t *x, int8_t *row,
+                       rondo__byte_cut *cuts) {
+    const int32_t offset = form->is_signed ? 0 : 128;
+    int32_t count = 0;
+    for (int64_t i = 0; i < form->k; i += 2) {
+        int32_t pair[2] = {rondo__byte_get(x, form->is_signed, i) - offset, 0};
+        pair[1] = i + 1 < form->k ? rondo__byte_get(x, form->is_signed, i + 1) - offset : 0;
+        const int32_t excess = find_excess(pair[0], pair[1]);
+        const int larger = (excess > 0) == (pair[0] >= pair[1]) ? 0 : 1;
+        if (excess != 0 && cuts != NULL) {
+            pair[larger] -= excess;
+            cuts[count] = (rondo__byte_cut){.k = (int32_t)i + larger, .rest = (int16_t)excess};
+        }
+        count += excess != 0;
+        for (int g = 0; g < 2 && cuts != NULL && i + g < form->k; ++g) {
+            row[i + g] = (int8_t)pair[g];
+        }
+    }
+    return count;
+}
+
+rondo__byte_rows_form rondo__byte_rows_choose(const rondo_tensor *constant, int64_t k,
+                                              int64_t count) {
+    enum { WEIGHTS_OF_A_CUT = 32 };  // with more cuts, widening is quicker
+    const rondo__byte_simd *simd = rondo__byte_simd_get();
+    rondo__byte_rows_form form = {
+        .simd = simd,
+        .is_signed = constant != NULL && constant->dtype == RONDO_DTYPE_I8,
+        .k = k,
+        .count = count,
+        .cut_limit = -1};
+    if (!simd->wants_cuts || constant == NULL) {
+        form.simd = rondo__byte_simd_choose(NULL);
+        return form;
+    }
+    int64_t all = 0;
+    int32_t most = 0;
+    for (int64_t r = 0; r < count && all * WEIGHTS_OF_A_CUT <= k * count; ++r) {
+        const int32_t own = cut_row(&form, (const uint8_t *)constant->data + r * k, NULL, NULL);
+        all += own;
+        most = own > most ? own : most;
+    }
+    if (all * WEIGHTS_OF_A_CUT > k * count) {
+        form.simd = rondo__byte_simd_choose(NULL);
+        return form;
+    }
+    form.cut_limit = most;
+    return form;
+}
+
+static size_t get_kept_bytes(const rondo__byte_rows_form *form) {
+    const size_t counts = form->cut_limit >= 0 ? 2 : 1;
+    const size_t cuts = form->cut_limit >= 0 ? (size_t)form->cut_limit : 0;
+    return (size_t)form->count * ((size_t)get_row_bytes(form->simd, form->k) +
+                                  counts * sizeof(int32_t) + cuts * sizeof(rondo__byte_cut));
+}
+
+// Where the parts of kept rows are.
+typedef struct kept_rows {
+    int32_t *sums;
+    int32_t *cut_counts;  // NULL: rows are not cut
+    rondo__byte_cut *cuts;
+} kept_rows;
+
+static kept_rows find_parts(const rondo__byte_rows_form *form, const void *prepared) {
+    char *rows = (char *)(uintptr_t)prepared;
+    kept_rows kept = {(int32_t *)(void *)(rows + form->count * get_row_bytes(form->simd, form->k)),
+                      NULL, NULL};
+    if (form->cut_limit >= 0) {
+        kept.cut_counts = kept.sums + form->count;
+        kept.cuts = (rondo__byte_cut *)(void *)(kept.cut_counts + form->count);
+    }
+    return kept;
+}
+
 static rondo_status fill_rows(const rondo__weight_want *want, void *bytes) {
-    const rows_form *form = want->form;
-    const rondo__byte_simd *simd = want->data;
-    const int64_t row_bytes = get_row_bytes(simd, form->k);
-    const uint8_t *x = want->constant->data;
-    int32_t *sums = (int32_t *)(void *)((char *)bytes + form->count * row_bytes);
+    const rondo__byte_rows_form *form = want->data;
+    const int64_t row_bytes = get_row_bytes(form->simd, form->k);
+    const kept_rows kept = find_parts(form, bytes);
     for (int64_t r = 0; r < form->count; ++r) {
-        sums[r] = simd->prepare_row(x + r * form->k, form->is_signed != 0, form->k,
-                                    (char *)bytes + r * row_bytes);
+        const uint8_t *x = (const uint8_t *)want->constant->data + r * form->k;
+        char *row = (char *)bytes + r * row_bytes;
+        kept.sums[r] = form->simd->prepare_row(x, form->is_signed, form->k, row);
+        if (form->cut_limit >= 0) {
+            kept.cut_counts[r] = cut_row(form, x, (int8_t *)row, kept.cuts + r * form->cut_limit);
+        }
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__byte_rows_keep(rondo__weight_list *list, const rondo__byte_simd *simd,
-                                   const rondo_tensor *constant, bool is_signed, int64_t k,
-                                   int64_t count, const void **out_prepared) {
-    const rows_form form = {
-        .kind = "rows", .group = simd->group, .is_signed = is_signed, .k = k, .count = count};
+rondo_status rondo__byte_rows_keep(rondo__weight_list *list, const rondo__byte_rows_form *form,
+                                   const rondo_tensor *constant, const void **out_prepared) {
+    const rows_form key = {.kind = "rows",
+                           .group = form->simd->group,
+                           .is_signed = form->is_signed,
+                           .k = form->k,
+                           .count = form->count,
+                           .cut_limit = form->cut_limit};
     const rondo__weight_want want = {
         .constant = constant,
-        .form = &form,
-        .form_bytes = sizeof form,
-        .bytes = (size_t)count * ((size_t)get_row_bytes(simd, k) + sizeof(int32_t)),
+        .form = &key,
+        .form_bytes = sizeof key,
+        .bytes = get_kept_bytes(form),
         .fill = fill_rows,
-        .data = simd,
+        .data = form,
     };
     void *prepared = NULL;
     const rondo_status status = rondo__weight_list_add(list, &want, &prepared);
@@ -310,24 +393,37 @@ rondo_status rondo__byte_rows_keep(rondo__weight_list *list, const rondo__byte_s
     return status;
 }
 
-rondo__byte_rows rondo__byte_rows_use(const rondo__byte_simd *simd, const void *prepared,
-                                      bool is_signed, int64_t k, int64_t count,
+rondo__byte_rows rondo__byte_rows_use(const rondo__byte_rows_form *form, const void *prepared,
                                       const uint8_t *zeros, int64_t zero_count, void *work) {
-    const int64_t row_bytes = get_row_bytes(simd, k);
-    const int32_t *sums =
-        (const int32_t *)(const void *)((const char *)prepared + count * row_bytes);
+    enum { TURN = 128 };
+    const int64_t count = form->count;
+    const kept_rows kept = find_parts(form, prepared);
     int32_t *factors = work;
-    int32_t *rests = factors + count;
+    int32_t *rests = factors + count, *constants = rests + count;
     for (int64_t r = 0; r < count; ++r) {
-        const int32_t zero = get_zero(simd, is_signed, zeros, zero_count, r);
-        factors[r] = -zero;
-        rests[r] = find_rest(k, zero, sums[r]);
+        const int32_t zero = get_zero(form->simd, form->is_signed, zeros, zero_count, r);
+        factors[r] = form->cut_limit >= 0 ? TURN - zero : -zero;
+        rests[r] = find_rest(form->k, zero, kept.sums[r]);
+        constants[r] = (int32_t)(TURN * TURN * (uint32_t)form->k - TURN * (uint32_t)kept.sums[r]);
     }
     return (rondo__byte_rows){
-        .data = prepared, .row_bytes = row_bytes, .factors = factors, .rests = rests};
+        .data = prepared,
+        .row_bytes = get_row_bytes(form->simd, form->k),
+        .factors = factors,
+        .rests = rests,
+        .cuts = {kept.cut_counts, kept.cuts, form->cut_limit, constants},
+    };
 }
 
 // ---- products ---------------------------------------------------------------------------------
+
+static rondo__byte_row_cuts find_cuts(const rondo__byte_row_cuts *all, int64_t row) {
+    if (all->counts == NULL) {
+        return (rondo__byte_row_cuts){0};
+    }
+    return (rondo__byte_row_cuts){all->counts + row, all->cuts + row * all->limit, all->limit,
+                                  all->constants + row};
+}
 
 static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_block) {
     const rondo__byte_form *form = p->form;
@@ -342,11 +438,13 @@ static void run_tile(const rondo__byte_product *p, int64_t panel, int64_t row_bl
         .b = (const int8_t *)p->matrix + (size_t)panel * form->panel_bytes,
         .cuts = form->cut_limit > 0 ? get_cuts(form, p->matrix, panel) : NULL,
         .cut_count = form->cut_limit > 0 ? get_cut_counts(form, p->matrix)[panel] : -1,
+        .row_cuts = find_cuts(&p->a->cuts, p->first + row),
         .rows = (int32_t)rows,
         .columns = (int32_t)(form->n - column < width ? form->n - column : width),
         .b_sums = get_sums(form, p->matrix) + column,
         .a_factors = p->a->factors + p->first + row,
-        .b_zeros = p->b_zeros != NULL ? p->b_zeros + column : NULL,
+        .b_zeros = p->b_zeros == NULL ? NULL : p->b_zeros + (p->has_one_zero ? 0 : column),
+        .has_one_zero = p->has_one_zero,
         .a_rests = p->a->rests + p->first + row,
         .scales = p->scales != NULL ? p->scales + column : NULL,
         .addend = p->addend != NULL ? p->addend + row * p->addend_row + column : NULL,

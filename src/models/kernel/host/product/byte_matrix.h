@@ -62,6 +62,7 @@ typedef struct rondo__byte_rows {
     int64_t row_bytes;
     const int32_t *factors;  // of each row (byte_simd.h)
     const int32_t *rests;
+    rondo__byte_row_cuts cuts;
 } rondo__byte_rows;
 
 // Work for the preparation of `count` rows, aligned to 64.
@@ -76,19 +77,29 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
                                           const uint8_t *zeros, int64_t zero_count, bool needs_sums,
                                           void *work);
 
-// Prepares a constant [count, k] once for the program, for rondo__byte_rows_use.
+// How rows [count, k] are kept.
+typedef struct rondo__byte_rows_form {
+    const rondo__byte_simd *simd;
+    bool is_signed;
+    int64_t k, count;
+    int32_t cut_limit;  // most cuts of a row; -1: rows are not cut
+} rondo__byte_rows_form;
+
+// Of a constant, and with products of which tables: rows are cut where that is quicker.
+rondo__byte_rows_form rondo__byte_rows_choose(const rondo_tensor *constant, int64_t k,
+                                              int64_t count);
+
+// Prepares a constant once for the program, for rondo__byte_rows_use.
 //
 // Errors:    as rondo__weight_list_add.
 // Ownership: the list's.
 RONDO_MUST_USE rondo_status rondo__byte_rows_keep(rondo__weight_list *list,
-                                                  const rondo__byte_simd *simd,
-                                                  const rondo_tensor *constant, bool is_signed,
-                                                  int64_t k, int64_t count,
+                                                  const rondo__byte_rows_form *form,
+                                                  const rondo_tensor *constant,
                                                   const void **out_prepared);
 
 // What rondo__byte_rows_prepare yields, from a kept constant; zero points may come with each run.
-rondo__byte_rows rondo__byte_rows_use(const rondo__byte_simd *simd, const void *prepared,
-                                      bool is_signed, int64_t k, int64_t count,
+rondo__byte_rows rondo__byte_rows_use(const rondo__byte_rows_form *form, const void *prepared,
                                       const uint8_t *zeros, int64_t zero_count, void *work);
 
 // y [rows, n] from rows [first, first + rows) of a. scales, addend, addend_row: as of a tile, for
@@ -97,6 +108,7 @@ typedef struct rondo__byte_product {
     const rondo__byte_form *form;
     const void *matrix;
     const int32_t *b_zeros;  // of all panels; NULL: all are 0
+    bool has_one_zero;       // they are the same
     const rondo__byte_rows *a;
     int64_t first, rows;
     const float *scales;

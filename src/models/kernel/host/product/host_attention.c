@@ -303,14 +303,16 @@ static void weigh(const attention_run *run, int64_t batch, int64_t head, int64_t
     add_masks(run, batch, head, row, s, scores);
     const bool has_sink = f->sink >= 0 || f->is_smooth;
     const float sink = f->sink >= 0 ? ((const float *)run->inputs[f->sink])[head] : 0.0f;
-    float peak = simd->maximum(own, count);
+    float peak = has_sink || f->empty_is_zero ? simd->maximum(own, count) : 0.0f;
     peak = has_sink && sink > peak ? sink : peak;
     if (peak == -INFINITY && f->empty_is_zero) {
         memset(own, 0, (size_t)count * sizeof(float));
+    } else if (!has_sink) {
+        simd->softmax(own, own, count);
     } else {
         simd->unary[RONDO__SCALAR_Affine](own, own, count, 1.0f, -peak);
         simd->unary[RONDO__SCALAR_Exp](own, own, count, 0.0f, 0.0f);
-        const double sum = simd->sum(own, count) + (has_sink ? exp((double)(sink - peak)) : 0.0);
+        const double sum = simd->sum(own, count) + exp((double)(sink - peak));
         simd->unary[RONDO__SCALAR_Affine](own, own, count, (float)(1.0 / sum), 0.0f);
     }
     memset(scores + all.first, 0, (size_t)(s.first - all.first) * sizeof(float));

@@ -6,7 +6,8 @@
 // is stored; with more of them, a panel is widened to f32 part by part, and multiplied by the tiles
 // of other products.
 //
-//   work     | sums of a's blocks | a with whole blocks | widened part of a panel, per thread |
+//   work     | sums of a's blocks | a with whole blocks | its pairs (simd.h), of 4 bits |
+//            or | widened part of a panel, per thread |
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -37,7 +38,7 @@ typedef struct bits_kernel {
     bool is_padded;       // the last block of k is not whole
     int64_t part_blocks;  // of a widened part
     int64_t parts;        // of the panels, each with memory of its own; 0: few rows
-    size_t a_at, widened_at, widened_bytes;  // in the work
+    size_t a_at, pairs_at, widened_bytes;  // in the work
 } bits_kernel;
 
 typedef struct run_state {
@@ -45,6 +46,7 @@ typedef struct run_state {
     const float *a, *bias;
     int64_t a_row;
     const float *sums;
+    const float *pairs;
     char *work;
     float *y;
 } run_state;
@@ -87,6 +89,7 @@ static void multiply_panels(void *data, int64_t first, int64_t end) {
             const int64_t rest = p->m - row;
             tile.rows = (int32_t)(rest < RONDO__BITS_ROWS ? rest : RONDO__BITS_ROWS);
             tile.a = state->a + row * state->a_row;
+            tile.paired = state->pairs + row * state->a_row;
             tile.a_row = state->a_row;
             tile.sums = state->sums + row * p->blocks;
             tile.sums_row = p->blocks;
@@ -121,6 +124,17 @@ static void pad_rows(run_state *state) {
     state->a_row = length;
 }
 
+static void make_pairs(run_state *state) {
+    const int64_t count = state->kernel->product.m * state->a_row;
+    float *pairs = (float *)(void *)(state->work + state->kernel->pairs_at);
+    for (int64_t i = 0; i < count; i += 2) {
+        const float second = state->a[i + 1] * 0.0625f;
+        pairs[i] = state->a[i] - second;
+        pairs[i + 1] = second;
+    }
+    state->pairs = pairs;
+}
+
 static void run_few(run_state *state) {
     const bits_kernel *kernel = state->kernel;
     const rondo__bits_product *p = &kernel->product;
@@ -128,6 +142,10 @@ static void run_few(run_state *state) {
                          kernel->simd->panel_columns;
     if (kernel->is_padded) {
         pad_rows(state);
+    }
+    state->pairs = state->a;
+    if (p->bits == 4) {
+        make_pairs(state);
     }
     state->sums = (const float *)(const void *)state->work;
     const int64_t sums = p->m * p->blocks;
@@ -293,10 +311,10 @@ static rondo_status pack_operands(const rondo__kernel_request *request, bits_ker
 static void lay_out(bits_kernel *kernel) {
     const rondo__bits_product *p = &kernel->product;
     if (p->m <= FEW_ROWS) {
+        const size_t bytes = (size_t)(p->m * p->blocks * p->block) * sizeof(float);
         kernel->a_at = rondo__align_up((size_t)(p->m * p->blocks) * sizeof(float), 64);
-        kernel->head.base.workspace_bytes =
-            kernel->a_at +
-            (kernel->is_padded ? (size_t)(p->m * p->blocks * p->block) * sizeof(float) : 0);
+        kernel->pairs_at = kernel->a_at + (kernel->is_padded ? bytes : 0);
+        kernel->head.base.workspace_bytes = kernel->pairs_at + (p->bits == 4 ? bytes : 0);
         return;
     }
     const double work = (double)p->m * (double)p->n * (double)p->k;

@@ -11,10 +11,14 @@
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/product/byte_matrix.h"
+#include "op/broadcast.h"
 #include "op/image/scale_grid.h"
 #include "op/support.h"
 
-enum { CHUNK = 16 * 1024 };  // elements of one piece of work
+enum {
+    CHUNK = 16 * 1024,  // elements of one piece of work
+    PIECE = 1024,       // of what is on the stack meanwhile
+};
 
 static int64_t count_chunks(int64_t count) {
     return (count + CHUNK - 1) / CHUNK;
@@ -197,7 +201,6 @@ typedef struct linear_run {
 
 // A run of small integers, by way of bytes.
 static void run_small(const linear_run *job, run now) {
-    enum { PIECE = 1024 };
     const linear_kernel *kernel = job->kernel;
     const unsigned bits = rondo__narrow_get_bits(kernel->narrow);
     const uint8_t mask = (uint8_t)((1u << bits) - 1u);
@@ -241,7 +244,6 @@ static void run_values(const linear_run *job, run now) {
 }
 
 static void run_narrowing(const linear_run *job, run now) {
-    enum { PIECE = 1024 };
     const linear_kernel *kernel = job->kernel;
     const float *x = (const float *)job->x + now.start;
     uint8_t *y = (uint8_t *)job->y + now.start;
@@ -377,7 +379,9 @@ rondo_status rondo__host_prepare_quantize(const rondo__kernel_request *request,
 typedef struct sum_kernel {
     rondo__host_kernel head;
     const rondo__byte_simd *simd;
-    int64_t count;
+    rondo__broadcast walk;
+    int64_t pieces;  // of a row
+    int64_t grain;
     rondo_dtype types[3];  // of a, b and y
 } sum_kernel;
 
@@ -388,32 +392,42 @@ typedef struct sum_run {
     int32_t zeros[3];
 } sum_run;
 
-static void read_part(const sum_run *job, size_t operand, int64_t first, int64_t count, float *y) {
+static void read_part(const sum_run *job, size_t operand, int64_t first, int64_t stride,
+                      int64_t count, float *y) {
     const rondo__byte_simd *simd = job->kernel->simd;
     const rondo_dtype type = job->kernel->types[operand];
     const char *x = job->inputs[3 * operand];
     x += (size_t)first * rondo_dtype_get_bytes(type);
     (is_wide(type) ? simd->dequantize_words : simd->dequantize)(
-        x, is_signed(type), job->inputs[3 * operand + 1], 0, &job->zeros[operand], count, y);
+        x, is_signed(type), job->inputs[3 * operand + 1], 0, &job->zeros[operand],
+        stride != 0 ? count : 1, y);
+    for (int64_t i = 1; stride == 0 && i < count; ++i) {
+        y[i] = y[0];
+    }
 }
 
-static void add_chunks(void *data, int64_t first, int64_t end) {
-    enum { PIECE = 1024 };
+static void add_pieces(void *data, int64_t first, int64_t end) {
     const sum_run *job = data;
-    const rondo__byte_simd *simd = job->kernel->simd;
-    const rondo_dtype type = job->kernel->types[2];
-    const int64_t last = end * CHUNK < job->kernel->count ? end * CHUNK : job->kernel->count;
+    const sum_kernel *kernel = job->kernel;
+    const rondo_dtype type = kernel->types[2];
+    rondo__broadcast walk = kernel->walk;
     float a[PIECE], b[PIECE];
-    for (int64_t at = first * CHUNK; at < last; at += PIECE) {
-        const int64_t count = last - at < PIECE ? last - at : PIECE;
-        read_part(job, 0, at, count, a);
-        read_part(job, 1, at, count, b);
+    rondo__broadcast_seek(&walk, first / kernel->pieces);
+    for (int64_t unit = first; unit < end; ++unit) {
+        const int64_t at = unit % kernel->pieces * PIECE, rest = walk.row_length - at;
+        const int64_t count = rest < PIECE ? rest : PIECE;
+        const int64_t to = unit / kernel->pieces * walk.row_length + at;
+        read_part(job, 0, walk.offset[0] + at * walk.row_stride[0], walk.row_stride[0], count, a);
+        read_part(job, 1, walk.offset[1] + at * walk.row_stride[1], walk.row_stride[1], count, b);
         for (int64_t i = 0; i < count; ++i) {
             a[i] += b[i];
         }
-        (is_wide(type) ? simd->quantize_words : simd->quantize)(
+        (is_wide(type) ? kernel->simd->quantize_words : kernel->simd->quantize)(
             a, job->inputs[6], 0, &job->zeros[2], is_signed(type), count,
-            (char *)job->y + (size_t)at * rondo_dtype_get_bytes(type));
+            (char *)job->y + (size_t)to * rondo_dtype_get_bytes(type));
+        if (rest <= PIECE) {
+            rondo__broadcast_advance(&walk);
+        }
     }
 }
 
@@ -426,17 +440,14 @@ static rondo_status run_sum(rondo__host_kernel *head, const void *const *inputs,
     for (size_t i = 0; i < 3; ++i) {
         rondo__convert_elements(kernel->types[i], zeros[i], RONDO_DTYPE_I32, &job.zeros[i], 1);
     }
-    rondo__workers_loop(count_chunks(kernel->count), 1, add_chunks, &job);
+    rondo__workers_loop(kernel->walk.row_count * kernel->pieces, kernel->grain, add_pieces, &job);
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__host_prepare_quantized_sum(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel) {
     const rondo__tensor_info *y = &request->outputs[0];
-    if (!rondo_shape_is_equal(&request->inputs[0].shape, &y->shape) ||
-        !rondo_shape_is_equal(&request->inputs[3].shape, &y->shape)) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
+    const rondo_shape *const operands[2] = {&request->inputs[0].shape, &request->inputs[3].shape};
     rondo__host_kernel *head =
         rondo__host_kernel_create(request, sizeof(sum_kernel), "simd", run_sum, NULL);
     if (head == NULL) {
@@ -444,7 +455,10 @@ rondo_status rondo__host_prepare_quantized_sum(const rondo__kernel_request *requ
     }
     sum_kernel *kernel = (sum_kernel *)head;
     kernel->simd = rondo__byte_simd_get();
-    kernel->count = rondo_shape_get_count(&y->shape);
+    rondo__broadcast_init(&kernel->walk, &y->shape, operands, 2);
+    kernel->pieces = (kernel->walk.row_length + PIECE - 1) / PIECE;
+    kernel->grain = rondo__host_get_grain(kernel->walk.row_count * kernel->pieces,
+                                          (double)rondo_shape_get_count(&y->shape) * 5.0, 0.0);
     kernel->types[0] = request->inputs[0].dtype;
     kernel->types[1] = request->inputs[3].dtype;
     kernel->types[2] = y->dtype;

@@ -156,11 +156,14 @@ int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, i
 
 // All rows with the panels of columns [first, end).
 static void multiply_columns(const rondo__row_product *p, int64_t first, int64_t end) {
+    // Groups of whole tiles, all tiles of about the same height.
     const int64_t height = p->simd->narrow_tile_rows;
-    const int64_t groups = (p->m + height - 1) / height;
+    const int64_t tiles = (p->m + p->simd->tile_rows - 1) / p->simd->tile_rows;
+    const int64_t held = height / p->simd->tile_rows, groups = (tiles + held - 1) / held;
     const float *starts[ROWS_MAX];
     for (int64_t i = 0; i < groups; ++i) {
-        const int64_t row = p->m * i / groups;
+        const int64_t row = p->m * (tiles * i / groups) / tiles;
+        const int64_t next = p->m * (tiles * (i + 1) / groups) / tiles;
         const rondo__tile group = {
             .run_count = 1,
             .run_length = p->k,
@@ -169,7 +172,7 @@ static void multiply_columns(const rondo__row_product *p, int64_t first, int64_t
             .offsets = p->a_offsets,
             .b_row = p->b_row,
             .b_ahead = p->streams ? rondo__panels_get_ahead(p->simd, p->panel_step, i) : 0,
-            .rows = (int32_t)(p->m * (i + 1) / groups - row),
+            .rows = (int32_t)(next - row),
             .columns = (int32_t)(end - first),
             .is_split = p->m <= SPLIT_ROWS_MAX,
             .scale = p->scale,

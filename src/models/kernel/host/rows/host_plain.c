@@ -1,19 +1,20 @@
-// kernel/host/rows/host_plain.c — one op over elements of any type where each operand has as many
-// elements as the result, or one: the loops of simd/simd_plain.c by several threads.
+// kernel/host/rows/host_plain.c — one op over elements of any type: the loops of
+// simd/simd_plain.c over rows of the broadcast operands, by several threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/simd/simd.h"
+#include "op/broadcast.h"
 
 enum { CHUNK = 8 * 1024 };  // elements of one piece of work
 
 typedef struct plain_kernel {
     rondo__host_kernel head;
     rondo__plain_loop loop;
-    int64_t count;
-    int64_t grain;  // chunks
-    int64_t steps[2];
+    rondo__broadcast walk;
+    int64_t pieces;                // of a row
+    int64_t grain;                 // pieces
     int64_t from_bytes, to_bytes;  // of an element
 } plain_kernel;
 
@@ -23,14 +24,25 @@ typedef struct plain_run {
     char *y;
 } plain_run;
 
-static void run_chunks(void *data, int64_t first, int64_t end) {
+static void run_pieces(void *data, int64_t first, int64_t end) {
     const plain_run *run = data;
     const plain_kernel *kernel = run->kernel;
-    const int64_t from = first * CHUNK;
-    const int64_t to = end * CHUNK < kernel->count ? end * CHUNK : kernel->count;
-    kernel->loop(run->operands[0] + from * kernel->steps[0] * kernel->from_bytes,
-                 run->operands[1] + from * kernel->steps[1] * kernel->from_bytes, kernel->steps[0],
-                 kernel->steps[1], run->y + from * kernel->to_bytes, to - from);
+    rondo__broadcast walk = kernel->walk;
+    const int64_t *steps = walk.row_stride, *offset = walk.offset, bytes = kernel->from_bytes;
+    rondo__broadcast_seek(&walk, first / kernel->pieces);
+    for (int64_t unit = first; unit < end;) {
+        // What is left of a row, or of the units.
+        const int64_t part = unit % kernel->pieces, at = part * CHUNK;
+        const int64_t left = kernel->pieces - part, asked = end - unit;
+        const int64_t units = left < asked ? left : asked;
+        const int64_t count = units < left ? units * CHUNK : walk.row_length - at;
+        kernel->loop(run->operands[0] + (offset[0] + at * steps[0]) * bytes,
+                     run->operands[1] + (offset[1] + at * steps[1]) * bytes, steps[0], steps[1],
+                     run->y + (unit / kernel->pieces * walk.row_length + at) * kernel->to_bytes,
+                     count);
+        rondo__broadcast_advance(&walk);
+        unit += units;
+    }
 }
 
 static rondo_status run_plain(rondo__host_kernel *head, const void *const *inputs,
@@ -39,7 +51,7 @@ static rondo_status run_plain(rondo__host_kernel *head, const void *const *input
     const plain_kernel *kernel = (const plain_kernel *)head;
     const void *second = head->input_count > 1 ? inputs[1] : inputs[0];
     plain_run run = {kernel, {inputs[0], second}, outputs[0]};
-    rondo__workers_loop((kernel->count + CHUNK - 1) / CHUNK, kernel->grain, run_chunks, &run);
+    rondo__workers_loop(kernel->walk.row_count * kernel->pieces, kernel->grain, run_pieces, &run);
     return RONDO_STATUS_OK;
 }
 
@@ -74,10 +86,10 @@ static const plain_row rows[] = {
     ROW(IsNaN, f32, bool, false), ROW(IsInf, f32, bool, false), ROW(Not, bool, bool, false),
     ROW(And, bool, bool, true),   ROW(Or, bool, bool, true),    ROW(Xor, bool, bool, true),
     COMPARISON_ROWS(f32),         COMPARISON_ROWS(i64),         COMPARISON_ROWS(i32),
-    ARITHMETIC_ROWS(i64),         ARITHMETIC_ROWS(i32),         CAST_ROW(f32, i64),
-    CAST_ROW(f32, i32),           CAST_ROW(i64, f32),           CAST_ROW(i64, i32),
-    CAST_ROW(i32, i64),           CAST_ROW(bool, f32),          CAST_ROW(bool, i64),
-    CAST_ROW(f32, bool),          CAST_ROW(i64, bool),
+    ROW(PRelu, f32, f32, true),   ARITHMETIC_ROWS(i64),         ARITHMETIC_ROWS(i32),
+    CAST_ROW(f32, i64),           CAST_ROW(f32, i32),           CAST_ROW(i64, f32),
+    CAST_ROW(i64, i32),           CAST_ROW(i32, i64),           CAST_ROW(bool, f32),
+    CAST_ROW(bool, i64),          CAST_ROW(f32, bool),          CAST_ROW(i64, bool),
 };
 
 static const plain_row *find_row(const rondo__kernel_request *request) {
@@ -93,13 +105,6 @@ static const plain_row *find_row(const rondo__kernel_request *request) {
     return NULL;
 }
 
-// False where the operand is broadcast in another way than as one element.
-static bool read_step(const rondo__tensor_info *operand, int64_t count, int64_t *out_step) {
-    const int64_t own = rondo_shape_get_count(&operand->shape);
-    *out_step = own == count ? 1 : 0;
-    return own == count || own == 1;
-}
-
 static bool asks_for_more(const rondo__op *op) {
     return op->def->id == RONDO__OP_IsInf && (rondo__op_get_int(op, "detect_negative", 1) == 0 ||
                                               rondo__op_get_int(op, "detect_positive", 1) == 0);
@@ -108,17 +113,14 @@ static bool asks_for_more(const rondo__op *op) {
 rondo_status rondo__host_prepare_plain(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel) {
     const plain_row *row = find_row(request);
-    const int64_t count = rondo_shape_get_count(&request->outputs[0].shape);
-    int64_t steps[2] = {0, 0};
+    const rondo_shape *y = &request->outputs[0].shape;
     if (row == NULL || request->output_count != 1 || asks_for_more(request->op) ||
         (row->takes_two && request->input_count != 2)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    for (size_t i = 0; i < (row->takes_two ? 2u : 1u); ++i) {
-        if (!read_step(&request->inputs[i], count, &steps[i])) {
-            return RONDO_STATUS_UNSUPPORTED;
-        }
-    }
+    const size_t operand_count = row->takes_two ? 2 : 1;
+    const rondo_shape *const operands[2] = {&request->inputs[0].shape,
+                                            &request->inputs[operand_count - 1].shape};
     rondo__host_kernel *head =
         rondo__host_kernel_create(request, sizeof(plain_kernel), "simd", run_plain, NULL);
     if (head == NULL) {
@@ -126,14 +128,16 @@ rondo_status rondo__host_prepare_plain(const rondo__kernel_request *request,
     }
     plain_kernel *kernel = (plain_kernel *)head;
     kernel->loop = rondo__simd_get()->plain[row->loop];
-    kernel->count = count;
+    rondo__broadcast_init(&kernel->walk, y, operands, operand_count);
+    kernel->pieces = (kernel->walk.row_length + CHUNK - 1) / CHUNK;
     kernel->from_bytes = (int64_t)rondo_dtype_get_bytes(row->from);
     kernel->to_bytes = (int64_t)rondo_dtype_get_bytes(row->to);
-    const double bytes = (double)count * (double)(2 * kernel->from_bytes + kernel->to_bytes);
-    kernel->grain = rondo__host_get_grain((count + CHUNK - 1) / CHUNK, bytes, 0.0);
-    for (size_t i = 0; i < 2; ++i) {
-        kernel->steps[i] = steps[i];
-        if (steps[i] == 1 && kernel->from_bytes == kernel->to_bytes) {
+    const double bytes =
+        (double)rondo_shape_get_count(y) * (double)(2 * kernel->from_bytes + kernel->to_bytes);
+    kernel->grain = rondo__host_get_grain(kernel->walk.row_count * kernel->pieces, bytes, 0.0);
+    for (size_t i = 0; i < operand_count; ++i) {
+        if (rondo_shape_get_count(operands[i]) == rondo_shape_get_count(y) &&
+            kernel->from_bytes == kernel->to_bytes) {
             head->base.in_place_inputs |= UINT64_C(1) << i;
         }
     }

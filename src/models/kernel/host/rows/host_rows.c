@@ -81,10 +81,13 @@ static void do_rows(void *data, int64_t first, int64_t end) {
     const row_kernel *kernel = run->kernel;
     const float *gain = kernel->head.input_count > 1 ? run->inputs[1] : NULL;
     const float *bias = kernel->head.input_count > 2 ? run->inputs[2] : NULL;
+    const int64_t row_floats = kernel->length * kernel->inner;
     for (int64_t row = first; row < end; ++row) {
-        const float *x = (const float *)run->inputs[0] + row * kernel->length;
-        float *y = (float *)run->outputs[0] + row * kernel->length;
-        if (kernel->work == ROW_SOFTMAX) {
+        const float *x = (const float *)run->inputs[0] + row * row_floats;
+        float *y = (float *)run->outputs[0] + row * row_floats;
+        if (kernel->inner != 1) {
+            kernel->simd->columns_softmax(x, y, kernel->length, kernel->inner);
+        } else if (kernel->work == ROW_SOFTMAX) {
             kernel->simd->softmax(x, y, kernel->length);
         } else if (kernel->work == ROW_ZEROED_SOFTMAX) {
             kernel->simd->softmax(x, y, kernel->length);
@@ -269,18 +272,19 @@ rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
     }
     RETURN_IF_ERROR(rondo__op_resolve_axis(op, given, x->rank, &axis));
     const int32_t end = is_flattened ? x->rank : axis + 1;
-    if (rondo__shape_multiply(x, end, x->rank) != 1) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
     const bool is_log = op->def->id == RONDO__OP_LogSoftmax;
     const bool is_zeroed = op->def->id == RONDO__FUSED_Softmax;
+    const int64_t inner = rondo__shape_multiply(x, end, x->rank);
+    if (inner != 1 && (is_log || is_zeroed)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
     row_kernel *kernel = NULL;
     RETURN_IF_ERROR(create(request,
                            is_log      ? ROW_LOG_SOFTMAX
                            : is_zeroed ? ROW_ZEROED_SOFTMAX
                                        : ROW_SOFTMAX,
                            run_rows, rondo__shape_multiply(x, 0, axis),
-                           rondo__shape_multiply(x, axis, end), 1, &kernel));
+                           rondo__shape_multiply(x, axis, end), inner, &kernel));
     kernel->head.base.in_place_inputs = is_log ? 0 : 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;

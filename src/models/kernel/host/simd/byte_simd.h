@@ -16,6 +16,9 @@
 //                    panels are widened and take vpmaddwd, which is exact, as the baseline does.
 //                    For operands of which most would be that, there is a table `wide` with a form
 //                    of its own.
+//                    Where a has the constants, its rows are cut instead: they are kept as signed
+//                    bytes, and b is turned into unsigned ones,
+//                    sum a b = sum (a - 128)(b + 128) - 128 sum a + 128 sum b + 16384 k.
 //
 //   panel of b   [depth / group][panel_columns][group] bytes: neighbours of a column together,
 //                zeros behind the depth
@@ -35,9 +38,17 @@ enum {
 // What was cut from a weight.
 typedef struct rondo__byte_cut {
     int32_t k;
-    int16_t column;  // of the panel
+    int16_t column;  // of the panel; of rows 0
     int16_t rest;
 } rondo__byte_cut;
+
+// Of rows of a that are cut. A table that wants cuts takes them.
+typedef struct rondo__byte_row_cuts {
+    const int32_t *counts;        // of each row; NULL: rows are not cut
+    const rondo__byte_cut *cuts;  // those of row r from r * limit on
+    int32_t limit;
+    const int32_t *constants;  // 16384 k - 128 sum a, of each row
+} rondo__byte_row_cuts;
 
 // y[rows, columns]: sums, or where there are scales (float)sum * scale + addend, each step rounded.
 typedef struct rondo__byte_tile {
@@ -46,12 +57,14 @@ typedef struct rondo__byte_tile {
     int64_t a_row;   // bytes from one row to the next
     const int8_t *b;
     const rondo__byte_cut *cuts;
-    int32_t cut_count;         // -1: b may be anything
+    int32_t cut_count;  // -1: b may be anything
+    rondo__byte_row_cuts row_cuts;
     int32_t rows;              // 1 to tile_rows
     int32_t columns;           // 1 to panel_columns; what follows has values for a whole panel
     const int32_t *b_sums;     // what each row's a_factor is multiplied with
-    const int32_t *a_factors;  // -za of each row
+    const int32_t *a_factors;  // -za of each row; of cut ones 128 - za
     const int32_t *b_zeros;    // what each row's rest is multiplied with; NULL: all are 0
+    bool has_one_zero;         // the first of them is that of all columns
     const int32_t *a_rests;    // -(sum a - k * za) of each row
     const float *scales;       // one for each column; NULL: y is of i32
     const float *addend;       // for `columns` columns, or NULL

@@ -87,6 +87,7 @@ typedef struct rondo__bits_tile {
     const uint8_t *byte_zeros;  // [blocks], or
     const float *zeros;         // [blocks], or neither: 2^(bits - 1)
     const float *a;             // a_row elements from one row to the next, all blocks whole
+    const float *paired;  // the same, of 4 bits: numbers 2 i and 2 i + 1 are a - b / 16, b / 16
     int64_t a_row;
     const float *sums;  // of a's numbers in each block; sums_row elements from row to row
     int64_t sums_row;
@@ -106,6 +107,7 @@ typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int
     X(Mish_f32)             \
     X(Round_f32)            \
     X(Sign_f32)             \
+    X(PRelu_f32)            \
     X(IsNaN_f32)            \
     X(IsInf_f32)            \
     X(Not_bool)             \
@@ -193,6 +195,8 @@ typedef struct rondo__simd {
     double (*sum_exp)(const float *x, int64_t count, float shift);  // of exp(x - shift)
     void (*softmax)(const float *x, float *y, int64_t count);
     void (*log_softmax)(const float *x, float *y, int64_t count);
+    // Each of the columns of [length, columns].
+    void (*columns_softmax)(const float *x, float *y, int64_t length, int64_t columns);
     // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float center, float rest,
                       float scale, const float *gain, const float *bias);

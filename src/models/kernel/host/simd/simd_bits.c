@@ -5,6 +5,9 @@
 // and zero points are the same for a block, so that its sum is put right at its end:
 //
 //   sum a * (q - zero) * scale = scale * (sum a * q - zero * sum a)
+//
+// Of 4 bits a byte is p + 16 q, and a * p + b * q = (a - b / 16) * p + b / 16 * byte: so the second
+// number is not cut out.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
@@ -81,7 +84,11 @@ static INLINE_TILE void add_block(const rondo__bits_tile *tile, const float *a, 
             const whole b1 = load_bytes(b + (i + step) * PANEL + WIDTH);
             RONDO_UNROLL
             for (int part = 0; part < parts; ++part) {
-                const vector q0 = get_part(b0, bits, part), q1 = get_part(b1, bits, part);
+                const bool is_whole = bits == 4 && part == 1;
+                const vector q0 =
+                    is_whole ? __builtin_convertvector(b0, vector) : get_part(b0, bits, part);
+                const vector q1 =
+                    is_whole ? __builtin_convertvector(b1, vector) : get_part(b1, bits, part);
                 const int s = (step * parts + part) % splits;
                 RONDO_UNROLL
                 for (int r = 0; r < rows; ++r) {
@@ -116,8 +123,8 @@ static INLINE_TILE void multiply(const rondo__bits_tile *tile, const int rows, c
     const int64_t block = tile->block_bytes * (8 / bits);
     for (int64_t i = 0; i < tile->blocks; ++i) {
         vector sums[RONDO__BITS_ROWS][2];
-        add_block(tile, tile->a + i * block, tile->b + i * tile->block_bytes * PANEL, rows, bits,
-                  sums);
+        add_block(tile, (bits == 4 ? tile->paired : tile->a) + i * block,
+                  tile->b + i * tile->block_bytes * PANEL, rows, bits, sums);
         for (int v = 0; v < 2; ++v) {
             const int64_t at = i * PANEL + v * WIDTH;
             const vector zero = get_zero(tile, at, bits);

@@ -140,31 +140,33 @@ static inline int32_t find_step_of_any(float value, float zero, float low, float
     return value == value ? step : 0;
 }
 
-// Sums are exact with their bias until they are rounded to f32.
+// Sums are exact with their bias until they are rounded to f32: in 32 bits, which says no where one
+// does not fit, or in f64.
 #define DEFINE_REQUANTIZE(name, type, low, high)                                          \
-    static void requantize_##name(const int32_t *sums, double bias, float row_scale,      \
+    static bool requantize_near_##name(const int32_t *sums, int32_t bias, float factor,   \
+                                       float y_zero, int64_t count, type *y) {            \
+        int32_t wrapped = 0;                                                              \
+        RONDO_VECTORISE                                                                   \
+        for (int64_t i = 0; i < count; ++i) {                                             \
+            const int32_t sum = (int32_t)((uint32_t)sums[i] + (uint32_t)bias);            \
+            wrapped |= (sums[i] ^ sum) & (bias ^ sum);                                    \
+            y[i] = (type)find_step((float)sum * factor, y_zero, low, high);               \
+        }                                                                                 \
+        return wrapped >= 0;                                                              \
+    }                                                                                     \
+    static void requantize_##name(const int32_t *sums, int32_t bias, float row_scale,     \
                                   const float *column_scale, float y_scale, float y_zero, \
                                   int64_t count, type *y) {                               \
-        if (column_scale == NULL) {                                                       \
-            const float factor = row_scale / y_scale;                                     \
-            if (!(fabsf(factor) < INFINITY)) {                                            \
-                for (int64_t i = 0; i < count; ++i) {                                     \
-                    const float value = (float)((double)sums[i] + bias) * factor;         \
-                    y[i] = (type)find_step_of_any(value, y_zero, low, high);              \
-                }                                                                         \
-                return;                                                                   \
-            }                                                                             \
-            RONDO_VECTORISE                                                               \
-            for (int64_t i = 0; i < count; ++i) {                                         \
-                const float value = (float)((double)sums[i] + bias) * factor;             \
-                y[i] = (type)find_step(value, y_zero, low, high);                         \
-            }                                                                             \
+        const float all = row_scale / y_scale;                                            \
+        if (column_scale == NULL && fabsf(all) < INFINITY &&                              \
+            requantize_near_##name(sums, bias, all, y_zero, count, y)) {                  \
             return;                                                                       \
         }                                                                                 \
         RONDO_VECTORISE                                                                   \
         for (int64_t i = 0; i < count; ++i) {                                             \
-            const float factor = row_scale * column_scale[i] / y_scale;                   \
-            const float value = (float)((double)sums[i] + bias) * factor;                 \
+            const float factor =                                                          \
+                column_scale == NULL ? all : row_scale * column_scale[i] / y_scale;       \
+            const float value = (float)((double)sums[i] + (double)bias) * factor;         \
             y[i] = (type)find_step_of_any(value, y_zero, low, high);                      \
         }                                                                                 \
     }
@@ -174,12 +176,11 @@ DEFINE_REQUANTIZE(u8, uint8_t, 0.0f, 255.0f)
 static void requantize(const int32_t *sums, int32_t bias, float row_scale,
                        const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y) {
-    const double addend = (double)bias;
     const float zero = (float)y_zero;
     if (is_signed) {
-        requantize_i8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
+        requantize_i8(sums, bias, row_scale, column_scale, y_scale, zero, count, y);
     } else {
-        requantize_u8(sums, addend, row_scale, column_scale, y_scale, zero, count, y);
+        requantize_u8(sums, bias, row_scale, column_scale, y_scale, zero, count, y);
     }
 }
 

@@ -125,12 +125,36 @@ static RONDO_BYTE_INLINE reals make_real(vector sum) {
     return __builtin_convertvector(sum, reals);
 }
 
+#if defined(RONDO_BYTE_CUTS)
+// b as unsigned bytes, 128 larger.
+static RONDO_BYTE_INLINE all_bytes load_turned(const int8_t *b) {
+    return LOAD_BYTES(b) ^ CALL(set1_epi32)((int32_t)0x80808080u);
+}
+
+// What was cut from row r, and its constant.
+static RONDO_BYTE_INLINE void add_row_cuts(const rondo__byte_tile *tile, int r, vector *y0,
+                                           vector *y1) {
+    const rondo__byte_row_cuts *cuts = &tile->row_cuts;
+    *y0 += cuts->constants[r];
+    *y1 += cuts->constants[r];
+    for (int32_t i = 0; i < cuts->counts[r]; ++i) {
+        const rondo__byte_cut *cut = &cuts->cuts[r * (int64_t)cuts->limit + i];
+        const int8_t *b = tile->b + (int64_t)(cut->k / GROUP) * 2 * VECTOR_BYTES;
+        const int shift = cut->k % GROUP * 8;
+        *y0 += ((vector)load_turned(b) >> shift & 255) * cut->rest;
+        *y1 += ((vector)load_turned(b + VECTOR_BYTES) >> shift & 255) * cut->rest;
+    }
+}
+#endif
+
 // Row r of the result from its two vectors of sums.
 static RONDO_BYTE_INLINE void finish_row(const rondo__byte_tile *tile, int r, vector y0,
                                          vector y1) {
     vector part;
 #if defined(RONDO_BYTE_CUTS)
-    if (tile->cut_count > 0) {
+    if (tile->row_cuts.counts != NULL) {
+        add_row_cuts(tile, r, &y0, &y1);
+    } else if (tile->cut_count > 0) {
         const uint8_t *a = (const uint8_t *)tile->a + r * tile->a_row;
         int32_t rests[COLUMNS] = {0};
         for (int32_t i = 0; i < tile->cut_count; ++i) {
@@ -149,7 +173,12 @@ static RONDO_BYTE_INLINE void finish_row(const rondo__byte_tile *tile, int r, ve
         LOAD(part, tile->b_sums + WIDTH);
         y1 += part * factor;
     }
-    if (tile->b_zeros != NULL) {
+    if (tile->b_zeros != NULL && tile->has_one_zero) {
+        const vector all =
+            (int32_t)((uint32_t)tile->b_zeros[0] * (uint32_t)tile->a_rests[r]) - (vector){0};
+        y0 += all;
+        y1 += all;
+    } else if (tile->b_zeros != NULL) {
         const int32_t rest = tile->a_rests[r];
         LOAD(part, tile->b_zeros);
         y0 += part * rest;
@@ -247,9 +276,39 @@ static RONDO_BYTE_INLINE void multiply_as(const rondo__byte_tile *tile, const in
 }
 
 #if defined(RONDO_BYTE_CUTS)
+// Where rows are cut.
+static RONDO_BYTE_INLINE void multiply_turned(const rondo__byte_tile *tile, const int rows) {
+    vector sums[RONDO_BYTE_ROWS][2];
+    RONDO_UNROLL
+    for (int r = 0; r < rows; ++r) {
+        sums[r][0] = (vector){0};
+        sums[r][1] = (vector){0};
+    }
+    const char *a = tile->a;
+    const int8_t *b = tile->b;
+    for (int64_t p = 0; p < tile->blocks; ++p, a += 4, b += 2 * VECTOR_BYTES) {
+        const all_bytes b0 = load_turned(b), b1 = load_turned(b + VECTOR_BYTES);
+        RONDO_UNROLL
+        for (int r = 0; r < rows; ++r) {
+            const all_bytes four = CALL(set1_epi32)(load_a(a + r * tile->a_row));
+            const all_bytes ones = CALL(set1_epi16)(1);
+            sums[r][0] += (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(b0, four), ones);
+            sums[r][1] += (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(b1, four), ones);
+        }
+    }
+    RONDO_UNROLL
+    for (int r = 0; r < rows; ++r) {
+        finish_row(tile, r, sums[r][0], sums[r][1]);
+    }
+}
+
 // Widened operands take more registers: half the rows at a time.
 static RONDO_BYTE_INLINE void multiply(const rondo__byte_tile *tile, const int rows,
                                        const int splits) {
+    if (tile->row_cuts.counts != NULL) {
+        multiply_turned(tile, rows);
+        return;
+    }
     if (tile->cut_count >= 0) {
         multiply_as(tile, rows, splits, true);
         return;

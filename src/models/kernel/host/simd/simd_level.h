@@ -3,7 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string.h>
+
 #include "kernel/host/simd/simd.h"
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 
 #ifndef RONDO_SIMD_LEVEL
 #define RONDO_SIMD_LEVEL baseline
@@ -66,6 +72,38 @@
 #define RONDO_UNROLL _Pragma("GCC unroll 16")
 #define RONDO_VECTORISE _Pragma("GCC ivdep")
 #endif
+
+// The first `count` numbers of a vector, in all of it: what is left of a row. Stores of a part and
+// loads of the whole would wait for each other, so both are of whole registers.
+static inline __attribute__((always_inline)) void rondo__load_rest(const float *x, int64_t count,
+                                                                   float fill, float *last) {
+#if defined(__AVX512F__)
+    const __mmask16 mask = (__mmask16)((1u << count) - 1u);
+    _mm512_storeu_ps(last, _mm512_mask_loadu_ps(_mm512_set1_ps(fill), mask, x));
+#elif defined(__AVX2__)
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)count),
+                                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_storeu_ps(last, _mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(x, mask),
+                                            _mm256_castsi256_ps(mask)));
+#else
+    for (int64_t i = 0; i < RONDO_SIMD_WIDTH; ++i) {
+        last[i] = i < count ? x[i] : fill;
+    }
+#endif
+}
+
+static inline __attribute__((always_inline)) void rondo__store_rest(const float *last,
+                                                                    int64_t count, float *y) {
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(y, (__mmask16)((1u << count) - 1u), _mm512_loadu_ps(last));
+#elif defined(__AVX2__)
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)count),
+                                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_maskstore_ps(y, mask, _mm256_loadu_ps(last));
+#else
+    memcpy(y, last, (size_t)count * sizeof(float));
+#endif
+}
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
 extern const rondo__plain_loop RONDO_SIMD_NAME(rondo__simd_plain)[RONDO__PLAIN_COUNT];

@@ -18,11 +18,25 @@
         }                                                                                        \
     }
 
+// What is left of a vector goes through a whole one: by itself it would be slow.
+#define DEFINE_UNARY_COSTLY(name, expression)                                                    \
+    DEFINE_UNARY_LOOP(name##_whole, RONDO_VECTORISE, expression)                                 \
+    static void unary_##name(const float *x, float *y, int64_t count, float alpha, float beta) { \
+        const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;                     \
+        float last[RONDO_SIMD_WIDTH];                                                            \
+        unary_##name##_whole(x, y, whole, alpha, beta);                                          \
+        if (rest > 0) {                                                                          \
+            rondo__load_rest(x + whole, rest, 0.0f, last);                                       \
+            unary_##name##_whole(last, last, RONDO_SIMD_WIDTH, alpha, beta);                     \
+            rondo__store_rest(last, rest, y + whole);                                            \
+        }                                                                                        \
+    }
+
 DEFINE_UNARY(Relu, math_select(a < 0.0f, 0.0f, a))
-DEFINE_UNARY(Sigmoid, math_sigmoid(a))
-DEFINE_UNARY(Tanh, math_tanh(a))
-DEFINE_UNARY(Erf, math_erf(a))
-DEFINE_UNARY(Exp, math_exp(a))
+DEFINE_UNARY_COSTLY(Sigmoid, math_sigmoid(a))
+DEFINE_UNARY_COSTLY(Tanh, math_tanh(a))
+DEFINE_UNARY_COSTLY(Erf, math_erf(a))
+DEFINE_UNARY_COSTLY(Exp, math_exp(a))
 DEFINE_UNARY_CALL(Log, logf(a))
 DEFINE_UNARY_CALL(Sqrt, sqrtf(a))
 DEFINE_UNARY(Neg, -a)
@@ -30,10 +44,11 @@ DEFINE_UNARY(Abs, fabsf(a))
 DEFINE_UNARY(Reciprocal, 1.0f / a)
 DEFINE_UNARY_CALL(Floor, floorf(a))
 DEFINE_UNARY_CALL(Ceil, ceilf(a))
-DEFINE_UNARY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
-DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
-DEFINE_UNARY(GeluTanh, 0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
-DEFINE_UNARY(Silu, a *math_sigmoid(a))
+DEFINE_UNARY_COSTLY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
+DEFINE_UNARY_COSTLY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
+DEFINE_UNARY_COSTLY(GeluTanh,
+                    0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
+DEFINE_UNARY_COSTLY(Silu, a *math_sigmoid(a))
 DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
 DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
 DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
@@ -89,9 +104,45 @@ enum {
     BLOCK = 64 * LANES,  // values of one sum in f32
 };
 
+// Of fewer than LANES values: one vector of running ones, which gets what is left as a whole one.
+#define DEFINE_SHORT_REDUCTION(name, start, update, join)              \
+    static float name(const float *x, int64_t count) {                 \
+        const int64_t whole = count - count % RONDO_SIMD_WIDTH;        \
+        float lanes[RONDO_SIMD_WIDTH], last[RONDO_SIMD_WIDTH];         \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                   \
+            lanes[j] = (start);                                        \
+        }                                                              \
+        for (int64_t i = 0; i < whole; i += RONDO_SIMD_WIDTH) {        \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
+                const float value = x[i + j];                          \
+                const float sum = lanes[j];                            \
+                lanes[j] = (update);                                   \
+            }                                                          \
+        }                                                              \
+        if (whole < count) {                                           \
+            rondo__load_rest(x + whole, count - whole, (start), last); \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
+                const float value = last[j];                           \
+                const float sum = lanes[j];                            \
+                lanes[j] = (update);                                   \
+            }                                                          \
+        }                                                              \
+        for (int half = RONDO_SIMD_WIDTH / 2; half > 0; half /= 2) {   \
+            for (int j = 0; j < half; ++j) {                           \
+                const float sum = lanes[j], value = lanes[j + half];   \
+                lanes[j] = (join);                                     \
+            }                                                          \
+        }                                                              \
+        return lanes[0];                                               \
+    }
+
 #define DEFINE_REDUCTION(name, start, update, join)                                  \
+    DEFINE_SHORT_REDUCTION(short_##name, start, update, join)                        \
     static float name(const float *x, int64_t count) {                               \
         float lanes[LANES];                                                          \
+        if (count < LANES) {                                                         \
+            return short_##name(x, count);                                           \
+        }                                                                            \
         for (int j = 0; j < LANES; ++j) {                                            \
             lanes[j] = (start);                                                      \
         }                                                                            \
@@ -115,7 +166,7 @@ enum {
             const float sum = lanes[j];                                              \
             lanes[j] = (update);                                                     \
         }                                                                            \
-        for (int j = 0; count >= LANES && j < RONDO_SIMD_WIDTH; ++j) {               \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
             for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
                 const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
                 lanes[j] = (join);                                                   \
@@ -186,9 +237,19 @@ static void row_moments(const float *x, int64_t count, float center, double *out
 
 // y = exp(x - shift), shift at least as large as each x
 static void row_exp(const float *x, float *y, int64_t count, float shift) {
+    const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;
+    float last[RONDO_SIMD_WIDTH];
     RONDO_VECTORISE
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < whole; ++i) {
         y[i] = math_exp_negative(x[i] - shift);
+    }
+    if (rest > 0) {
+        rondo__load_rest(x + whole, rest, shift, last);
+        RONDO_VECTORISE
+        for (int i = 0; i < RONDO_SIMD_WIDTH; ++i) {
+            last[i] = math_exp_negative(last[i] - shift);
+        }
+        rondo__store_rest(last, rest, y + whole);
     }
 }
 
@@ -209,6 +270,54 @@ static void row_softmax(const float *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] *= scale;
+    }
+}
+
+// Of `lanes` columns, at most a vector of them, `stride` floats apart along their length.
+RONDO_INLINE void lanes_softmax(const float *x, float *y, int64_t length, int64_t stride,
+                                const int lanes) {
+    float most[RONDO_SIMD_WIDTH], scale[RONDO_SIMD_WIDTH];
+    double sums[RONDO_SIMD_WIDTH] = {0};
+    for (int j = 0; j < lanes; ++j) {
+        most[j] = -INFINITY;
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        for (int j = 0; j < lanes; ++j) {
+            most[j] = math_maximum(x[i * stride + j], most[j]);
+        }
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        RONDO_VECTORISE
+        for (int j = 0; j < lanes; ++j) {
+            const float power = math_exp_negative(x[i * stride + j] - most[j]);
+            y[i * stride + j] = power;
+            sums[j] += (double)power;
+        }
+    }
+    for (int j = 0; j < lanes; ++j) {
+        scale[j] = (float)(1.0 / sums[j]);
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        RONDO_VECTORISE
+        for (int j = 0; j < lanes; ++j) {
+            y[i * stride + j] *= scale[j];
+        }
+    }
+}
+
+static void columns_softmax(const float *x, float *y, int64_t length, int64_t columns) {
+    int64_t first = 0;
+    for (; first + RONDO_SIMD_WIDTH <= columns; first += RONDO_SIMD_WIDTH) {
+        lanes_softmax(x + first, y + first, length, columns, RONDO_SIMD_WIDTH);
+    }
+    for (; RONDO_SIMD_WIDTH > 8 && first + 8 <= columns; first += 8) {
+        lanes_softmax(x + first, y + first, length, columns, 8);
+    }
+    for (; RONDO_SIMD_WIDTH > 4 && first + 4 <= columns; first += 4) {
+        lanes_softmax(x + first, y + first, length, columns, 4);
+    }
+    for (; first < columns; ++first) {
+        lanes_softmax(x + first, y + first, length, columns, 1);
     }
 }
 
@@ -474,6 +583,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .minimum = row_minimum,
     .sum_exp = row_sum_exp,
     .softmax = row_softmax,
+    .columns_softmax = columns_softmax,
     .log_softmax = row_log_softmax,
     .normalize = row_normalize,
     .center_scale = row_center_scale,

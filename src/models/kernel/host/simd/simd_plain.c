@@ -133,6 +133,7 @@ DEFINE_PLAIN_UNARY(Sign_f32, float, float, u != u ? u : (float)(u > 0.0f) - (flo
 DEFINE_PLAIN_UNARY(IsNaN_f32, float, uint8_t, u != u)
 DEFINE_PLAIN_UNARY(IsInf_f32, float, uint8_t, fabsf(u) == INFINITY)
 DEFINE_PLAIN_UNARY(Not_bool, uint8_t, uint8_t, u == 0)
+DEFINE_PLAIN_BINARY(PRelu_f32, float, float, math_select(u < 0.0f, u *v, u))
 DEFINE_PLAIN_BINARY(And_bool, uint8_t, uint8_t, (u != 0) & (v != 0))
 DEFINE_PLAIN_BINARY(Or_bool, uint8_t, uint8_t, (u != 0) | (v != 0))
 DEFINE_PLAIN_BINARY(Xor_bool, uint8_t, uint8_t, (u != 0) ^ (v != 0))
