@@ -14,15 +14,15 @@ size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_ti
     size_t count = 0;
     size_t first = steps->reference;
     for (size_t i = steps->reference; i < steps->count && count < room; i++) {
-        count += steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed);
+        count += rondo__doctor_is_plain(steps, i, with_timed);
     }
     while (first > 0 && count < room) {
         --first;
-        count += steps->steps[first].is_typical && (with_timed || !steps->steps[first].is_timed);
+        count += rondo__doctor_is_plain(steps, first, with_timed);
     }
     count = 0;
     for (size_t i = first; i < steps->count && count < room; i++) {
-        if (steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed)) {
+        if (rondo__doctor_is_plain(steps, i, with_timed)) {
             out_indices[count++] = i;
         }
     }

@@ -31,17 +31,28 @@ static double at(const double *sorted, size_t count, double share) {
 
 // ---- the host ---------------------------------------------------------------------------------
 
-static bool is_counted(const rondo__doctor_step *step, bool with_timed) {
-    return step->is_typical && (with_timed || !step->is_timed);
+// How many steps say what the host takes.
+static size_t count_plain(const rondo__doctor_steps *steps, bool with_timed) {
+    size_t count = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        count += rondo__doctor_is_plain(steps, i, with_timed);
+    }
+    return count;
 }
 
-static bool has_untimed(const rondo__doctor_steps *steps) {
-    for (size_t i = 0; i < steps->count; i++) {
-        if (is_counted(&steps->steps[i], false)) {
-            return true;
+// The one in the middle of those.
+static const rondo__doctor_step *find_plain(const rondo__doctor_steps *steps) {
+    const bool with_timed = count_plain(steps, false) == 0;
+    size_t rest = count_plain(steps, with_timed) / 2;
+    size_t i = 0;
+    for (; i + 1 < steps->count; i++) {
+        const bool is_plain = rondo__doctor_is_plain(steps, i, with_timed);
+        if (is_plain && rest == 0) {
+            break;
         }
+        rest -= is_plain;
     }
-    return false;
+    return &steps->steps[i];
 }
 
 static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor_step *step,
@@ -68,7 +79,7 @@ static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor
 }
 
 static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const rondo__doctor_step *step = &steps->steps[steps->reference];
+    const rondo__doctor_step *step = find_plain(steps);
     double *lengths = malloc((step->work_count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < step->work_count; i++) {
@@ -93,7 +104,8 @@ static void average_host_times(const rondo__doctor_steps *steps, bool with_timed
     size_t count = 0;
     for (size_t i = 0; i < steps->count; i++) {
         const rondo__doctor_step *step = &steps->steps[i];
-        if (is_counted(step, with_timed) && (double)step->length_ns * 1e-3 <= costs->step_high_us) {
+        if (rondo__doctor_is_plain(steps, i, with_timed) &&
+            (double)step->length_ns * 1e-3 <= costs->step_high_us) {
             add_host_times(steps, step, costs);
             ++count;
         }
@@ -106,11 +118,11 @@ static void average_host_times(const rondo__doctor_steps *steps, bool with_timed
 }
 
 static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const bool with_timed = !has_untimed(steps);
+    const bool with_timed = count_plain(steps, false) == 0;
     double *lengths = malloc((steps->count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < steps->count; i++) {
-        if (is_counted(&steps->steps[i], with_timed)) {
+        if (rondo__doctor_is_plain(steps, i, with_timed)) {
             lengths[count++] = (double)steps->steps[i].length_ns * 1e-3;
         }
     }

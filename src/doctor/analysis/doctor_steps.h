@@ -32,6 +32,8 @@ typedef struct rondo__doctor_steps {
     double match;   // the share of works that equal those of the step before
     bool is_loose;  // shapes of launches differ from step to step
     size_t typical_count;
+    size_t quiet_count;  // steps ahead of device times, whose taking leaves a program slower; all
+                         // of them where too few are
     size_t reference;  // the typical step that others are compared with
     uint32_t name;     // of the NVTX range that comes once a step; 0: none does
 } rondo__doctor_steps;
@@ -44,6 +46,10 @@ void rondo__doctor_steps_clear(rondo__doctor_steps *steps);
 bool rondo__doctor_name_step(rondo__doctor_steps *steps);
 
 bool rondo__doctor_is_work(uint16_t call);
+
+// Whether this step says what the host takes: a typical one without device times, and before any
+// were taken; `with_timed`: any typical one.
+bool rondo__doctor_is_plain(const rondo__doctor_steps *steps, size_t step, bool with_timed);
 
 // Whether graphs are half of its works, or more.
 bool rondo__doctor_launches_graphs(const rondo__doctor_steps *steps);
