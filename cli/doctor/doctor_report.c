@@ -79,6 +79,17 @@ static void count_kinds(const cli_doctor *doctor, size_t *out_copies, size_t *ou
     }
 }
 
+// Why nothing is known of what the device did.
+static const char *explain_lack(const rondo__doctor_log *log) {
+    for (size_t i = 0; log->note == NULL && i < log->event_count; i++) {
+        if ((log->events[i].flags & RONDO__DOCTOR_TIMED) != 0) {
+            return "the program ended while they were taken; let it make steps for a second longer";
+        }
+    }
+    return log->note != NULL ? log->note
+                             : "they were not taken: --no-times, or less than a second of steps";
+}
+
 static void print_step(const cli_doctor *doctor) {
     const rondo__doctor_costs *costs = &doctor->costs;
     size_t copies = 0;
@@ -101,8 +112,7 @@ static void print_step(const cli_doctor *doctor) {
         cli_say(CLI_NORMAL, "device   works %s of a step, %s of that for copies; idle %.0f %%",
                 US(costs->device_us), US(costs->copy_us), 100.0 * costs->idle_share);
     } else {
-        cli_say(CLI_NORMAL, "device   its times are not known (%s)",
-                doctor->log->note != NULL ? doctor->log->note : "they were not taken");
+        cli_say(CLI_NORMAL, "device   its times are not known (%s)", explain_lack(doctor->log));
     }
     if (costs->path.is_known) {
         cli_say(CLI_NORMAL,

@@ -123,8 +123,9 @@ static __attribute__((cold, noinline)) const known_function *learn_function(know
 
 // A function lies in one of a few places from its own on. If all of those are taken one is
 // replaced.
-static inline const known_function *find_function(void *function, uint32_t epoch) {
-    const uint64_t hash = (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u;
+static __attribute__((noinline)) const known_function *search_function(void *function,
+                                                                       uint64_t hash,
+                                                                       uint32_t epoch) {
     known_function *chosen = &g_functions[hash >> 52];
     for (size_t i = 0; i < TRIES; i++) {
         known_function *known = &g_functions[((hash >> 52) + i) % FUNCTION_SLOTS];
@@ -139,6 +140,14 @@ static inline const known_function *find_function(void *function, uint32_t epoch
         chosen = i == (hash >> 40) % TRIES ? known : chosen;
     }
     return learn_function(chosen, function);
+}
+
+static inline const known_function *find_function(void *function, uint32_t epoch) {
+    const uint64_t hash = (ADDRESS(function) >> 4) * 0x9e3779b97f4a7c15u;
+    const known_function *known = &g_functions[hash >> 52];
+    const void *found = atomic_load_explicit(&known->handle, memory_order_acquire);
+    return found == function && known->epoch == epoch ? known
+                                                      : search_function(function, hash, epoch);
 }
 
 void rondo__inject_forget_functions(void) {
@@ -273,7 +282,6 @@ __attribute__((hot)) void rondo__inject_begin_launch(rondo__inject_launch *launc
                          : extra != NULL ? read_extra(launch, extra, &hash)
                                          : 0;
     launch->hash = end_hash(hash, launch->word_count);
-    rondo__inject_prefetch_end(launch->hash);
     launch->begin_ns = rondo__inject_now_ns();
 }
 

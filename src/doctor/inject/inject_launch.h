@@ -1,8 +1,7 @@
 // doctor/inject/inject_launch.h — launches of kernels, which are most of a program's calls.
 //
 // A launch is hashed ahead of the driver's call: kernel, shape, stream, argument words. One that
-// was recorded before just so is told in short, without a record being made up. Whatever the way
-// back reads is fetched while the driver works, since the driver leaves little in the caches.
+// was recorded before just so is told in short, without a record being made up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -384,26 +384,6 @@ void rondo__inject_put_whole(rondo__doctor_event *event, const uint64_t *words, 
 
 // ---- calls ------------------------------------------------------------------------------------
 
-// Ahead of a write; without waiting.
-static inline void prefetch_write(const void *address) {
-#ifdef __x86_64__
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
-#else
-    __builtin_prefetch(address, 1);
-#endif
-}
-
-__attribute__((hot)) void rondo__inject_prefetch_end(uint64_t hash) {
-    const uint64_t written = atomic_load_explicit(&g_end.written, memory_order_relaxed);
-    rondo__doctor_ring *ring = g_end.ring;
-    __builtin_prefetch(&g_known[find_known(hash)]);
-    prefetch_write(&g_end);
-    if (ring != NULL) {
-        prefetch_write(&ring->written);
-        prefetch_write(rondo__doctor_ring_data(ring) + written % RONDO__DOCTOR_RING_BYTES);
-    }
-}
-
 // The hash of a call without its times. Two calls with the same hash would be taken for one, which
 // 64 bits make unlikely.
 static uint64_t hash_call(const rondo__doctor_event *event) {
@@ -422,6 +402,12 @@ static uint64_t hash_call(const rondo__doctor_event *event) {
 uint32_t rondo__inject_ask_thread(void) {
     rondo__inject_thread.thread = (uint32_t)syscall(SYS_gettid);
     return rondo__inject_thread.thread;
+}
+
+__attribute__((cold)) uint64_t rondo__inject_begin_sample(void) {
+    const bool is_timed =
+        atomic_load_explicit(&rondo__inject_common.is_timed, memory_order_relaxed);
+    return is_timed ? 0 : rondo__inject_now_ns();
 }
 
 static __attribute__((cold, noinline)) void count_cost(uint64_t entered_ns, uint64_t duration_ns) {

@@ -42,7 +42,8 @@ bool rondo__inject_start(void);
 // Whether records are wanted; makes the ring on the first call. A child of fork gets its own.
 static inline bool rondo__inject_is_on(void) {
     const int state = atomic_load_explicit(&rondo__inject_common.state, memory_order_relaxed);
-    return state == RONDO__INJECT_ON || (state == RONDO__INJECT_UNKNOWN && rondo__inject_start());
+    return __builtin_expect(state == RONDO__INJECT_ON, 1) ||
+           (state == RONDO__INJECT_UNKNOWN && rondo__inject_start());
 }
 
 static inline uint32_t rondo__inject_get_epoch(void) {
@@ -55,7 +56,7 @@ uint64_t rondo__inject_ask_clock(void);
 static inline uint64_t rondo__inject_now_ns(void) {
 #ifdef __x86_64__
     const rondo__inject_common_state *common = &rondo__inject_common;
-    if (atomic_load_explicit(&common->has_ticks, memory_order_acquire)) {
+    if (__builtin_expect(atomic_load_explicit(&common->has_ticks, memory_order_acquire), 1)) {
         const uint64_t ticks = __rdtsc();
         const uint64_t way = ticks > common->base_ticks ? ticks - common->base_ticks : 0;
         return common->base_ns + (uint64_t)((unsigned __int128)way * common->ns_in_ticks >> 32);
@@ -67,17 +68,17 @@ static inline uint64_t rondo__inject_now_ns(void) {
 enum { RONDO__INJECT_SAMPLE_EVERY = 64 };
 
 uint32_t rondo__inject_ask_thread(void);
+uint64_t rondo__inject_begin_sample(void);
 
 // Enters a call; returns the thread. `out_entered_ns`: 0, but for a call that is a sample of what
 // watching takes. None is taken along with device times.
 static inline uint32_t rondo__inject_enter(uint64_t *out_entered_ns) {
     rondo__inject_thread_state *own = &rondo__inject_thread;
     *out_entered_ns = 0;
-    if (++own->call_count % RONDO__INJECT_SAMPLE_EVERY == 0 &&
-        !atomic_load_explicit(&rondo__inject_common.is_timed, memory_order_relaxed)) {
-        *out_entered_ns = rondo__inject_now_ns();
+    if (__builtin_expect(++own->call_count % RONDO__INJECT_SAMPLE_EVERY == 0, 0)) {
+        *out_entered_ns = rondo__inject_begin_sample();
     }
-    return own->thread != 0 ? own->thread : rondo__inject_ask_thread();
+    return __builtin_expect(own->thread != 0, 1) ? own->thread : rondo__inject_ask_thread();
 }
 
 // Leaves it: what watching took, and device times where the doctor asks for them.
@@ -97,9 +98,6 @@ static inline uint8_t rondo__inject_find_flags(bool is_per_thread) {
 // Records in short a call that was recorded whole before, by its hash. False: it was not, or there
 // was no room.
 bool rondo__inject_put_again(uint64_t hash, uint64_t begin_ns, uint64_t duration_ns);
-
-// Fetches what that reads, without waiting for it.
-void rondo__inject_prefetch_end(uint64_t hash);
 
 // Records a call whole. `hash`: what it is known by from then on; 0: nothing.
 void rondo__inject_put_whole(rondo__doctor_event *event, const uint64_t *words, uint64_t hash);

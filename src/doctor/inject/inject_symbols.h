@@ -14,13 +14,9 @@
 #define INJECT_LAUNCH(name, oldest, newest, exported, per_thread, ...) \
     INJECT(name, oldest, newest, exported, per_thread, __VA_ARGS__)
 #endif
-#define INJECT_SHAPE                                    \
-    ((rondo__cu_launch_config){{grid_x, grid_y, grid_z}, \
-                               {block_x, block_y, block_z}, \
-                               shared_bytes,            \
-                               stream,                  \
-                               NULL,                    \
-                               0})
+#define INJECT_SHAPE            \
+    ((rondo__cu_launch_config){ \
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, NULL, 0})
 
 INJECT_LAUNCH(cuLaunchKernel, 4000, INJECT_ANY, "cuLaunchKernel", "cuLaunchKernel_ptsz",
               (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

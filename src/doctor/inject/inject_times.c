@@ -322,7 +322,6 @@ static void shut_window(void) {
     (void)g_cupti.cuptiActivityFlushAll(RONDO__CUPTI_FLUSH_FORCED);
     (void)g_cupti.cuptiUnsubscribe(g_subscriber);
     g_subscriber = NULL;
-    rondo__inject_note("device times: end");
 }
 
 void rondo__inject_follow_times(uint32_t wanted) {
