@@ -277,7 +277,7 @@ void *find_real(const char *name) {
 // changes from launch to launch; the driver's with an empty CUPTI subscriber of all driver calls.
 int count_launches() {
     constexpr int kBatch = 200;
-    constexpr int kRounds = 400;
+    constexpr int kRounds = 200;
     static const char *const names[] = {"driver_ns", "found_ns", "changing_ns", "subscriber_ns"};
     using Launch = decltype(&cuLaunchKernel);
     const Launch real = reinterpret_cast<Launch>(find_real("cuLaunchKernel"));

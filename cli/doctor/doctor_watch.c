@@ -465,7 +465,11 @@ static bool start(const watcher *w, const char *recorder, char *const *program, 
     if (*out_child > 0) {
         (void)waitpid(*out_child, NULL, 0);
     }
-    cli_print_error("%s cannot be started: %s", program[0], strerror(problem));
+    const char *end = strrchr(program[0], '.');
+    const bool is_script = end != NULL && strcmp(end, ".py") == 0;
+    cli_print_error(
+        "%s cannot be started: %s%s", program[0], strerror(problem),
+        is_script ? "; a script is started by its interpreter: python3 and its name" : "");
     w->watch->status = problem == ENOENT ? NOT_FOUND : CANNOT_RUN;
     return false;
 }

@@ -161,9 +161,11 @@ EOF
 # What cannot be watched.
 expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"
 : >"$work/not_executable"
+: >"$work/train.py"
 expect_error 126 'cannot be started: Permission denied' doctor -- "$work/not_executable"
+expect_error 126 'cannot be started: Permission denied; a script .* python3' doctor -- "$work/train.py"
 expect_error 1 'status 0 and made no call of the CUDA driver' doctor -- true
-expect_error 7 'status 7 and made no call of the CUDA driver' doctor -- sh -c 'exit 7'
+expect_error 7 'status 7 and made no call of the CUDA driver' doctor sh -c 'exit 7' --json x
 if echo 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>"$work/stderr"; then
     expect_error 1 'linked statically' doctor -- "$work/static"
 fi
