@@ -34,8 +34,8 @@ typedef struct rondo__doctor_steps {
     size_t typical_count;
     size_t quiet_count;  // steps ahead of device times, whose taking leaves a program slower; all
                          // of them where too few are
-    size_t reference;  // the typical step that others are compared with
-    uint32_t name;     // of the NVTX range that comes once a step; 0: none does
+    size_t reference;    // the typical step that others are compared with
+    uint32_t name;       // of the NVTX range that comes once a step; 0: none does
 } rondo__doctor_steps;
 
 // Finds them. False: out of memory.

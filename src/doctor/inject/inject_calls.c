@@ -10,6 +10,7 @@
 #include "doctor/inject/inject_place.h"
 #include "doctor/inject/inject_real.h"
 #include "doctor/inject/inject_record.h"
+#include "doctor/inject/inject_times.h"
 
 enum {
     MEMORY_TYPE = 2,      // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
@@ -124,7 +125,7 @@ static void *get_real(int row, int form) {
         if (status == 0) {                                                                \
             after;                                                                        \
         }                                                                                 \
-        rondo__inject_end(&event, status, entered);                                       \
+        rondo__inject_follow(rondo__inject_end(&event, status, entered));                 \
         return status;                                                                    \
     }
 #define PICK_LAUNCH(name, form, parameters, arguments, shape, values, extra_values) \

@@ -6,6 +6,7 @@
 
 #include "doctor/inject/inject_place.h"
 #include "doctor/inject/inject_real.h"
+#include "doctor/inject/inject_times.h"
 
 enum {
     FUNCTION_SLOTS = 1 << 12,
@@ -268,9 +269,8 @@ static __attribute__((cold, noinline)) uint32_t read_extra(rondo__inject_launch 
 
 // ---- the launch -------------------------------------------------------------------------------
 
-__attribute__((hot)) void rondo__inject_begin_launch(rondo__inject_launch *launch,
-                                                     bool is_per_thread, void **parameters,
-                                                     void **extra) {
+void rondo__inject_begin_launch(rondo__inject_launch *launch, bool is_per_thread, void **parameters,
+                                void **extra) {
     const uint32_t thread = rondo__inject_enter(&launch->entered_ns);
     launch->flags = rondo__inject_find_flags(is_per_thread);
     const known_function *known = find_function(launch->function, rondo__inject_get_epoch());
@@ -306,10 +306,10 @@ static __attribute__((cold, noinline)) void record_whole(const rondo__inject_lau
     rondo__inject_put_whole(&event, launch->words, status == 0 ? launch->hash : 0);
 }
 
-__attribute__((hot)) void rondo__inject_end_launch(rondo__inject_launch *launch, int status) {
+void rondo__inject_end_launch(rondo__inject_launch *launch, int status) {
     const uint64_t duration_ns = rondo__inject_now_ns() - launch->begin_ns;
     if (status != 0 || !rondo__inject_put_again(launch->hash, launch->begin_ns, duration_ns)) {
         record_whole(launch, status, duration_ns);
     }
-    rondo__inject_leave(launch->entered_ns, duration_ns);
+    rondo__inject_follow(rondo__inject_leave(launch->entered_ns, duration_ns));
 }

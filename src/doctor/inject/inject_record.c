@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "doctor/inject/inject_times.h"
 #include "doctor/stream/doctor_ring.h"
 
 enum { TEXT_SLOTS = 1 << 14, TRIES_MAX = 1000 };
@@ -351,8 +350,7 @@ static inline void put_word(uint64_t position, uint64_t word) {
            sizeof(word));
 }
 
-__attribute__((hot)) bool rondo__inject_put_again(uint64_t hash, uint64_t begin_ns,
-                                                  uint64_t duration_ns) {
+bool rondo__inject_put_again(uint64_t hash, uint64_t begin_ns, uint64_t duration_ns) {
     const size_t place = find_known(hash);
     bool is_put = false;
     lock();
@@ -404,7 +402,7 @@ uint32_t rondo__inject_ask_thread(void) {
     return rondo__inject_thread.thread;
 }
 
-__attribute__((cold)) uint64_t rondo__inject_begin_sample(void) {
+uint64_t rondo__inject_begin_sample(void) {
     const bool is_timed =
         atomic_load_explicit(&rondo__inject_common.is_timed, memory_order_relaxed);
     return is_timed ? 0 : rondo__inject_now_ns();
@@ -423,16 +421,12 @@ static __attribute__((cold, noinline)) void count_cost(uint64_t entered_ns, uint
     }
 }
 
-__attribute__((hot)) void rondo__inject_leave(uint64_t entered_ns, uint64_t duration_ns) {
+uint32_t rondo__inject_leave(uint64_t entered_ns, uint64_t duration_ns) {
     const rondo__doctor_ring *ring = g_end.ring;
     if (__builtin_expect(entered_ns != 0, 0)) {
         count_cost(entered_ns, duration_ns);
     }
-    const uint32_t wanted =
-        ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
-    if (wanted != atomic_load_explicit(&rondo__inject_common.followed, memory_order_relaxed)) {
-        rondo__inject_follow_times(wanted);
-    }
+    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
 }
 
 uint64_t rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_per_thread) {
@@ -443,14 +437,14 @@ uint64_t rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_
     return entered_ns;
 }
 
-void rondo__inject_end(rondo__doctor_event *event, int status, uint64_t entered_ns) {
+uint32_t rondo__inject_end(rondo__doctor_event *event, int status, uint64_t entered_ns) {
     event->duration_ns = rondo__inject_now_ns() - event->begin_ns;
     event->status = status;
     const uint64_t hash = hash_call(event);
     if (!rondo__inject_put_again(hash, event->begin_ns, event->duration_ns)) {
         rondo__inject_put_whole(event, NULL, hash);
     }
-    rondo__inject_leave(entered_ns, event->duration_ns);
+    return rondo__inject_leave(entered_ns, event->duration_ns);
 }
 
 // ---- texts ------------------------------------------------------------------------------------

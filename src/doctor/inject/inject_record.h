@@ -81,8 +81,9 @@ static inline uint32_t rondo__inject_enter(uint64_t *out_entered_ns) {
     return __builtin_expect(own->thread != 0, 1) ? own->thread : rondo__inject_ask_thread();
 }
 
-// Leaves it: what watching took, and device times where the doctor asks for them.
-void rondo__inject_leave(uint64_t entered_ns, uint64_t duration_ns);
+// Leaves it: what watching took. Returns what the doctor asks for: an odd number where device times
+// shall be taken.
+uint32_t rondo__inject_leave(uint64_t entered_ns, uint64_t duration_ns);
 
 // The flags of a call that is made now.
 static inline uint8_t rondo__inject_find_flags(bool is_per_thread) {
@@ -106,8 +107,8 @@ void rondo__inject_put_whole(rondo__doctor_event *event, const uint64_t *words, 
 // sets its time just before the driver is entered.
 uint64_t rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_per_thread);
 
-// The time and the status; and the record goes into the ring.
-void rondo__inject_end(rondo__doctor_event *event, int status, uint64_t entered_ns);
+// The time and the status; and the record goes into the ring. Returns what the doctor asks for.
+uint32_t rondo__inject_end(rondo__doctor_event *event, int status, uint64_t entered_ns);
 
 // A record of something else than a call.
 void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words);
