@@ -134,7 +134,7 @@ static const char *explain(rondo__doctor_verdict verdict) {
         [RONDO__DOCTOR_NO_STEP] = "no sequence of launches and copies came three times in a row",
         [RONDO__DOCTOR_NO_TIMES] = "without device times nothing can be said of graphs",
         [RONDO__DOCTOR_LAUNCH_BOUND] = "the device waits for launches",
-        [RONDO__DOCTOR_HOST_BOUND] = "the device waits for what the host does between launches",
+        [RONDO__DOCTOR_HOST_BOUND] = "the device waits for what the host does between steps",
         [RONDO__DOCTOR_KERNEL_BOUND] = "the device works nearly all of the time",
         [RONDO__DOCTOR_COPY_BOUND] = "the device works nearly all of the time, mostly at copies",
         [RONDO__DOCTOR_IS_GRAPH] = "the step launches graphs already",

@@ -55,27 +55,35 @@ static const rondo__doctor_step *find_plain(const rondo__doctor_steps *steps) {
     return &steps->steps[i];
 }
 
+static double find_pause(uint64_t end, uint64_t begin) {
+    const double pause = begin > end ? (double)(begin - end) * 1e-3 : 0.0;
+    return pause >= AWAY_US ? pause : 0.0;
+}
+
 static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor_step *step,
                            rondo__doctor_costs *costs) {
     const rondo__doctor_event *events = steps->log->events;
     uint64_t end = step->begin_ns;
+    double behind = 0.0;  // the last work or wait
     for (size_t i = step->first; i < step->last; i++) {
         const rondo__doctor_event *event = &events[i];
         const double length = (double)event->duration_ns * 1e-3;
-        const double pause = event->begin_ns > end ? (double)(event->begin_ns - end) * 1e-3 : 0.0;
+        const double pause = find_pause(end, event->begin_ns);
         const rondo__doctor_kind kind = rondo__doctor_call_kind(event->call);
         const bool is_wait = kind == RONDO__DOCTOR_KIND_WAIT ||
                              kind == RONDO__DOCTOR_KIND_COPY_WAIT ||
                              kind == RONDO__DOCTOR_KIND_FILL_WAIT;
+        const bool is_work = rondo__doctor_is_work(event->call);
         costs->waits_us += is_wait ? length : 0.0;
-        costs->calls_us += !is_wait && rondo__doctor_is_work(event->call) ? length : 0.0;
-        costs->away_us += pause >= AWAY_US ? pause : 0.0;
+        costs->calls_us += !is_wait && is_work ? length : 0.0;
+        costs->away_us += pause;
+        behind = is_wait || is_work ? 0.0 : behind + pause;
         end =
             event->begin_ns + event->duration_ns > end ? event->begin_ns + event->duration_ns : end;
     }
-    const uint64_t next = step->begin_ns + step->length_ns;
-    const double pause = next > end ? (double)(next - end) * 1e-3 : 0.0;
-    costs->away_us += pause >= AWAY_US ? pause : 0.0;
+    const double pause = find_pause(end, step->begin_ns + step->length_ns);
+    costs->away_us += pause;
+    costs->between_us += behind + pause;
 }
 
 static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
@@ -114,6 +122,7 @@ static void average_host_times(const rondo__doctor_steps *steps, bool with_timed
         costs->calls_us /= (double)count;
         costs->waits_us /= (double)count;
         costs->away_us /= (double)count;
+        costs->between_us /= (double)count;
     }
 }
 
@@ -223,7 +232,7 @@ static rondo__doctor_verdict judge(const rondo__doctor_steps *steps,
         return RONDO__DOCTOR_IS_GRAPH;
     }
     const double idle_us = costs->idle_share * costs->step_us;
-    return costs->away_us > idle_us / 2 ? RONDO__DOCTOR_HOST_BOUND : RONDO__DOCTOR_LAUNCH_BOUND;
+    return costs->between_us > idle_us / 2 ? RONDO__DOCTOR_HOST_BOUND : RONDO__DOCTOR_LAUNCH_BOUND;
 }
 
 static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
@@ -258,7 +267,7 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
         costs->graph_low_us = costs->graph_low_us < low_us ? costs->graph_low_us : low_us;
         costs->graph_high_us = costs->step_us * (1.0 + TIMES_VARY);
     }
-    costs->after_us = costs->graph_us + costs->away_us;
+    costs->after_us = costs->graph_us + costs->between_us;
     if (costs->after_us > costs->step_us) {
         costs->after_us = costs->step_us;
     }

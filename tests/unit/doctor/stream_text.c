@@ -90,6 +90,9 @@ static void read_field(rondo__doctor_log *log, rondo__doctor_event *event, uint6
         case 'd':
             event->duration_ns = number * 1000;
             break;
+        case 'p':
+            event->begin_ns += number * 1000;
+            break;
         case 'b':
             event->bytes = number;
             break;

@@ -13,6 +13,7 @@
 //   U   the second argument word belongs to a struct; the device's memory is known
 //   E   the heap of the host is known, in which ! lies
 //   P   from pageable memory                 C   inside a host function    dN  N us long
+//   pN  N us later
 //
 // A call takes 2 us, a wait 20 us, and 1 us lies between two.
 // SPDX-License-Identifier: Apache-2.0

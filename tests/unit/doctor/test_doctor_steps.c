@@ -313,6 +313,8 @@ TEST(test_verdicts) {
         {ten, "a", 5200, RONDO__DOCTOR_KERNEL_BOUND, false},
         {ten, "[copy to the device]", 5200, RONDO__DOCTOR_COPY_BOUND, false},
         {ten, "a", 0, RONDO__DOCTOR_NO_TIMES, false},
+        {"L:na:p600 L:nb W", "a", 500, RONDO__DOCTOR_HOST_BOUND, false},
+        {"L:na L:nb:p600 W", "a", 500, RONDO__DOCTOR_LAUNCH_BOUND, true},
         {graph, "a", 1000, RONDO__DOCTOR_IS_GRAPH, false},
         {graph, "a", 0, RONDO__DOCTOR_IS_GRAPH, false},
         {"L:na cuGraphLaunch L:nb W", "a", 0, RONDO__DOCTOR_NO_TIMES, false},
