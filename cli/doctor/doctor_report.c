@@ -389,7 +389,8 @@ static size_t find_kept(const rondo__doctor_steps *steps, event_range *out_range
     const size_t all = steps->log->event_count;
     size_t kept[KEPT_STEPS];
     const size_t count =
-        steps->period > 0 ? rondo__doctor_choose_steps(steps, false, KEPT_STEPS, kept) : 0;
+        steps->period > 0 ? rondo__doctor_choose_steps(steps, RONDO__DOCTOR_QUIET, KEPT_STEPS, kept)
+                          : 0;
     if (count == 0) {
         out_ranges[0] = (event_range){0, all};
         return 1;

@@ -31,26 +31,31 @@ static double at(const double *sorted, size_t count, double share) {
 
 // ---- the host ---------------------------------------------------------------------------------
 
-// How many steps say what the host takes.
-static size_t count_plain(const rondo__doctor_steps *steps, bool with_timed) {
+static size_t count_chosen(const rondo__doctor_steps *steps, rondo__doctor_choice choice) {
     size_t count = 0;
     for (size_t i = 0; i < steps->count; i++) {
-        count += rondo__doctor_is_plain(steps, i, with_timed);
+        count += rondo__doctor_is_chosen(steps, i, choice);
     }
     return count;
 }
 
+// Those that say what the host takes.
+static rondo__doctor_choice choose(const rondo__doctor_steps *steps) {
+    return count_chosen(steps, RONDO__DOCTOR_QUIET) > 0 ? RONDO__DOCTOR_QUIET
+                                                        : RONDO__DOCTOR_TYPICAL;
+}
+
 // The one in the middle of those.
-static const rondo__doctor_step *find_plain(const rondo__doctor_steps *steps) {
-    const bool with_timed = count_plain(steps, false) == 0;
-    size_t rest = count_plain(steps, with_timed) / 2;
+static const rondo__doctor_step *find_chosen(const rondo__doctor_steps *steps) {
+    const rondo__doctor_choice choice = choose(steps);
+    size_t rest = count_chosen(steps, choice) / 2;
     size_t i = 0;
     for (; i + 1 < steps->count; i++) {
-        const bool is_plain = rondo__doctor_is_plain(steps, i, with_timed);
-        if (is_plain && rest == 0) {
+        const bool is_chosen = rondo__doctor_is_chosen(steps, i, choice);
+        if (is_chosen && rest == 0) {
             break;
         }
-        rest -= is_plain;
+        rest -= is_chosen;
     }
     return &steps->steps[i];
 }
@@ -87,7 +92,7 @@ static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor
 }
 
 static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const rondo__doctor_step *step = find_plain(steps);
+    const rondo__doctor_step *step = find_chosen(steps);
     double *lengths = malloc((step->work_count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < step->work_count; i++) {
@@ -107,12 +112,12 @@ static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_co
 }
 
 // Over all but the tenth of the steps that took longest, which something else disturbed.
-static void average_host_times(const rondo__doctor_steps *steps, bool with_timed,
+static void average_host_times(const rondo__doctor_steps *steps, rondo__doctor_choice choice,
                                rondo__doctor_costs *costs) {
     size_t count = 0;
     for (size_t i = 0; i < steps->count; i++) {
         const rondo__doctor_step *step = &steps->steps[i];
-        if (rondo__doctor_is_plain(steps, i, with_timed) &&
+        if (rondo__doctor_is_chosen(steps, i, choice) &&
             (double)step->length_ns * 1e-3 <= costs->step_high_us) {
             add_host_times(steps, step, costs);
             ++count;
@@ -127,11 +132,11 @@ static void average_host_times(const rondo__doctor_steps *steps, bool with_timed
 }
 
 static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const bool with_timed = count_plain(steps, false) == 0;
+    const rondo__doctor_choice choice = choose(steps);
     double *lengths = malloc((steps->count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < steps->count; i++) {
-        if (rondo__doctor_is_plain(steps, i, with_timed)) {
+        if (rondo__doctor_is_chosen(steps, i, choice)) {
             lengths[count++] = (double)steps->steps[i].length_ns * 1e-3;
         }
     }
@@ -140,7 +145,7 @@ static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_cost
         costs->step_us = at(lengths, count, 0.5);
         costs->step_low_us = at(lengths, count, 0.1);
         costs->step_high_us = at(lengths, count, 0.9);
-        average_host_times(steps, with_timed, costs);
+        average_host_times(steps, choice, costs);
     }
     free(lengths);
 }

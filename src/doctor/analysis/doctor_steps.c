@@ -304,9 +304,11 @@ static void count_quiet(rondo__doctor_steps *steps) {
     steps->quiet_count = typical >= QUIET_MIN ? steps->quiet_count : steps->count;
 }
 
-bool rondo__doctor_is_plain(const rondo__doctor_steps *steps, size_t step, bool with_timed) {
+bool rondo__doctor_is_chosen(const rondo__doctor_steps *steps, size_t step,
+                             rondo__doctor_choice choice) {
     const rondo__doctor_step *own = &steps->steps[step];
-    return own->is_typical && (with_timed || (!own->is_timed && step < steps->quiet_count));
+    const bool is_late = choice == RONDO__DOCTOR_QUIET && step >= steps->quiet_count;
+    return own->is_typical && (choice == RONDO__DOCTOR_TYPICAL || (!own->is_timed && !is_late));
 }
 
 // The typical step that is in the middle.

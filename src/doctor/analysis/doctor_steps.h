@@ -47,9 +47,15 @@ bool rondo__doctor_name_step(rondo__doctor_steps *steps);
 
 bool rondo__doctor_is_work(uint16_t call);
 
-// Whether this step says what the host takes: a typical one without device times, and before any
-// were taken; `with_timed`: any typical one.
-bool rondo__doctor_is_plain(const rondo__doctor_steps *steps, size_t step, bool with_timed);
+// Which typical steps are meant.
+typedef enum rondo__doctor_choice {
+    RONDO__DOCTOR_QUIET,    // without device times, and before any were taken: what the host takes
+    RONDO__DOCTOR_UNTIMED,  // without them
+    RONDO__DOCTOR_TYPICAL,  // any
+} rondo__doctor_choice;
+
+bool rondo__doctor_is_chosen(const rondo__doctor_steps *steps, size_t step,
+                             rondo__doctor_choice choice);
 
 // Whether graphs are half of its works, or more.
 bool rondo__doctor_launches_graphs(const rondo__doctor_steps *steps);

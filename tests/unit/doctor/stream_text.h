@@ -7,7 +7,8 @@
 //   sN  stream (7)      nNAME  kernel        gN  grid (1)       oN  object      bN  bytes
 //   wV  an argument word: a number; # the step's number; @ one of two addresses; ? any number;
 //       % a number behind a byte and what nobody writes
-//       ! and & what is left in the host's memory, small and large addresses of its heap
+//       !, & and ~ what is left in the host's memory: small and large addresses of its heap; or a
+//       number, too
 //   G   the grid is 2 in two of the steps    B   so are the bytes, 8
 //   K   another kernel in two of the steps   A   one of two addresses is the source
 //   U   the second argument word belongs to a struct; the device's memory is known
