@@ -152,6 +152,8 @@ static cli_parse_result misuse_unknown(const cli_command *command, const char *t
 
 cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, void *settings,
                            size_t *out_operand_count) {
+    // A program's own options are not ours.
+    const bool is_program = strncmp(command->operands, "--", 2) == 0;
     size_t operand_count = 0;
     bool options_ended = false;
     *out_operand_count = 0;
@@ -159,6 +161,7 @@ cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, vo
         char *text = argv[i];
         if (options_ended || text[0] != '-' || text[1] == '\0') {
             argv[operand_count++] = text;
+            options_ended = options_ended || is_program;
             continue;
         }
         if (strcmp(text, "--") == 0) {

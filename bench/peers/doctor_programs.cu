@@ -2,13 +2,18 @@
 //
 //   rondo doctor -- doctor_programs row|fork|large|dynamic|copies [SECONDS]
 //   rondo doctor -- doctor_programs mix SECONDS KINDS,GRID,ROUNDS
-//   doctor_programs launches [plain|subscriber|held] nanoseconds a launch; LIBCUPTI names the library
-//   doctor_programs legacy                           what a capture of the legacy stream answers
+//   doctor_programs truth NAME ...                         captures the step and replays it
+//   rondo doctor --no-times -- doctor_programs launches    nanoseconds a launch; LIBCUPTI names the library
+//   doctor_programs legacy                                 what a capture of the legacy stream answers
 //
-// Prints one JSON line; times are medians in microseconds, from before the step until the stream is idle.
+// Prints one JSON line; times are medians in microseconds, from before the step until the stream is idle. `eager_us` is
+// of the loop's first quarter of a second, before the doctor takes device times; `late_eager_us` of its last third.
 // SPDX-License-Identifier: Apache-2.0
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 
 #include <algorithm>
 #include <chrono>
@@ -140,7 +145,12 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double measure(const std::function<void()> &step, double seconds, int runs) {
+double median(std::vector<double> *times) {
+    std::sort(times->begin(), times->end());
+    return (*times)[times->size() / 2];
+}
+
+std::vector<double> measure_all(const std::function<void()> &step, double seconds, int runs) {
     std::vector<double> times;
     const double end = now() + seconds;
     while (static_cast<int>(times.size()) < runs || now() < end) {
@@ -149,8 +159,12 @@ double measure(const std::function<void()> &step, double seconds, int runs) {
         CHECK(cudaStreamSynchronize(g_streams[0]));
         times.push_back((now() - start) * 1e6);
     }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return times;
+}
+
+double measure(const std::function<void()> &step, double seconds, int runs) {
+    std::vector<double> times = measure_all(step, seconds, runs);
+    return median(&times);
 }
 
 // The parameters of each kernel are set ahead of each replay, as the program does by launching anew.
@@ -172,11 +186,10 @@ struct Patched {
     }
 };
 
-int run(const char *name, void (*step)(), double seconds) {
+void capture(void (*step)()) {
     cudaGraph_t graph;
     Patched patched{};
     size_t count = 0;
-    measure(step, 0.0, 10);
     CHECK(cudaStreamBeginCapture(g_streams[0], cudaStreamCaptureModeGlobal));
     step();
     CHECK(cudaStreamEndCapture(g_streams[0], &graph));
@@ -184,8 +197,7 @@ int run(const char *name, void (*step)(), double seconds) {
     CHECK(cudaGraphGetNodes(graph, nullptr, &count));
     const auto replay = [&] { CHECK(cudaGraphLaunch(patched.exec, g_streams[0])); };
     measure(replay, 0.2, 20);
-    const double replayed = measure(replay, 0.0, kReplays);
-    std::printf("{\"program\": \"%s\", \"graph_us\": %.1f, \"nodes\": %zu", name, replayed, count);
+    std::printf(", \"graph_us\": %.1f, \"nodes\": %zu", measure(replay, 0.0, kReplays), count);
     if (step == dynamic) {
         patched.nodes.resize(count);
         patched.params.resize(count);
@@ -195,9 +207,18 @@ int run(const char *name, void (*step)(), double seconds) {
         }
         std::printf(", \"patched_us\": %.1f", measure([&] { patched.replay(); }, 0.0, kReplays));
     }
-    std::printf(", \"eager_us\": %.1f", measure(step, seconds, 0));
-    // What CUPTI leaves behind.
-    std::printf(", \"late_graph_us\": %.1f}\n", measure(replay, 0.0, kReplays));
+}
+
+int run(const char *name, void (*step)(), double seconds, bool is_truth) {
+    measure(step, 0.0, 10);
+    std::printf("{\"program\": \"%s\"", name);
+    if (is_truth) {
+        capture(step);
+    }
+    const double early = measure(step, 0.25, 20);
+    std::vector<double> times = measure_all(step, seconds, 20);
+    times.erase(times.begin(), times.begin() + static_cast<long>(times.size() * 2 / 3));
+    std::printf(", \"eager_us\": %.1f, \"late_eager_us\": %.1f}\n", early, median(&times));
     return 0;
 }
 
@@ -230,25 +251,56 @@ void unsubscribe(void *handle) {
     }
 }
 
-double median(std::vector<double> *times) {
-    std::sort(times->begin(), times->end());
-    return (*times)[times->size() / 2];
+// The driver's own function, in front of which nobody stands: from the symbols of its library.
+void *find_real(const char *name) {
+    link_map *map = nullptr;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const Elf64_Sym *symbols = nullptr;
+    const char *texts = nullptr;
+    if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+        return nullptr;
+    }
+    for (const Elf64_Dyn *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        symbols = entry->d_tag == DT_SYMTAB ? reinterpret_cast<const Elf64_Sym *>(entry->d_un.d_ptr) : symbols;
+        texts = entry->d_tag == DT_STRTAB ? reinterpret_cast<const char *>(entry->d_un.d_ptr) : texts;
+    }
+    for (const Elf64_Sym *one = symbols; reinterpret_cast<const char *>(one) < texts; one++) {
+        if (one->st_value != 0 && std::strcmp(texts + one->st_name, name) == 0) {
+            return reinterpret_cast<void *>(map->l_addr + one->st_value);
+        }
+    }
+    return nullptr;
 }
 
-// Batches that the queue holds, so that no launch waits for the device; in turn with a subscriber and without.
-int count_launches(const char *how) {
-    constexpr int kBatch = 500;
-    std::vector<double> times[2];
-    const bool has_subscriber = std::strcmp(how, "subscriber") == 0;
-    if (std::strcmp(how, "held") == 0) {
-        (void)subscribe();
+// Batches that the queue holds, so that no launch waits for the device, in turns within one process: the driver's
+// function; the one that the program finds, which is the doctor's under `rondo doctor`; the same with a number that
+// changes from launch to launch; the driver's with an empty CUPTI subscriber of all driver calls.
+int count_launches() {
+    constexpr int kBatch = 200;
+    constexpr int kRounds = 200;
+    static const char *const names[] = {"driver_ns", "found_ns", "changing_ns", "subscriber_ns"};
+    using Launch = decltype(&cuLaunchKernel);
+    const Launch real = reinterpret_cast<Launch>(find_real("cuLaunchKernel"));
+    const Launch found = reinterpret_cast<Launch>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel"));
+    std::vector<double> times[4];
+    cudaFunction_t function;
+    CHECK(cudaGetFuncBySymbol(&function, reinterpret_cast<const void *>(scale)));
+    if (real == nullptr || found == nullptr) {
+        std::fprintf(stderr, "no cuLaunchKernel in libcuda\n");
+        return 3;
     }
-    for (int round = 0; round < 600; round++) {
-        const int which = has_subscriber ? round % 2 : 0;
-        void *handle = which == 1 ? subscribe() : nullptr;
+    int count = 32;
+    float by = 0.5f;
+    void *arguments[] = {&g_small[0], &count, &by};
+    const int kinds = std::getenv("LIBCUPTI") != nullptr ? 4 : 3;
+    for (int round = 0; round < kRounds * kinds; round++) {
+        const int which = round % kinds;
+        const Launch launch = which == 1 || which == 2 ? found : real;
+        void *handle = which == 3 ? subscribe() : nullptr;
         const double start = now();
         for (int i = 0; i < kBatch; i++) {
-            scale<<<1, 32, 0, g_streams[0]>>>(g_small[0], 32, 0.5f);
+            by += which == 2 ? 1.0f : 0.0f;
+            launch(reinterpret_cast<CUfunction>(function), 1, 1, 1, 32, 1, 1, 0, g_streams[0], arguments, nullptr);
         }
         times[which].push_back((now() - start) / kBatch * 1e9);
         CHECK(cudaStreamSynchronize(g_streams[0]));
@@ -256,9 +308,9 @@ int count_launches(const char *how) {
             unsubscribe(handle);
         }
     }
-    std::printf("{\"launches\": \"%s\", \"ns\": %.0f", how, median(&times[0]));
-    if (has_subscriber) {
-        std::printf(", \"subscribed_ns\": %.0f", median(&times[1]));
+    std::printf("{\"launches\": \"%s\"", real == found ? "plain" : "watched");
+    for (int i = 0; i < kinds; i++) {
+        std::printf(", \"%s\": %.0f", names[i], median(&times[i]));
     }
     std::printf("}\n");
     return 0;
@@ -267,6 +319,9 @@ int count_launches(const char *how) {
 }  // namespace
 
 int main(int argc, char **argv) {
+    const bool is_truth = argc > 1 && std::strcmp(argv[1], "truth") == 0;
+    argc -= is_truth ? 1 : 0;
+    argv += is_truth ? 1 : 0;
     const char *name = argc > 1 ? argv[1] : "row";
     static const struct {
         const char *name;
@@ -281,7 +336,7 @@ int main(int argc, char **argv) {
     CHECK(cudaMalloc(&g_large, static_cast<size_t>(kLarge) * 4));
     CHECK(cudaMallocHost(&g_pinned, kSmall * 4));
     if (std::strcmp(name, "launches") == 0) {
-        return count_launches(argc > 2 ? argv[2] : "plain");
+        return count_launches();
     }
     if (std::strcmp(name, "legacy") == 0) {
         std::printf("{\"legacy\": \"%s\"}\n",
@@ -293,7 +348,7 @@ int main(int argc, char **argv) {
     }
     for (const auto &row : steps) {
         if (std::strcmp(row.name, name) == 0) {
-            return run(name, row.step, argc > 2 ? std::atof(argv[2]) : 2.5);
+            return run(name, row.step, argc > 2 ? std::atof(argv[2]) : 2.5, is_truth);
         }
     }
     std::fprintf(stderr, "no such step: %s\n", name);

@@ -2,12 +2,13 @@
 
 """Programs that know nothing of Rondo, for `rondo doctor` to predict, and what a real capture of them takes.
 
-    rondo doctor -- python3 bench/peers/doctor_programs.py NAME [SECONDS]
+    rondo doctor -- python3 bench/peers/doctor_programs.py NAME [SECONDS]     runs the step in a loop
+    python3 bench/peers/doctor_programs.py truth NAME [SECONDS]               captures it first, and replays it
 
-Captures the step NAME, replays it, and compares what both compute; then runs it in a loop, each with a wait behind it. Prints one JSON line; times are medians of the wall clock, microseconds, from before the step until the
-device is idle. `alone` in front of NAME measures what an empty CUPTI subscriber costs instead (LIBCUPTI names the library).
+Compares what a replay computes with what the step did. Prints one JSON line; times are medians of the wall clock, microseconds, from
+before the step until the device is idle: `eager_us` of the loop's first quarter of a second, before the doctor takes device times,
+`late_eager_us` of its last third.
 """
-import ctypes
 import json
 import os
 import statistics
@@ -17,7 +18,7 @@ import time
 REPLAYS = 300
 
 
-def measure(step, wait, seconds=0.0, runs=0):
+def measure_all(step, wait, seconds=0.0, runs=0):
     times = []
     end = time.perf_counter() + seconds
     while len(times) < runs or time.perf_counter() < end:
@@ -25,7 +26,11 @@ def measure(step, wait, seconds=0.0, runs=0):
         step()
         wait()
         times.append((time.perf_counter() - start) * 1e6)
-    return statistics.median(times)
+    return times
+
+
+def measure(*arguments, **named):
+    return statistics.median(measure_all(*arguments, **named))
 
 
 class Torch:
@@ -256,56 +261,31 @@ PROGRAMS = {"resnet50": resnet50, "gpt2": gpt2, "gpt2-item": lambda: gpt2(True),
             "matmul": matmul, "cupy": Cupy, "jax": Jax}
 
 
-class Subscriber:
-    """Of every driver call, to whom nothing matters."""
-
-    def __init__(self):
-        self.cupti = ctypes.CDLL(os.environ["LIBCUPTI"])
-        nothing = ctypes.cast(ctypes.CDLL(None).getpagesize, ctypes.c_void_p)
-        self.handle = ctypes.c_void_p()
-        self.check(self.cupti.cuptiSubscribe(ctypes.byref(self.handle), nothing, None))
-        self.check(self.cupti.cuptiEnableDomain(1, self.handle, 1))
-
-    @staticmethod
-    def check(status):
-        if status != 0:
-            raise RuntimeError(f"CUPTI: {status}")
-
-    def end(self):
-        self.check(self.cupti.cuptiUnsubscribe(self.handle))
-
-
-def measure_alone(program, seconds):
-    plain, subscribed = [], []
-    for _ in range(3):
-        plain.append(measure(program.step, program.wait, seconds / 6))
-        subscriber = Subscriber()
-        subscribed.append(measure(program.step, program.wait, seconds / 6))
-        subscriber.end()
-    return {"plain_us": [round(t, 1) for t in plain], "subscriber_us": [round(t, 1) for t in subscribed]}
+def measure_truth(program):
+    before = program.read()
+    try:
+        replay = program.capture()
+        measure(replay, program.wait, 0.3)
+        row = getattr(program, "ROW", 1)
+        graph_us = measure(replay, program.wait, runs=REPLAYS // row) / row
+        return {"graph_us": round(graph_us, 1), "equal": program.is_equal(before, program.read())}
+    except Exception as problem:  # what refuses is the result
+        return {"refused": str(problem).split("\n")[0][:160]}
 
 
 def main():
-    is_alone = sys.argv[1] == "alone"
-    arguments = sys.argv[2:] if is_alone else sys.argv[1:]
+    is_truth = sys.argv[1] == "truth"
+    arguments = sys.argv[2:] if is_truth else sys.argv[1:]
     seconds = float(arguments[1]) if len(arguments) > 1 else 2.5
     program = PROGRAMS[arguments[0]]()
     measure(program.step, program.wait, runs=10)
     result = {"program": arguments[0]}
-    if is_alone:
-        result.update(measure_alone(program, seconds))
-    else:
-        before = program.read()
-        # Ahead of the loop: CUPTI, once it was there, makes replays slower.
-        try:
-            replay = program.capture()
-            measure(replay, program.wait, 0.4)
-            row = getattr(program, "ROW", 1)
-            result["graph_us"] = round(measure(replay, program.wait, runs=REPLAYS // row) / row, 1)
-            result["equal"] = program.is_equal(before, program.read())
-        except Exception as problem:  # what refuses is the result
-            result["refused"] = str(problem).split("\n")[0][:160]
-        result["eager_us"] = round(measure(program.step, program.wait, seconds), 1)
+    if is_truth:
+        result.update(measure_truth(program))
+    if "refused" not in result:
+        result["eager_us"] = round(measure(program.step, program.wait, 0.25, runs=5), 1)
+        times = measure_all(program.step, program.wait, seconds, runs=5)
+        result["late_eager_us"] = round(statistics.median(times[2 * len(times) // 3:]), 1)
     print(json.dumps(result), flush=True)
     os._exit(0)
 

@@ -35,6 +35,7 @@ static void write_step(const cli_doctor *doctor, cli_json *json) {
     cli_json_number(json, "calls_us", costs->calls_us);
     cli_json_number(json, "waits_us", costs->waits_us);
     cli_json_number(json, "away_us", costs->away_us);
+    cli_json_number(json, "between_us", costs->between_us);
     if (costs->has_times) {
         cli_json_number(json, "device_us", costs->device_us);
         cli_json_number(json, "copy_us", costs->copy_us);

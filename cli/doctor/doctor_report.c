@@ -79,6 +79,17 @@ static void count_kinds(const cli_doctor *doctor, size_t *out_copies, size_t *ou
     }
 }
 
+// Why nothing is known of what the device did.
+static const char *explain_lack(const rondo__doctor_log *log) {
+    for (size_t i = 0; log->note == NULL && i < log->event_count; i++) {
+        if ((log->events[i].flags & RONDO__DOCTOR_TIMED) != 0) {
+            return "the program ended while they were taken; let it make steps for a second longer";
+        }
+    }
+    return log->note != NULL ? log->note
+                             : "they were not taken: --no-times, or less than a second of steps";
+}
+
 static void print_step(const cli_doctor *doctor) {
     const rondo__doctor_costs *costs = &doctor->costs;
     size_t copies = 0;
@@ -101,8 +112,7 @@ static void print_step(const cli_doctor *doctor) {
         cli_say(CLI_NORMAL, "device   works %s of a step, %s of that for copies; idle %.0f %%",
                 US(costs->device_us), US(costs->copy_us), 100.0 * costs->idle_share);
     } else {
-        cli_say(CLI_NORMAL, "device   its times are not known (%s)",
-                doctor->log->note != NULL ? doctor->log->note : "they were not taken");
+        cli_say(CLI_NORMAL, "device   its times are not known (%s)", explain_lack(doctor->log));
     }
     if (costs->path.is_known) {
         cli_say(CLI_NORMAL,
@@ -124,7 +134,7 @@ static const char *explain(rondo__doctor_verdict verdict) {
         [RONDO__DOCTOR_NO_STEP] = "no sequence of launches and copies came three times in a row",
         [RONDO__DOCTOR_NO_TIMES] = "without device times nothing can be said of graphs",
         [RONDO__DOCTOR_LAUNCH_BOUND] = "the device waits for launches",
-        [RONDO__DOCTOR_HOST_BOUND] = "the device waits for what the host does between launches",
+        [RONDO__DOCTOR_HOST_BOUND] = "the device waits for what the host does between steps",
         [RONDO__DOCTOR_KERNEL_BOUND] = "the device works nearly all of the time",
         [RONDO__DOCTOR_COPY_BOUND] = "the device works nearly all of the time, mostly at copies",
         [RONDO__DOCTOR_IS_GRAPH] = "the step launches graphs already",
@@ -379,7 +389,8 @@ static size_t find_kept(const rondo__doctor_steps *steps, event_range *out_range
     const size_t all = steps->log->event_count;
     size_t kept[KEPT_STEPS];
     const size_t count =
-        steps->period > 0 ? rondo__doctor_choose_steps(steps, false, KEPT_STEPS, kept) : 0;
+        steps->period > 0 ? rondo__doctor_choose_steps(steps, RONDO__DOCTOR_QUIET, KEPT_STEPS, kept)
+                          : 0;
     if (count == 0) {
         out_ranges[0] = (event_range){0, all};
         return 1;

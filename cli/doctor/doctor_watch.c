@@ -41,6 +41,12 @@ typedef struct known_call {
     uint64_t words[RONDO__DOCTOR_WORDS_MAX];
 } known_call;
 
+// What watching took, of so many calls.
+typedef struct spent {
+    uint64_t cost_ns;
+    uint32_t samples;
+} spent;
+
 // A ring that is being read.
 typedef struct source {
     char name[64];
@@ -53,8 +59,8 @@ typedef struct source {
     bool has_old_works;        // and the log has times of an earlier one
     uint64_t looked_ns;        // when steps were last looked for
     size_t looked_count;       // of calls
-    uint64_t start_cost_ns;    // what watching took until the step was known,
-    uint32_t start_samples;    // of so many calls
+    spent looked;              // until then
+    spent quiet;               // from the look before to the one that found a step
 } source;
 
 typedef struct watcher {
@@ -293,17 +299,20 @@ static void drain(source *from, cli_watched *to) {
     }
 }
 
+static spent read_spent(rondo__doctor_ring *ring, spent before) {
+    return (spent){atomic_load(&ring->cost_ns) - before.cost_ns,
+                   atomic_load(&ring->sample_count) - before.samples};
+}
+
 static void read_front(const source *from, cli_watched *to) {
     rondo__doctor_ring *ring = from->ring;
     if (ring == NULL) {
         return;
     }
-    // Without the first calls, in which symbols are looked up, where enough came later.
-    const bool is_steady = atomic_load(&ring->sample_count) >= from->start_samples + SAMPLES_MIN;
-    const uint32_t samples =
-        atomic_load(&ring->sample_count) - (is_steady ? from->start_samples : 0);
-    const uint64_t cost = atomic_load(&ring->cost_ns) - (is_steady ? from->start_cost_ns : 0);
-    to->cost_us = samples > 0 ? (double)cost * 1e-3 / samples : 0.0;
+    // Without the first calls, in which symbols are looked up, and ahead of device times.
+    const bool is_steady = from->quiet.samples >= SAMPLES_MIN;
+    const spent all = is_steady ? from->quiet : read_spent(ring, (spent){0});
+    to->cost_us = all.samples > 0 ? (double)all.cost_ns * 1e-3 / all.samples : 0.0;
     to->lost_count = atomic_load(&ring->lost_count);
     memcpy(to->program, ring->program, sizeof to->program);
     to->program[sizeof to->program - 1] = '\0';
@@ -346,8 +355,6 @@ static void open_window(source *from, uint64_t now) {
     from->has_old_works = true;
     from->times_ns = now;
     from->window_count += 1;
-    from->start_cost_ns = atomic_load(&ring->cost_ns);
-    from->start_samples = atomic_load(&ring->sample_count);
     atomic_fetch_add(&ring->times, 1);
 }
 
@@ -367,9 +374,12 @@ static void ask_for_times(source *from, cli_watched *to) {
     if (from->window_count == WINDOWS_MAX || !is_due || since < UNTIMED_NS / 2) {
         return;
     }
+    const spent since_last = read_spent(from->ring, from->looked);
     from->looked_ns = now;
     from->looked_count = (size_t)to->log.seen_count;
+    from->looked = read_spent(from->ring, (spent){0});
     if (has_enough(from, &to->log)) {
+        from->quiet = from->window_count == 0 ? since_last : from->quiet;
         open_window(from, now);
     }
 }
@@ -455,7 +465,11 @@ static bool start(const watcher *w, const char *recorder, char *const *program, 
     if (*out_child > 0) {
         (void)waitpid(*out_child, NULL, 0);
     }
-    cli_print_error("%s cannot be started: %s", program[0], strerror(problem));
+    const char *end = strrchr(program[0], '.');
+    const bool is_script = end != NULL && strcmp(end, ".py") == 0;
+    cli_print_error(
+        "%s cannot be started: %s%s", program[0], strerror(problem),
+        is_script ? "; a script is started by its interpreter: python3 and its name" : "");
     w->watch->status = problem == ENOENT ? NOT_FOUND : CANNOT_RUN;
     return false;
 }

@@ -141,29 +141,31 @@ while read -r name launches truth verdict rules; do
               exit !(truth == 0 || (off < 0.15 && off > -0.15 && value[2] <= truth && truth <= value[3])) }' \
         "$work/$name.json" || fail "$name takes $truth us as a graph: $(grep -A 3 '"graph"' "$work/$name.json")"
 done <<EOF
-row 100 107.9 launch-bound
-fork 80 143.3 launch-bound
-large 5 518.2 bound_by_its_kernels
-dynamic 32 39.3 launch-bound changing-scalar moving-address
-copies 20 62.3 launch-bound
-mix 64 119.9 launch-bound
+row 100 106.4 launch-bound
+fork 80 142.5 launch-bound
+large 5 520.2 bound_by_its_kernels
+dynamic 32 38.3 launch-bound counter moving-address
+copies 20 61.6 launch-bound
+mix 64 119.6 launch-bound
 cupy 41 54.4 launch-bound
-dlrm 65 165.2 launch-bound legacy-stream
-gpt2 200 696.1 launch-bound legacy-stream
+dlrm 65 151.9 launch-bound legacy-stream
+gpt2 200 693.5 launch-bound legacy-stream
 gpt2-item 200 0 launch-bound read-back
-vit 129 722.0 launch-bound legacy-stream
-train 571 2626.0 launch-bound legacy-stream
+vit 129 653.8 launch-bound legacy-stream
+train 571 2627.8 launch-bound legacy-stream
 matmul 2 3394.6 bound_by_its_kernels legacy-stream
-resnet50 342 1023 launch-bound legacy-stream
+resnet50 342 1032.3 launch-bound legacy-stream
 jax 143 596.3 launch-bound host-function moving-address
 EOF
 
 # What cannot be watched.
 expect_error 127 'cannot be started: No such file' doctor -- "$work/no_such_program"
 : >"$work/not_executable"
+: >"$work/train.py"
 expect_error 126 'cannot be started: Permission denied' doctor -- "$work/not_executable"
+expect_error 126 'cannot be started: Permission denied; a script .* python3' doctor -- "$work/train.py"
 expect_error 1 'status 0 and made no call of the CUDA driver' doctor -- true
-expect_error 7 'status 7 and made no call of the CUDA driver' doctor -- sh -c 'exit 7'
+expect_error 7 'status 7 and made no call of the CUDA driver' doctor sh -c 'exit 7' --json x
 if echo 'int main(void) { return 0; }' | cc -static -x c -o "$work/static" - 2>"$work/stderr"; then
     expect_error 1 'linked statically' doctor -- "$work/static"
 fi

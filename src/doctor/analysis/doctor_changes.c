@@ -5,24 +5,26 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { COMPARED_MIN = 3 };
+
 // Addresses of devices and of hosts lie there; sizes, counts and floats do not.
 static const uint64_t ADDRESS_MIN = (uint64_t)1 << 32;
 static const uint64_t ADDRESS_MAX = (uint64_t)1 << 48;
 
-size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_timed, size_t room,
-                                  size_t *out_indices) {
+size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, rondo__doctor_choice choice,
+                                  size_t room, size_t *out_indices) {
     size_t count = 0;
     size_t first = steps->reference;
     for (size_t i = steps->reference; i < steps->count && count < room; i++) {
-        count += steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed);
+        count += rondo__doctor_is_chosen(steps, i, choice);
     }
     while (first > 0 && count < room) {
         --first;
-        count += steps->steps[first].is_typical && (with_timed || !steps->steps[first].is_timed);
+        count += rondo__doctor_is_chosen(steps, first, choice);
     }
     count = 0;
     for (size_t i = first; i < steps->count && count < room; i++) {
-        if (steps->steps[i].is_typical && (with_timed || !steps->steps[i].is_timed)) {
+        if (rondo__doctor_is_chosen(steps, i, choice)) {
             out_indices[count++] = i;
         }
     }
@@ -31,9 +33,13 @@ size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_ti
 
 void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
                                    rondo__doctor_compared *out_compared) {
+    // While times are taken, other calls leave other things in places that nobody writes.
+    static const rondo__doctor_choice choices[] = {RONDO__DOCTOR_UNTIMED, RONDO__DOCTOR_TYPICAL};
     *out_compared = (rondo__doctor_compared){.steps = steps};
-    out_compared->count =
-        rondo__doctor_choose_steps(steps, true, RONDO__DOCTOR_COMPARED_MAX, out_compared->indices);
+    for (size_t i = 0; i < 2 && out_compared->count < COMPARED_MIN; i++) {
+        out_compared->count = rondo__doctor_choose_steps(
+            steps, choices[i], RONDO__DOCTOR_COMPARED_MAX, out_compared->indices);
+    }
 }
 
 static size_t find_event(const rondo__doctor_compared *compared, size_t step, size_t place) {
@@ -127,11 +133,15 @@ static word_change look_at(const uint64_t *values, const size_t *indices, size_t
 
 enum { DISTINCT_MIN = 6 };  // values of which it can be said what they are
 
-static bool is_number(uint32_t value) {
-    enum { WHOLE_MAX = 1 << 24, EXPONENT_MIN = 127 - 40, EXPONENT_MAX = 127 + 40 };
+static bool is_whole(uint32_t value) {
+    enum { WHOLE_MAX = 1 << 24 };
+    return value < WHOLE_MAX || value > UINT32_MAX - WHOLE_MAX;
+}
+
+static bool is_float(uint32_t value) {
+    enum { EXPONENT_MIN = 127 - 40, EXPONENT_MAX = 127 + 40 };
     const uint32_t exponent = value >> 23 & 0xff;
-    const bool is_whole = value < WHOLE_MAX || value > UINT32_MAX - WHOLE_MAX;
-    return is_whole || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
+    return value == 0 || (exponent >= EXPONENT_MIN && exponent <= EXPONENT_MAX);
 }
 
 static bool is_double(uint64_t value) {
@@ -148,8 +158,9 @@ static bool is_address_top(uint32_t value) {
 // What is seen of a word in all launches of a kernel.
 typedef struct word_kinds {
     bool are_doubles;
-    bool are_numbers;
-    bool are_given;  // addresses that the driver gave, or none
+    bool are_whole[2];   // numbers in the lower and in the upper half,
+    bool are_floats[2];  // each of one kind
+    bool are_given;      // addresses that the driver gave, or none
     bool is_any_given;
     bool are_heap;    // pointers to the host's heap, or none
     bool are_flags;   // 0 or 1
@@ -167,8 +178,12 @@ static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kind
         is_address(value) && (log->block_count == 0 || rondo__doctor_log_is_given(log, value));
     size_t i = 0;
     kinds->are_doubles = kinds->are_doubles && is_double(value);
-    kinds->are_numbers =
-        kinds->are_numbers && is_number(low) && is_number(high) && !is_address_top(high);
+    for (int half = 0; half < 2; half++) {
+        const uint32_t part = half == 0 ? low : high;
+        const bool is_top = half == 1 && is_address_top(high);
+        kinds->are_whole[half] = kinds->are_whole[half] && is_whole(part) && !is_top;
+        kinds->are_floats[half] = kinds->are_floats[half] && is_float(part) && !is_top;
+    }
     kinds->are_given = kinds->are_given && (value == 0 || is_given);
     kinds->is_any_given = kinds->is_any_given || is_given;
     kinds->are_heap =
@@ -190,7 +205,8 @@ static void look_at_kind(const rondo__doctor_log *log, uint64_t value, word_kind
 static word_kinds find_kinds(const rondo__doctor_compared *compared, uint32_t kernel, size_t word) {
     const rondo__doctor_steps *steps = compared->steps;
     word_kinds kinds = {.are_doubles = true,
-                        .are_numbers = true,
+                        .are_whole = {true, true},
+                        .are_floats = {true, true},
                         .are_given = true,
                         .are_heap = true,
                         .are_flags = true,
@@ -232,7 +248,9 @@ static bool is_unwritten(const rondo__doctor_compared *compared, uint32_t kernel
     if (change.is_address || (kinds.are_blocks && kinds.distinct == DISTINCT_MIN)) {
         return !kinds.are_given;
     }
-    return !change.is_steady && !kinds.are_doubles && !kinds.are_numbers && !kinds.are_given;
+    const bool are_numbers =
+        (kinds.are_whole[0] || kinds.are_floats[0]) && (kinds.are_whole[1] || kinds.are_floats[1]);
+    return !change.is_steady && !kinds.are_doubles && !are_numbers && !kinds.are_given;
 }
 
 static void read_words(const rondo__doctor_compared *compared, size_t place, size_t word,

@@ -15,8 +15,8 @@ typedef struct rondo__doctor_compared {
 } rondo__doctor_compared;
 
 // At most `room` such steps, ascending; returns how many.
-size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, bool with_timed, size_t room,
-                                  size_t *out_indices);
+size_t rondo__doctor_choose_steps(const rondo__doctor_steps *steps, rondo__doctor_choice choice,
+                                  size_t room, size_t *out_indices);
 
 void rondo__doctor_choose_compared(const rondo__doctor_steps *steps,
                                    rondo__doctor_compared *out_compared);

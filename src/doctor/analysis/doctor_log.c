@@ -24,19 +24,27 @@ static bool grow(void **memory, size_t *room, size_t needed, size_t element_byte
     return true;
 }
 
-// The calls among the first `count` during which device times were taken, from the first to the
-// last; none where they are more than half of them.
+static bool is_timed(const rondo__doctor_log *log, size_t event) {
+    return (log->events[event].flags & RONDO__DOCTOR_TIMED) != 0;
+}
+
+// The calls during which device times were taken, from the first to the last, and some ahead of
+// them, as far as they are among the first `count`, and no more than half of those.
 static size_t find_timed(const rondo__doctor_log *log, size_t count, size_t *out_first) {
     size_t first = 0;
-    while (first < count && (log->events[first].flags & RONDO__DOCTOR_TIMED) == 0) {
+    while (first < log->event_count && !is_timed(log, first)) {
         ++first;
     }
+    const size_t begin = first - (first < count / 4 ? first : count / 4);
     size_t last = count;
-    while (last > first && (log->events[last - 1].flags & RONDO__DOCTOR_TIMED) == 0) {
+    while (last > first && !is_timed(log, last - 1)) {
         --last;
     }
-    *out_first = first;
-    return last - first <= count / 2 ? last - first : 0;
+    *out_first = begin;
+    if (first == log->event_count || begin >= count) {
+        return 0;
+    }
+    return last - begin < count / 2 ? last - begin : count / 2;
 }
 
 // Moves a part of the log to `place`, its words behind those of the call ahead.
@@ -54,8 +62,8 @@ static void move_part(rondo__doctor_log *log, size_t place, size_t from, size_t 
     }
 }
 
-// Gives up the older half, but for the calls whose device times are known: those are few, and come
-// once.
+// Gives up the older half, but for calls whose device times are known, which come once, and those
+// ahead of them: CUPTI leaves a program slower.
 static void forget_half(rondo__doctor_log *log) {
     const size_t dropped = log->event_count / 2;
     const size_t rest = log->event_count - dropped;

@@ -31,44 +31,68 @@ static double at(const double *sorted, size_t count, double share) {
 
 // ---- the host ---------------------------------------------------------------------------------
 
-static bool is_counted(const rondo__doctor_step *step, bool with_timed) {
-    return step->is_typical && (with_timed || !step->is_timed);
+static size_t count_chosen(const rondo__doctor_steps *steps, rondo__doctor_choice choice) {
+    size_t count = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        count += rondo__doctor_is_chosen(steps, i, choice);
+    }
+    return count;
 }
 
-static bool has_untimed(const rondo__doctor_steps *steps) {
-    for (size_t i = 0; i < steps->count; i++) {
-        if (is_counted(&steps->steps[i], false)) {
-            return true;
+// Those that say what the host takes.
+static rondo__doctor_choice choose(const rondo__doctor_steps *steps) {
+    return count_chosen(steps, RONDO__DOCTOR_QUIET) > 0 ? RONDO__DOCTOR_QUIET
+                                                        : RONDO__DOCTOR_TYPICAL;
+}
+
+// The one in the middle of those.
+static const rondo__doctor_step *find_chosen(const rondo__doctor_steps *steps) {
+    const rondo__doctor_choice choice = choose(steps);
+    size_t rest = count_chosen(steps, choice) / 2;
+    size_t i = 0;
+    for (; i + 1 < steps->count; i++) {
+        const bool is_chosen = rondo__doctor_is_chosen(steps, i, choice);
+        if (is_chosen && rest == 0) {
+            break;
         }
+        rest -= is_chosen;
     }
-    return false;
+    return &steps->steps[i];
+}
+
+static double find_pause(uint64_t end, uint64_t begin) {
+    const double pause = begin > end ? (double)(begin - end) * 1e-3 : 0.0;
+    return pause >= AWAY_US ? pause : 0.0;
 }
 
 static void add_host_times(const rondo__doctor_steps *steps, const rondo__doctor_step *step,
                            rondo__doctor_costs *costs) {
     const rondo__doctor_event *events = steps->log->events;
     uint64_t end = step->begin_ns;
+    double behind = 0.0;  // the last work or wait
     for (size_t i = step->first; i < step->last; i++) {
         const rondo__doctor_event *event = &events[i];
         const double length = (double)event->duration_ns * 1e-3;
-        const double pause = event->begin_ns > end ? (double)(event->begin_ns - end) * 1e-3 : 0.0;
+        const double pause = find_pause(end, event->begin_ns);
         const rondo__doctor_kind kind = rondo__doctor_call_kind(event->call);
         const bool is_wait = kind == RONDO__DOCTOR_KIND_WAIT ||
                              kind == RONDO__DOCTOR_KIND_COPY_WAIT ||
                              kind == RONDO__DOCTOR_KIND_FILL_WAIT;
+        const bool is_work = rondo__doctor_is_work(event->call);
         costs->waits_us += is_wait ? length : 0.0;
-        costs->calls_us += !is_wait && rondo__doctor_is_work(event->call) ? length : 0.0;
-        costs->away_us += pause >= AWAY_US ? pause : 0.0;
+        costs->calls_us += !is_wait && is_work ? length : 0.0;
+        costs->away_us += pause;
+        behind = is_wait || is_work ? 0.0 : behind + pause;
         end =
             event->begin_ns + event->duration_ns > end ? event->begin_ns + event->duration_ns : end;
     }
-    const uint64_t next = step->begin_ns + step->length_ns;
-    const double pause = next > end ? (double)(next - end) * 1e-3 : 0.0;
-    costs->away_us += pause >= AWAY_US ? pause : 0.0;
+    const double pause = find_pause(end, step->begin_ns + step->length_ns);
+    costs->away_us += pause;
+    costs->between_us += behind + pause;
 }
 
 static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const rondo__doctor_step *step = &steps->steps[steps->reference];
+    const rondo__doctor_step *step = find_chosen(steps);
     double *lengths = malloc((step->work_count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < step->work_count; i++) {
@@ -88,12 +112,13 @@ static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_co
 }
 
 // Over all but the tenth of the steps that took longest, which something else disturbed.
-static void average_host_times(const rondo__doctor_steps *steps, bool with_timed,
+static void average_host_times(const rondo__doctor_steps *steps, rondo__doctor_choice choice,
                                rondo__doctor_costs *costs) {
     size_t count = 0;
     for (size_t i = 0; i < steps->count; i++) {
         const rondo__doctor_step *step = &steps->steps[i];
-        if (is_counted(step, with_timed) && (double)step->length_ns * 1e-3 <= costs->step_high_us) {
+        if (rondo__doctor_is_chosen(steps, i, choice) &&
+            (double)step->length_ns * 1e-3 <= costs->step_high_us) {
             add_host_times(steps, step, costs);
             ++count;
         }
@@ -102,15 +127,16 @@ static void average_host_times(const rondo__doctor_steps *steps, bool with_timed
         costs->calls_us /= (double)count;
         costs->waits_us /= (double)count;
         costs->away_us /= (double)count;
+        costs->between_us /= (double)count;
     }
 }
 
 static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
-    const bool with_timed = !has_untimed(steps);
+    const rondo__doctor_choice choice = choose(steps);
     double *lengths = malloc((steps->count + 1) * sizeof(*lengths));
     size_t count = 0;
     for (size_t i = 0; lengths != NULL && i < steps->count; i++) {
-        if (is_counted(&steps->steps[i], with_timed)) {
+        if (rondo__doctor_is_chosen(steps, i, choice)) {
             lengths[count++] = (double)steps->steps[i].length_ns * 1e-3;
         }
     }
@@ -119,7 +145,7 @@ static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_cost
         costs->step_us = at(lengths, count, 0.5);
         costs->step_low_us = at(lengths, count, 0.1);
         costs->step_high_us = at(lengths, count, 0.9);
-        average_host_times(steps, with_timed, costs);
+        average_host_times(steps, choice, costs);
     }
     free(lengths);
 }
@@ -211,7 +237,7 @@ static rondo__doctor_verdict judge(const rondo__doctor_steps *steps,
         return RONDO__DOCTOR_IS_GRAPH;
     }
     const double idle_us = costs->idle_share * costs->step_us;
-    return costs->away_us > idle_us / 2 ? RONDO__DOCTOR_HOST_BOUND : RONDO__DOCTOR_LAUNCH_BOUND;
+    return costs->between_us > idle_us / 2 ? RONDO__DOCTOR_HOST_BOUND : RONDO__DOCTOR_LAUNCH_BOUND;
 }
 
 static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs *costs) {
@@ -246,7 +272,7 @@ static void predict_graph(const rondo__doctor_steps *steps, rondo__doctor_costs 
         costs->graph_low_us = costs->graph_low_us < low_us ? costs->graph_low_us : low_us;
         costs->graph_high_us = costs->step_us * (1.0 + TIMES_VARY);
     }
-    costs->after_us = costs->graph_us + costs->away_us;
+    costs->after_us = costs->graph_us + costs->between_us;
     if (costs->after_us > costs->step_us) {
         costs->after_us = costs->step_us;
     }

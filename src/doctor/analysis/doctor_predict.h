@@ -25,7 +25,8 @@ typedef struct rondo__doctor_costs {
     double calls_us;      // time inside calls that put work on a device
     double waits_us;      // time inside waits
     double away_us;       // pauses of 100 us and more between calls
-    double launch_us;     // median of a launch's call
+    double between_us;  // of those, behind the step's last work or wait: a replay keeps these alone
+    double launch_us;   // median of a launch's call
     size_t launch_count;  // a step
     size_t graph_launch_count;
     bool has_times;

@@ -7,7 +7,7 @@
 
 #include "doctor/analysis/doctor_period.h"
 
-enum { ANCHOR_RUN = 4 };
+enum { ANCHOR_RUN = 4, QUIET_MIN = 3 };
 
 static const uint64_t BEHIND_WAIT = (uint64_t)1 << 50;
 static const double SAME_WITHOUT_SHAPES = 0.95;
@@ -296,7 +296,22 @@ static bool cut(rondo__doctor_steps *steps, const uint64_t *tokens, const stretc
     return true;
 }
 
-// The typical step that is in the middle, rather not while device times were taken.
+static void count_quiet(rondo__doctor_steps *steps) {
+    size_t typical = 0;
+    while (steps->quiet_count < steps->count && !steps->steps[steps->quiet_count].is_timed) {
+        typical += steps->steps[steps->quiet_count++].is_typical;
+    }
+    steps->quiet_count = typical >= QUIET_MIN ? steps->quiet_count : steps->count;
+}
+
+bool rondo__doctor_is_chosen(const rondo__doctor_steps *steps, size_t step,
+                             rondo__doctor_choice choice) {
+    const rondo__doctor_step *own = &steps->steps[step];
+    const bool is_late = choice == RONDO__DOCTOR_QUIET && step >= steps->quiet_count;
+    return own->is_typical && (choice == RONDO__DOCTOR_TYPICAL || (!own->is_timed && !is_late));
+}
+
+// The typical step that is in the middle.
 static void choose_reference(rondo__doctor_steps *steps) {
     size_t typical = 0;
     for (size_t i = 0; i < steps->count; i++) {
@@ -368,6 +383,7 @@ static bool find(rondo__doctor_steps *steps, uint64_t *tokens) {
         return false;
     }
     choose_reference(steps);
+    count_quiet(steps);
     steps->period = steps->typical_count > 0 ? steps->period : 0;
     return rondo__doctor_name_step(steps);
 }

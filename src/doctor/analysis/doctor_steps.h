@@ -32,8 +32,10 @@ typedef struct rondo__doctor_steps {
     double match;   // the share of works that equal those of the step before
     bool is_loose;  // shapes of launches differ from step to step
     size_t typical_count;
-    size_t reference;  // the typical step that others are compared with
-    uint32_t name;     // of the NVTX range that comes once a step; 0: none does
+    size_t quiet_count;  // steps ahead of device times, whose taking leaves a program slower; all
+                         // of them where too few are
+    size_t reference;    // the typical step that others are compared with
+    uint32_t name;       // of the NVTX range that comes once a step; 0: none does
 } rondo__doctor_steps;
 
 // Finds them. False: out of memory.
@@ -44,6 +46,16 @@ void rondo__doctor_steps_clear(rondo__doctor_steps *steps);
 bool rondo__doctor_name_step(rondo__doctor_steps *steps);
 
 bool rondo__doctor_is_work(uint16_t call);
+
+// Which typical steps are meant.
+typedef enum rondo__doctor_choice {
+    RONDO__DOCTOR_QUIET,    // without device times, and before any were taken: what the host takes
+    RONDO__DOCTOR_UNTIMED,  // without them
+    RONDO__DOCTOR_TYPICAL,  // any
+} rondo__doctor_choice;
+
+bool rondo__doctor_is_chosen(const rondo__doctor_steps *steps, size_t step,
+                             rondo__doctor_choice choice);
 
 // Whether graphs are half of its works, or more.
 bool rondo__doctor_launches_graphs(const rondo__doctor_steps *steps);

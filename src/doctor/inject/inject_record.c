@@ -4,7 +4,6 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
-#include <x86intrin.h>
 #endif
 #include <errno.h>
 #include <fcntl.h>
@@ -27,43 +26,68 @@ typedef struct known_text {
     uint32_t number;
 } known_text;
 
-enum { STATE_UNKNOWN, STATE_ON, STATE_OFF };
-enum { SAMPLE_EVERY = 64, SAMPLE_MAX_NS = 100000, TICKS_MIN_NS = 50000000 };
+enum { SAMPLE_MAX_NS = 100000, TICKS_MIN_NS = 50000000, SPINS_MAX = 1000, NAP_NS = 50000 };
+
+// What a call in short writes, in one line of the processor's cache.
+static struct {
+    _Alignas(64) atomic_int lock;  // a leaf, held for some writes
+    bool has_lost;
+    rondo__doctor_ring *ring;
+    _Atomic uint64_t written;  // where the next record begins
+    uint64_t end;              // and where the last one has to end, as far as is known
+} g_end;
 
 static struct {
-    pthread_mutex_t lock;  // a leaf
-    atomic_int state;
-    rondo__doctor_ring *ring;
     known_text texts[TEXT_SLOTS];
     uint32_t text_count;
-    uint64_t known[RONDO__DOCTOR_KNOWN_MAX];  // calls that were told whole, by their hash; 0: none
-    bool has_lost;
     atomic_uint fork_count;
-    atomic_int capture_count;
-    atomic_bool is_timed;
-} g_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} g_record;
 
-static _Thread_local uint32_t t_thread;
-static _Thread_local uint32_t t_call_count;
-static _Thread_local uint64_t t_entered_ns;  // 0: this call is no sample of what watching takes
-static _Thread_local bool t_is_in_callback;
+// Calls that were told whole, by their hash; 0: none.
+static uint64_t g_known[RONDO__DOCTOR_KNOWN_MAX];
+
+rondo__inject_common_state rondo__inject_common;
+_Thread_local rondo__inject_thread_state rondo__inject_thread;
+
+static inline void relax(void) {
+#ifdef __x86_64__
+    _mm_pause();
+#endif
+}
+
+// A thread that lost the processor while it held the lock gets it back soon.
+static __attribute__((cold, noinline)) void wait_for_lock(void) {
+    for (unsigned i = 0; atomic_exchange_explicit(&g_end.lock, 1, memory_order_acquire) != 0; i++) {
+        if (i < SPINS_MAX) {
+            relax();
+        } else {
+            (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        }
+    }
+}
+
+static inline void lock(void) {
+    if (atomic_exchange_explicit(&g_end.lock, 1, memory_order_acquire) != 0) {
+        wait_for_lock();
+    }
+}
+
+// Costs no locked write, unlike a mutex.
+static inline void unlock(void) {
+    atomic_store_explicit(&g_end.lock, 0, memory_order_release);
+}
 
 // ---- the clock --------------------------------------------------------------------------------
 
-static uint64_t ask_clock(void) {
+uint64_t rondo__inject_ask_clock(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 #ifdef __x86_64__
-// Set once, when enough time has gone by to know how fast the counter runs.
-static struct {
-    uint64_t first_ns, first_ticks;  // when the recorder started; 0: the counter is of no use
-    uint64_t base_ns, base_ticks;
-    uint64_t ns_in_ticks;  // 32 bits of it behind the point
-    atomic_bool is_known;
-} g_ticks;
+// When the recorder started; no time: the counter is of no use.
+static struct { uint64_t first_ns, first_ticks; } g_ticks;
 
 // Reads both clocks at one moment: takes the shortest of some tries, because a thread may lose the
 // processor in between.
@@ -71,7 +95,7 @@ static void ask_both(uint64_t *out_ns, uint64_t *out_ticks) {
     uint64_t shortest = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
         const uint64_t before = __rdtsc();
-        const uint64_t now = ask_clock();
+        const uint64_t now = rondo__inject_ask_clock();
         const uint64_t after = __rdtsc();
         if (after - before < shortest) {
             shortest = after - before;
@@ -103,40 +127,25 @@ static void start_ticks(void) {
     g_ticks.first_ns = is_steady ? g_ticks.first_ns : 0;
 }
 
-// The caller holds the lock.
+// The caller holds the lock. Once enough time has gone by to know how fast the counter runs.
 static void learn_ticks(void) {
-    uint64_t now = 0;
+    rondo__inject_common_state *common = &rondo__inject_common;
     uint64_t ticks = 0;
-    if (g_ticks.first_ns == 0 || atomic_load(&g_ticks.is_known) ||
-        ask_clock() - g_ticks.first_ns < TICKS_MIN_NS) {
+    if (g_ticks.first_ns == 0 || atomic_load(&common->has_ticks) ||
+        rondo__inject_ask_clock() - g_ticks.first_ns < TICKS_MIN_NS) {
         return;
     }
-    ask_both(&now, &ticks);
-    const uint64_t since = now - g_ticks.first_ns;
-    g_ticks.ns_in_ticks =
-        (uint64_t)((double)since / (double)(ticks - g_ticks.first_ticks) * 4294967296.0);
-    g_ticks.base_ns = now;
-    g_ticks.base_ticks = ticks;
-    atomic_store_explicit(&g_ticks.is_known, true, memory_order_release);
-}
-
-uint64_t rondo__inject_now_ns(void) {
-    if (!atomic_load_explicit(&g_ticks.is_known, memory_order_acquire)) {
-        return ask_clock();
-    }
-    const uint64_t ticks = __rdtsc();
-    const uint64_t way = ticks > g_ticks.base_ticks ? ticks - g_ticks.base_ticks : 0;
-    return g_ticks.base_ns + (uint64_t)((unsigned __int128)way * g_ticks.ns_in_ticks >> 32);
+    ask_both(&common->base_ns, &ticks);
+    const double since = (double)(common->base_ns - g_ticks.first_ns);
+    common->ns_in_ticks = (uint64_t)(since / (double)(ticks - g_ticks.first_ticks) * 4294967296.0);
+    common->base_ticks = ticks;
+    atomic_store_explicit(&common->has_ticks, true, memory_order_release);
 }
 #else
 static void start_ticks(void) {
 }
 
 static void learn_ticks(void) {
-}
-
-uint64_t rondo__inject_now_ns(void) {
-    return ask_clock();
 }
 #endif
 
@@ -239,180 +248,203 @@ static rondo__doctor_ring *make_ring(const char *folder) {
 }
 
 static void before_fork(void) {
-    (void)pthread_mutex_lock(&g_record.lock);
+    lock();
 }
 
 static void after_fork(void) {
-    (void)pthread_mutex_unlock(&g_record.lock);
+    unlock();
 }
 
 // The child leaves its parent's ring alone.
 static void after_fork_in_child(void) {
-    if (g_record.ring != NULL) {
-        (void)munmap(g_record.ring, (size_t)RONDO__DOCTOR_RING_FRONT + RONDO__DOCTOR_RING_BYTES);
+    if (g_end.ring != NULL) {
+        (void)munmap(g_end.ring, (size_t)RONDO__DOCTOR_RING_FRONT + RONDO__DOCTOR_RING_BYTES);
     }
-    g_record.ring = NULL;
+    g_end.ring = NULL;
     g_record.text_count = 0;
     memset(g_record.texts, 0, sizeof(g_record.texts));
-    memset(g_record.known, 0, sizeof(g_record.known));
-    t_thread = 0;
+    memset(g_known, 0, sizeof(g_known));
+    rondo__inject_thread.thread = 0;
     atomic_fetch_add(&g_record.fork_count, 1);
-    atomic_store(&g_record.is_timed, false);
-    atomic_store(&g_record.capture_count, 0);
-    atomic_store(&g_record.state, STATE_UNKNOWN);
-    (void)pthread_mutex_unlock(&g_record.lock);
+    atomic_fetch_add(&rondo__inject_common.epoch, 1);
+    atomic_store(&rondo__inject_common.is_timed, false);
+    atomic_store(&rondo__inject_common.capture_count, 0);
+    atomic_store(&rondo__inject_common.state, RONDO__INJECT_UNKNOWN);
+    unlock();
 }
 
-static bool start(void) {
+bool rondo__inject_start(void) {
     const int saved = errno;
-    (void)pthread_mutex_lock(&g_record.lock);
-    if (atomic_load(&g_record.state) == STATE_UNKNOWN) {
+    lock();
+    if (atomic_load(&rondo__inject_common.state) == RONDO__INJECT_UNKNOWN) {
         static atomic_bool has_handlers;
         const char *folder = getenv("RONDO_DOCTOR_FOLDER");
-        g_record.ring = folder != NULL ? make_ring(folder) : NULL;
+        g_end.ring = folder != NULL ? make_ring(folder) : NULL;
+        g_end.end = 0;
+        g_end.has_lost = false;
+        atomic_store(&g_end.written, 0);
         start_ticks();
-        atomic_store(&g_record.state, g_record.ring != NULL ? STATE_ON : STATE_OFF);
+        atomic_store(&rondo__inject_common.state,
+                     g_end.ring != NULL ? RONDO__INJECT_ON : RONDO__INJECT_OFF);
         if (!atomic_exchange(&has_handlers, true)) {
             (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
         }
     }
-    const bool is_on = atomic_load(&g_record.state) == STATE_ON;
-    (void)pthread_mutex_unlock(&g_record.lock);
+    const bool is_on = atomic_load(&rondo__inject_common.state) == RONDO__INJECT_ON;
+    unlock();
     errno = saved;
     return is_on;
 }
 
-bool rondo__inject_is_on(void) {
-    const int state = atomic_load_explicit(&g_record.state, memory_order_relaxed);
-    return state == STATE_UNKNOWN ? start() : state == STATE_ON;
+// The caller holds the lock. Whether there is room for so many bytes.
+static inline bool has_room(size_t bytes) {
+    const uint64_t end = atomic_load_explicit(&g_end.written, memory_order_relaxed) + bytes;
+    if (end > g_end.end) {
+        g_end.end = atomic_load_explicit(&g_end.ring->read, memory_order_acquire) +
+                    RONDO__DOCTOR_RING_BYTES;
+    }
+    return end <= g_end.end;
 }
 
-// The caller holds the lock. Where the record begins; UINT64_MAX: there was no room.
-static uint64_t reserve_record(rondo__doctor_ring *ring, size_t bytes) {
-    const uint64_t written = atomic_load_explicit(&ring->written, memory_order_relaxed);
-    const uint64_t used = written - atomic_load_explicit(&ring->read, memory_order_acquire);
-    if (used + bytes > RONDO__DOCTOR_RING_BYTES) {
-        atomic_fetch_add(&ring->lost_count, 1);
-        return UINT64_MAX;
-    }
-    return written;
+// The caller holds the lock.
+static inline void show(uint64_t written) {
+    atomic_store_explicit(&g_end.written, written, memory_order_relaxed);
+    atomic_store_explicit(&g_end.ring->written, written, memory_order_release);
 }
 
 // The caller holds the lock. False: there was no room.
 static bool append(const rondo__doctor_event *event, const void *tail) {
-    rondo__doctor_ring *ring = g_record.ring;
     const size_t tail_bytes = rondo__doctor_tail_bytes(event);
-    const uint64_t from =
-        ring != NULL ? reserve_record(ring, sizeof(*event) + tail_bytes) : UINT64_MAX;
-    if (from == UINT64_MAX) {
+    if (g_end.ring == NULL) {
         return false;
     }
-    rondo__doctor_ring_put(ring, from, event, sizeof(*event));
-    rondo__doctor_ring_put(ring, from + sizeof(*event), tail, tail_bytes);
-    atomic_store_explicit(&ring->written, from + sizeof(*event) + tail_bytes, memory_order_release);
-    return true;
-}
-
-// Records in short a call that an earlier record has whole.
-static bool append_again(const rondo__doctor_event *event, uint64_t place) {
-    rondo__doctor_ring *ring = g_record.ring;
-    const uint64_t words[2] = {event->begin_ns | RONDO__DOCTOR_AGAIN,
-                               event->duration_ns * RONDO__DOCTOR_KNOWN_MAX + place};
-    const uint64_t from = reserve_record(ring, sizeof(words));
-    if (from == UINT64_MAX) {
+    if (!has_room(sizeof(*event) + tail_bytes)) {
+        atomic_fetch_add(&g_end.ring->lost_count, 1);
         return false;
     }
-    rondo__doctor_ring_put(ring, from, &words[0], sizeof(words[0]));
-    rondo__doctor_ring_put(ring, from + sizeof(words[0]), &words[1], sizeof(words[1]));
-    atomic_store_explicit(&ring->written, from + sizeof(words), memory_order_release);
+    const uint64_t from = atomic_load_explicit(&g_end.written, memory_order_relaxed);
+    rondo__doctor_ring_put(g_end.ring, from, event, sizeof(*event));
+    rondo__doctor_ring_put(g_end.ring, from + sizeof(*event), tail, tail_bytes);
+    show(from + sizeof(*event) + tail_bytes);
     return true;
 }
 
 // ---- records ----------------------------------------------------------------------------------
 
 void rondo__inject_put(rondo__doctor_event *event, const uint64_t *words) {
-    (void)pthread_mutex_lock(&g_record.lock);
-    if (g_record.has_lost) {
+    lock();
+    if (g_end.has_lost) {
         event->flags |= RONDO__DOCTOR_AFTER_LOSS;
     }
-    g_record.has_lost = !append(event, words);
-    (void)pthread_mutex_unlock(&g_record.lock);
+    g_end.has_lost = !append(event, words);
+    unlock();
 }
+
+static inline size_t find_known(uint64_t hash) {
+    return (size_t)(hash / 2 % RONDO__DOCTOR_KNOWN_MAX);
+}
+
+// Records are whole words, and so is the ring: no word lies across its end.
+static inline void put_word(uint64_t position, uint64_t word) {
+    memcpy(rondo__doctor_ring_data(g_end.ring) + position % RONDO__DOCTOR_RING_BYTES, &word,
+           sizeof(word));
+}
+
+bool rondo__inject_put_again(uint64_t hash, uint64_t begin_ns, uint64_t duration_ns) {
+    const size_t place = find_known(hash);
+    bool is_put = false;
+    lock();
+    if (g_known[place] == hash && !g_end.has_lost && g_end.ring != NULL &&
+        has_room(sizeof(rondo__doctor_again))) {
+        const uint64_t from = atomic_load_explicit(&g_end.written, memory_order_relaxed);
+        put_word(from, begin_ns | RONDO__DOCTOR_AGAIN);
+        put_word(from + 8, duration_ns * RONDO__DOCTOR_KNOWN_MAX + place);
+        show(from + sizeof(rondo__doctor_again));
+        is_put = true;
+    }
+    unlock();
+    return is_put;
+}
+
+void rondo__inject_put_whole(rondo__doctor_event *event, const uint64_t *words, uint64_t hash) {
+    const size_t place = find_known(hash);
+    lock();
+    event->flags |= g_end.has_lost ? RONDO__DOCTOR_AFTER_LOSS : 0;
+    event->line = hash != 0 ? (uint32_t)place + 1 : 0;
+    g_end.has_lost = !append(event, words);
+    // A call that reports lost records is recorded whole the next time.
+    const bool is_kept = !g_end.has_lost && (event->flags & RONDO__DOCTOR_AFTER_LOSS) == 0;
+    if (hash != 0) {
+        g_known[place] = is_kept ? hash : 0;
+    }
+    unlock();
+}
+
+// ---- calls ------------------------------------------------------------------------------------
 
 // The hash of a call without its times. Two calls with the same hash would be taken for one, which
 // 64 bits make unlikely.
-static uint64_t hash_call(const rondo__doctor_event *event, const uint64_t *words) {
+static uint64_t hash_call(const rondo__doctor_event *event) {
     enum { FIXED_BEGIN = offsetof(rondo__doctor_event, stream) / sizeof(uint64_t), FIXED_END = 13 };
     _Static_assert(sizeof(*event) == FIXED_END * sizeof(uint64_t), "whole words");
     uint64_t fixed[FIXED_END];
-    uint64_t hashes[2] = {0x9e3779b97f4a7c15u,
-                          0xc2b2ae3d27d4eb4fu};  // side by side in the processor
+    uint64_t hash = 0xc2b2ae3d27d4eb4fu;
     memcpy(fixed, event, sizeof(fixed));
     for (size_t i = FIXED_BEGIN; i < FIXED_END; i++) {
-        hashes[i % 2] = (hashes[i % 2] ^ fixed[i]) * 0xff51afd7ed558ccdu;
-        hashes[i % 2] ^= hashes[i % 2] >> 32;
+        hash = (hash ^ fixed[i]) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
     }
-    for (uint32_t i = 0; i < event->word_count; i++) {
-        hashes[i % 2] = (hashes[i % 2] ^ words[i]) * 0xff51afd7ed558ccdu;
-        hashes[i % 2] ^= hashes[i % 2] >> 32;
-    }
-    const uint64_t hash = (hashes[0] ^ (hashes[1] << 31 | hashes[1] >> 33)) * 0xc4ceb9fe1a85ec53u;
     return (hash ^ hash >> 29) | 1;
 }
 
-// Records a call in short if it was recorded whole before.
-static void put_call(rondo__doctor_event *event, const uint64_t *words) {
-    const uint64_t hash = hash_call(event, words);
-    const uint64_t place = hash / 2 % RONDO__DOCTOR_KNOWN_MAX;
-    (void)pthread_mutex_lock(&g_record.lock);
-    if (g_record.known[place] == hash && !g_record.has_lost && g_record.ring != NULL) {
-        g_record.has_lost = !append_again(event, place);
-    } else {
-        event->flags |= g_record.has_lost ? RONDO__DOCTOR_AFTER_LOSS : 0;
-        event->line = (uint32_t)place + 1;
-        g_record.has_lost = !append(event, words);
-        // A call that reports lost records is recorded whole the next time.
-        const bool is_kept = !g_record.has_lost && (event->flags & RONDO__DOCTOR_AFTER_LOSS) == 0;
-        g_record.known[place] = is_kept ? hash : 0;
-    }
-    (void)pthread_mutex_unlock(&g_record.lock);
+uint32_t rondo__inject_ask_thread(void) {
+    rondo__inject_thread.thread = (uint32_t)syscall(SYS_gettid);
+    return rondo__inject_thread.thread;
 }
 
-void rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_per_thread) {
-    if (t_thread == 0) {
-        t_thread = (uint32_t)syscall(SYS_gettid);
-    }
-    t_entered_ns = ++t_call_count % SAMPLE_EVERY == 0 ? rondo__inject_now_ns() : 0;
-    memset(event, 0, sizeof(*event));
-    event->call = call;
-    event->thread = t_thread;
-    event->flags = (uint8_t)((is_per_thread ? RONDO__DOCTOR_PER_THREAD : 0) |
-                             (t_is_in_callback ? RONDO__DOCTOR_IN_CALLBACK : 0));
-    if (atomic_load_explicit(&g_record.capture_count, memory_order_relaxed) > 0) {
-        event->flags |= RONDO__DOCTOR_IN_CAPTURE;
-    }
-    if (atomic_load_explicit(&g_record.is_timed, memory_order_relaxed)) {
-        event->flags |= RONDO__DOCTOR_TIMED;
+uint64_t rondo__inject_begin_sample(void) {
+    const bool is_timed =
+        atomic_load_explicit(&rondo__inject_common.is_timed, memory_order_relaxed);
+    return is_timed ? 0 : rondo__inject_now_ns();
+}
+
+static __attribute__((cold, noinline)) void count_cost(uint64_t entered_ns, uint64_t duration_ns) {
+    const uint64_t whole = rondo__inject_now_ns() - entered_ns;
+    const uint64_t cost = whole > duration_ns ? whole - duration_ns : 0;
+    lock();
+    learn_ticks();
+    unlock();
+    // In a longer one the thread did not run, or symbols were looked up for the first time.
+    if (cost < SAMPLE_MAX_NS && g_end.ring != NULL) {
+        atomic_fetch_add(&g_end.ring->cost_ns, cost);
+        atomic_fetch_add(&g_end.ring->sample_count, 1);
     }
 }
 
-void rondo__inject_end(rondo__doctor_event *event, int status, const uint64_t *words) {
+uint32_t rondo__inject_leave(uint64_t entered_ns, uint64_t duration_ns) {
+    const rondo__doctor_ring *ring = g_end.ring;
+    if (__builtin_expect(entered_ns != 0, 0)) {
+        count_cost(entered_ns, duration_ns);
+    }
+    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
+}
+
+uint64_t rondo__inject_begin(rondo__doctor_event *event, uint16_t call, bool is_per_thread) {
+    uint64_t entered_ns = 0;
+    const uint32_t thread = rondo__inject_enter(&entered_ns);
+    *event = (rondo__doctor_event){
+        .call = call, .thread = thread, .flags = rondo__inject_find_flags(is_per_thread)};
+    return entered_ns;
+}
+
+uint32_t rondo__inject_end(rondo__doctor_event *event, int status, uint64_t entered_ns) {
     event->duration_ns = rondo__inject_now_ns() - event->begin_ns;
     event->status = status;
-    put_call(event, words);
-    rondo__doctor_ring *ring = g_record.ring;
-    if (t_entered_ns != 0 && ring != NULL) {
-        const uint64_t whole = rondo__inject_now_ns() - t_entered_ns;
-        const uint64_t cost = whole > event->duration_ns ? whole - event->duration_ns : 0;
-        (void)pthread_mutex_lock(&g_record.lock);
-        learn_ticks();
-        (void)pthread_mutex_unlock(&g_record.lock);
-        // In a longer one the thread did not run, or symbols were looked up for the first time.
-        if (cost < SAMPLE_MAX_NS) {
-            atomic_fetch_add(&ring->cost_ns, cost);
-            atomic_fetch_add(&ring->sample_count, 1);
-        }
+    const uint64_t hash = hash_call(event);
+    if (!rondo__inject_put_again(hash, event->begin_ns, event->duration_ns)) {
+        rondo__inject_put_whole(event, NULL, hash);
     }
+    return rondo__inject_leave(entered_ns, event->duration_ns);
 }
 
 // ---- texts ------------------------------------------------------------------------------------
@@ -432,7 +464,7 @@ uint32_t rondo__inject_text(const char *text) {
     const size_t length = strnlen(text, RONDO__DOCTOR_TEXT_MAX);
     const uint64_t hash = hash_text(text, length);
     uint32_t number = 0;
-    (void)pthread_mutex_lock(&g_record.lock);
+    lock();
     size_t place = (size_t)(hash % TEXT_SLOTS);
     while (g_record.texts[place].hash != 0 && g_record.texts[place].hash != hash) {
         place = (place + 1) % TEXT_SLOTS;
@@ -451,7 +483,7 @@ uint32_t rondo__inject_text(const char *text) {
             *known = (known_text){hash, number};
         }
     }
-    (void)pthread_mutex_unlock(&g_record.lock);
+    unlock();
     return number;
 }
 
@@ -485,19 +517,14 @@ void rondo__inject_tell_heap(void) {
     rondo__inject_put(&event, NULL);
 }
 
-uint32_t rondo__inject_wanted_times(void) {
-    rondo__doctor_ring *ring = g_record.ring;
-    return ring != NULL ? atomic_load_explicit(&ring->times, memory_order_relaxed) : 0;
-}
-
 void rondo__inject_count_captures(int change) {
-    atomic_fetch_add(&g_record.capture_count, change);
+    atomic_fetch_add(&rondo__inject_common.capture_count, change);
 }
 
 void rondo__inject_set_timed(bool is_timed) {
-    atomic_store(&g_record.is_timed, is_timed);
+    atomic_store(&rondo__inject_common.is_timed, is_timed);
 }
 
 void rondo__inject_enter_callback(bool is_inside) {
-    t_is_in_callback = is_inside;
+    rondo__inject_thread.is_in_callback = is_inside;
 }

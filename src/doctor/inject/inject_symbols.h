@@ -5,38 +5,38 @@
 // oldest, newest  versions that may be asked of cuGetProcAddress for this form of the function
 // exported        its symbol in libcuda; `per_thread`: with a default stream for each thread
 // before          statements that fill `event`, ahead of the call; `after`: behind it
+//
+// INJECT_LAUNCH has the shape and the two lists of arguments of a launch in place of these.
 // SPDX-License-Identifier: Apache-2.0
 
 #define INJECT_ANY 1000000
+#ifndef INJECT_LAUNCH
+#define INJECT_LAUNCH(name, oldest, newest, exported, per_thread, ...) \
+    INJECT(name, oldest, newest, exported, per_thread, __VA_ARGS__)
+#endif
+#define INJECT_SHAPE            \
+    ((rondo__cu_launch_config){ \
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, NULL, 0})
 
-INJECT(cuLaunchKernel, 4000, INJECT_ANY, "cuLaunchKernel", "cuLaunchKernel_ptsz",
-       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
-        void **extra),
-       (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
-        parameters, extra),
-       const known_function *known = read_launch(&event, function,
-                                                 (const unsigned[]){grid_x, grid_y, grid_z},
-                                                 (const unsigned[]){block_x, block_y, block_z},
-                                                 shared_bytes, stream);
-       words = read_arguments(&event, known, parameters, extra, room), )
-INJECT(cuLaunchCooperativeKernel, 9000, INJECT_ANY, "cuLaunchCooperativeKernel",
-       "cuLaunchCooperativeKernel_ptsz",
-       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters),
-       (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
-        parameters),
-       const known_function *known = read_launch(&event, function,
-                                                 (const unsigned[]){grid_x, grid_y, grid_z},
-                                                 (const unsigned[]){block_x, block_y, block_z},
-                                                 shared_bytes, stream);
-       words = read_arguments(&event, known, parameters, NULL, room), )
-INJECT(cuLaunchKernelEx, 11060, INJECT_ANY, "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
-       (const rondo__cu_launch_config *config, void *function, void **parameters, void **extra),
-       (config, function, parameters, extra),
-       const known_function *known = read_launch(&event, function, config->grid, config->block,
-                                                 config->shared_bytes, config->stream);
-       words = read_arguments(&event, known, parameters, extra, room), )
+INJECT_LAUNCH(cuLaunchKernel, 4000, INJECT_ANY, "cuLaunchKernel", "cuLaunchKernel_ptsz",
+              (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+               unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,
+               void **parameters, void **extra),
+              (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
+               parameters, extra),
+              (&INJECT_SHAPE), parameters, extra)
+INJECT_LAUNCH(cuLaunchCooperativeKernel, 9000, INJECT_ANY, "cuLaunchCooperativeKernel",
+              "cuLaunchCooperativeKernel_ptsz",
+              (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+               unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,
+               void **parameters),
+              (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
+               parameters),
+              (&INJECT_SHAPE), parameters, NULL)
+INJECT_LAUNCH(cuLaunchKernelEx, 11060, INJECT_ANY, "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
+              (const rondo__cu_launch_config *config, void *function, void **parameters,
+               void **extra),
+              (config, function, parameters, extra), config, parameters, extra)
 INJECT(cuGraphLaunch, 10000, INJECT_ANY, "cuGraphLaunch", "cuGraphLaunch_ptsz",
        (void *exec, void *stream), (exec, stream), ON(exec, stream, 0), )
 
@@ -166,7 +166,7 @@ INJECT(cuModuleLoadDataEx, 2010, INJECT_ANY, "cuModuleLoadDataEx", NULL,
 INJECT(cuModuleLoadFatBinary, 2000, INJECT_ANY, "cuModuleLoadFatBinary", NULL,
        (void **out, const void *image), (out, image), , )
 INJECT(cuModuleUnload, 2000, INJECT_ANY, "cuModuleUnload", NULL, (void *object), (object),
-       ON(object, NULL, 0), forget_functions())
+       ON(object, NULL, 0), rondo__inject_forget_functions())
 INJECT(cuLibraryLoadData, 12000, INJECT_ANY, "cuLibraryLoadData", NULL,
        (void **out, const void *image, void *options, void **option_values, unsigned option_count,
         void *library_options, void **library_values, unsigned library_count),
@@ -174,7 +174,7 @@ INJECT(cuLibraryLoadData, 12000, INJECT_ANY, "cuLibraryLoadData", NULL,
         library_count),
        , )
 INJECT(cuLibraryUnload, 12000, INJECT_ANY, "cuLibraryUnload", NULL, (void *object), (object),
-       ON(object, NULL, 0), forget_functions())
+       ON(object, NULL, 0), rondo__inject_forget_functions())
 INJECT(cuStreamCreate, 2000, INJECT_ANY, "cuStreamCreate", NULL, (void **out, unsigned flags),
        (out, flags), , event.object = ADDRESS(*out))
 INJECT(cuStreamCreateWithPriority, 5050, INJECT_ANY, "cuStreamCreateWithPriority", NULL,
@@ -210,4 +210,6 @@ INJECT(cuGraphInstantiateWithParams, 12000, INJECT_ANY, "cuGraphInstantiateWithP
        (out, graph, parameters), , )
 INJECT(cuGraphExecUpdate, 12000, INJECT_ANY, "cuGraphExecUpdate_v2", NULL,
        (void *object, void *graph, void *result), (object, graph, result), ON(object, NULL, 0), )
+#undef INJECT_LAUNCH
+#undef INJECT_SHAPE
 #undef INJECT_ANY

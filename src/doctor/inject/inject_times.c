@@ -48,7 +48,6 @@ enum { KIND_COUNT = sizeof(g_kinds) / sizeof(g_kinds[0]) };
 
 static cupti_table g_cupti;
 static rondo__cupti_subscriber g_subscriber;
-static atomic_uint g_followed;  // what was asked for last
 static atomic_bool g_is_taking;
 
 // ---- the library ------------------------------------------------------------------------------
@@ -282,7 +281,7 @@ static void tell_device(void) {
 // To a child of fork belongs nothing of its parent's CUPTI.
 static void forget(void) {
     atomic_store(&g_is_taking, false);
-    atomic_store(&g_followed, 0);
+    atomic_store(&rondo__inject_common.followed, 0);
 }
 
 static void open_window(void) {
@@ -323,13 +322,12 @@ static void shut_window(void) {
     (void)g_cupti.cuptiActivityFlushAll(RONDO__CUPTI_FLUSH_FORCED);
     (void)g_cupti.cuptiUnsubscribe(g_subscriber);
     g_subscriber = NULL;
-    rondo__inject_note("device times: end");
 }
 
 void rondo__inject_follow_times(uint32_t wanted) {
-    unsigned followed = atomic_load_explicit(&g_followed, memory_order_relaxed);
-    if (wanted == followed || wanted < followed ||
-        !atomic_compare_exchange_strong(&g_followed, &followed, wanted)) {
+    atomic_uint *place = &rondo__inject_common.followed;
+    unsigned followed = atomic_load_explicit(place, memory_order_relaxed);
+    if (wanted <= followed || !atomic_compare_exchange_strong(place, &followed, wanted)) {
         return;
     }
     const int saved = errno;

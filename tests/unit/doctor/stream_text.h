@@ -7,12 +7,14 @@
 //   sN  stream (7)      nNAME  kernel        gN  grid (1)       oN  object      bN  bytes
 //   wV  an argument word: a number; # the step's number; @ one of two addresses; ? any number;
 //       % a number behind a byte and what nobody writes
-//       ! and & what is left in the host's memory, small and large addresses of its heap
+//       !, & and ~ what is left in the host's memory: small and large addresses of its heap; or a
+//       number, too
 //   G   the grid is 2 in two of the steps    B   so are the bytes, 8
 //   K   another kernel in two of the steps   A   one of two addresses is the source
 //   U   the second argument word belongs to a struct; the device's memory is known
 //   E   the heap of the host is known, in which ! lies
 //   P   from pageable memory                 C   inside a host function    dN  N us long
+//   pN  N us later
 //
 // A call takes 2 us, a wait 20 us, and 1 us lies between two.
 // SPDX-License-Identifier: Apache-2.0

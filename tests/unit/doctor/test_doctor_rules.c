@@ -70,6 +70,7 @@ static const row g_rows[] = {
      1, ""},
     {RULE(UNWRITTEN_WORD), "L:na:U:w7:w! L:nb W", "L:na:U:w7:w263680336 L:nb W", 1, ""},
     {RULE(UNWRITTEN_WORD), "L:na:U:w7:w& L:nb W", "L:na:U:w7:w2 L:nb W", 1, ""},
+    {RULE(UNWRITTEN_WORD), "L:na:U:w7:w~ L:nb W", "L:na:U:w7:w6 L:nb W", 1, ""},
     {RULE(UNWRITTEN_WORD), "L:na:E:w7:w! L:nb W", "L:na:E:w7:w263680336 L:nb W", 1, ""},
     {RULE(UNWRITTEN_WORD), "L:na:U:w%:w7 L:nb W", "L:na:U:w17179869190:w7 L:nb W", 1, ""},
     {RULE(MOVING_ADDRESS), "L:na:w@:U:w7 L:nb W", "L:na:U:w139637976000000:w7 L:nb W", 1, ""},

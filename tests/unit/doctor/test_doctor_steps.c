@@ -189,7 +189,8 @@ TEST(test_memory_is_bounded) {
     rondo__doctor_log_clear(&log);
 }
 
-// Steps whose device times are known stay, however long the program goes on behind them.
+// Steps whose device times are known stay, however long the program goes on behind them, and some
+// ahead of them, which say how long a step takes: CUPTI leaves the later ones slower.
 TEST(test_doctor_steps__timed_steps_stay) {
     enum {
         STEP = 4,
@@ -201,10 +202,12 @@ TEST(test_doctor_steps__timed_steps_stay) {
     rondo__doctor_steps steps;
     for (uint64_t i = 0; i < STEPS * STEP; i++) {
         const bool is_timed = i / STEP >= TIMED_FROM && i / STEP < TIMED_TO;
+        const uint64_t pace = i / STEP < TIMED_FROM ? 1000 : 2000;
         const rondo__doctor_event event = {
             .call = RONDO__DOCTOR_cuLaunchKernel,
             .object = 1 + i % STEP,
-            .begin_ns = 1000 * i + (i % STEP > 0 ? 0 : 500),
+            .source = i,
+            .begin_ns = pace * i + (i % STEP > 0 ? 0 : 500),
             .duration_ns = 100,
             .word_count = (uint32_t)(i % STEP),
             .flags = is_timed ? RONDO__DOCTOR_TIMED : 0,
@@ -216,15 +219,16 @@ TEST(test_doctor_steps__timed_steps_stay) {
     assert_int_equal(steps.period, STEP);
     size_t timed = 0;
     for (size_t i = 0; i < steps.count; i++) {
-        const rondo__doctor_step *step = &steps.steps[i];
-        assert_true(!step->is_typical || step->length_ns == 1000 * STEP);
-        timed += step->is_typical && step->is_timed;
+        timed += steps.steps[i].is_typical && steps.steps[i].is_timed;
     }
     assert_true(timed >= TIMED_TO - TIMED_FROM - 1);
+    rondo__doctor_costs costs;
+    assert_true(rondo__doctor_predict(&steps, &costs));
+    assert_true(costs.step_us == STEP && costs.step_low_us == STEP);
     for (size_t i = 0; i < log.event_count; i++) {
         const rondo__doctor_event *event = &log.events[i];
         for (size_t w = 0; w < event->word_count; w++) {
-            assert_int_equal(rondo__doctor_log_words(&log, i)[w], event->begin_ns / 1000);
+            assert_int_equal(rondo__doctor_log_words(&log, i)[w], event->source);
         }
     }
     rondo__doctor_steps_clear(&steps);
@@ -309,6 +313,8 @@ TEST(test_verdicts) {
         {ten, "a", 5200, RONDO__DOCTOR_KERNEL_BOUND, false},
         {ten, "[copy to the device]", 5200, RONDO__DOCTOR_COPY_BOUND, false},
         {ten, "a", 0, RONDO__DOCTOR_NO_TIMES, false},
+        {"L:na:p600 L:nb W", "a", 500, RONDO__DOCTOR_HOST_BOUND, false},
+        {"L:na L:nb:p600 W", "a", 500, RONDO__DOCTOR_LAUNCH_BOUND, true},
         {graph, "a", 1000, RONDO__DOCTOR_IS_GRAPH, false},
         {graph, "a", 0, RONDO__DOCTOR_IS_GRAPH, false},
         {"L:na cuGraphLaunch L:nb W", "a", 0, RONDO__DOCTOR_NO_TIMES, false},
