@@ -53,7 +53,7 @@ rondo_register_emulated(executor_tensor_map short 300
 rondo_register_emulated(attention_tensor long 1800
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention@${RONDO_TEST_PART})
 rondo_register_emulated(bits_tensor short 300
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} MatMulNBits)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Bits)
 rondo_register_emulated(recurrent_tensor long 600
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU@${RONDO_TEST_PART})
 rondo_register_emulated(group_norm_clusters long 600

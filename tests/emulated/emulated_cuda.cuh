@@ -424,6 +424,15 @@ static inline void emulated_both_halves(unsigned int &y, unsigned int a, unsigne
 static inline void emulated_sub_rn_f16x2(unsigned int &y, unsigned int a, unsigned int b) {
     emulated_both_halves(y, a, b, -1.0f, false);
 }
+// Bit i of the last operand is what three bits give whose number is i, the first one the highest.
+static inline void emulated_lop3_b32(unsigned int &y, unsigned int a, unsigned int b,
+                                     unsigned int c, unsigned int bits) {
+    y = 0;
+    for (unsigned int i = 0; i < 8; i++) {
+        const unsigned int is_it = (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+        y |= bits >> i & 1 ? is_it : 0u;
+    }
+}
 static inline void emulated_mul_rn_f16x2(unsigned int &y, unsigned int a, unsigned int b) {
     emulated_both_halves(y, a, b, 1.0f, true);
 }

@@ -180,7 +180,7 @@ static bool trace(entry *e, const char *name) {
             const char *plus = place != NULL ? strchr(place, '+') : NULL;
             const size_t offset = plus != NULL ? (size_t)strtoul(plus + 1, NULL, 10) : 0;
             const size_t word = offset / POINTER_BYTES;
-            if (word < e->constant->pointer_count && word != e->constant->constant_pointer) {
+            if (word < e->constant->pointer_count && (e->constant->constants >> word & 1) == 0) {
                 return fail(e, "pointer %zu is read before its turn", word);
             }
             continue;
@@ -259,7 +259,7 @@ static bool begins(const char *text, const char *word) {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-// Whether a global access before the turn is one of the constant pointer: its source operand is
+// Whether a global access before the turn is one of a constant pointer: its source operand is
 // the last one in brackets.
 static bool is_constant_read(entry *e, const char *text) {
     const char *place = strrchr(text, '[');

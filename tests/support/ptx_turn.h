@@ -6,21 +6,23 @@
 // none of them is there a return, a call, a branch by table, or an access to global memory. The
 // order of PTX is what counts: the assembler moves no access across the wait.
 //
-// Two kernels start copies of their weights earlier, which nothing ever writes. For them the
-// address of each such copy is followed back to the kernel's parameters, and may come from that one
-// pointer, or must be that of the one tensor map that tells of the weights.
+// Some kernels read or copy their weights earlier, which nothing ever writes. For them the address
+// of each such access is followed back to the kernel's parameters, and may come from pointers to
+// them alone, or must be that of the one tensor map that tells of the weights.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // What an entry may read before its turn: the parameter words `pointer_count` are addresses, and
-// what number `constant_pointer` leads to is never written. `map_bytes` is where in the parameters
-// the map of such a tensor lies; 0: there is none.
+// what those with a bit in `constants` lead to is never written. `map_bytes` is where in the
+// parameters the map of such a tensor lies; 0: there is none.
 typedef struct ptx_constant {
     const char *entry;
-    size_t pointer_count, constant_pointer;
+    size_t pointer_count;
+    uint64_t constants;
     size_t map_bytes;
 } ptx_constant;
 

@@ -146,9 +146,10 @@ typedef struct rondo__kernel_room {
     // UNSUPPORTED for what the room lacks.
     rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
     bool (*write)(const rondo__kernel *kernel, const rondo__weight_list *weights, rondo__text *out);
-    // Whether the device has the traits of these names, below. NULL: none has. The first is asked
-    // in half precision alone.
+    // Whether the device has the traits of these names, below. NULL: none has. The first two are
+    // asked in half precision alone.
     bool (*adds_shortcuts)(rondo_device *device);
+    bool (*fuses_bit_rows)(rondo_device *device);
     bool (*appends_attention)(rondo_device *device);
     // See rondo__kernel_get_level.
     void (*get_level)(rondo_device *device, char *text, size_t text_bytes);
@@ -179,6 +180,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_attention_back;  // rondo.AttentionGradient
     bool fuses_norm;            // rondo.NormMatMul: rows normalised by the product that reads them
     bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
+    bool fuses_bit_rows;     // rondo.BitsRow: the same of weights of 4 bits, on tensor cores
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
 } rondo__kernel_traits;

@@ -56,8 +56,8 @@
     X(OP, Tile) X(OP, TopK) X(OP, Transpose) X(OP, Trilu) X(OP, Unique) X(OP, Unsqueeze) \
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
     X(FUSED, AllReduce) X(FUSED, AppendAttention) X(FUSED, Attention) X(FUSED, AttentionGradient) \
-    X(FUSED, AveragePool) X(FUSED, BatchNormalization) X(FUSED, BestRows) X(FUSED, Concat) \
-    X(FUSED, Conv) X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) \
+    X(FUSED, AveragePool) X(FUSED, BatchNormalization) X(FUSED, BestRows) X(FUSED, BitsRow) \
+    X(FUSED, Concat) X(FUSED, Conv) X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) \
     X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, InsertZeros) \
     X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \

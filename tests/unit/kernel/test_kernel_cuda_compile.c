@@ -104,13 +104,15 @@ static uint64_t hash_without_numbers(uint64_t hash, const char *text) {
 static void check_turn(const char *ptx) {
     static const ptx_constant constants[] = {
         // x, w, bias, z, y: w is a constant where it is read early
-        {"conv_tensor", 5, 1, 0},
+        {"conv_tensor", 5, 1u << 1, 0},
         // x, w, sums of w, y, and the ends of the sums: w is a constant where it is read early
-        {"byte_tensor", 12, 1, 0},
-        {"conv_tma", 36, SIZE_MAX, 128},  // maps of x and of w, then pointers
-        {"conv_depthwise_rows", 5, 1, 0},
-        {"recurrent_sequence", 17, 2,
-         0},  // x, w, r and more: r is a constant where it is read early
+        {"byte_tensor", 12, 1u << 1, 0},
+        {"conv_tma", 36, 0, 128},  // maps of x and of w, then pointers
+        {"conv_depthwise_rows", 5, 1u << 1, 0},
+        // x, w, r and more: r is a constant where it is read early
+        {"recurrent_sequence", 17, 1u << 2, 0},
+        // x, b, scales, zeros, bias, y, gain, and three of a gate, which are constants as b is
+        {"bits_row", 10, 7u << 1 | 7u << 7, 0},
         {NULL, 0, 0, 0}};
     char why[600];
     if (!ptx_takes_turns(ptx, constants, why, sizeof why)) {

@@ -19,7 +19,7 @@
 
 // Of the entry "k" pointer 1 of 3 is constant, and the tensor whose map lies at 128; "other" has
 // none.
-static const ptx_constant g_constants[] = {{"k", 3, 1, 128}, {NULL, 0, 0, 0}};
+static const ptx_constant g_constants[] = {{"k", 3, 1u << 1, 128}, {NULL, 0, 0, 0}};
 
 static const struct {
     const char *ptx;

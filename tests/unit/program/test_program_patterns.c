@@ -590,6 +590,44 @@ TEST(test_program_patterns__sums_of_one_row_of_few_bits) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+TEST(test_program_patterns__rows_of_few_bits) {
+#define BITS_HEAD(rows)                                                                        \
+    "input x f16 " rows ",64", "const g f16 64", "const w i4 64,7", "const s f16 2,7",         \
+        "const v i4 64,7", "const t f16 2,7", "DequantizeLinear axis=0 block_size=32 w s > f", \
+        "DequantizeLinear axis=0 block_size=32 v t > h"
+#define BITS_NORMAL                                                                                \
+    "value two f16 2", "value e f16 1", "list last -1,", "Pow x two > P", "ReduceMean P last > M", \
+        "Add M e > E", "Sqrt E > R", "Div x R > Q", "Mul Q g > n"
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true, .fuse_bit_rows = true};
+    static const program_row rows[] = {
+        // gated, normalised, both; several products of one normalised row, one with an addend
+        {{BITS_HEAD("1"), "MatMul x f > a", "Sigmoid a > i", "Mul a i > c", "MatMul x h > b",
+          "Mul c b > y", "output y"},
+         "~rondo.BitsRow"},
+        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
+        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > a", "MatMul n h > b", "Relu b > r",
+          "Mul a r > y", "output y"},
+         "~rondo.BitsRow"},
+        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "MatMul n h > z", "output y", "output z"},
+         "~rondo.BitsRow rondo.BitsRow"},
+        // several rows; somebody else reads the row, or a product; no activation; single precision
+        {{BITS_HEAD("2"), BITS_NORMAL, "MatMul n f > y", "output y"},
+         "~RMSNormalization com.microsoft.MatMulNBits"},
+        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "output y", "output n"},
+         "~RMSNormalization com.microsoft.MatMulNBits"},
+        {{BITS_HEAD("1"), "MatMul x f > a", "Relu a > r", "MatMul x h > b", "Mul r b > y",
+          "output y", "output a"},
+         "~com.microsoft.MatMulNBits com.microsoft.MatMulNBits rondo.Elementwise"},
+        {{BITS_HEAD("1"), "MatMul x f > a", "MatMul x h > b", "Mul a b > y", "output y"},
+         "~com.microsoft.MatMulNBits com.microsoft.MatMulNBits Mul"},
+        {{"input x f32 1,64", "const g f32 64", "const w i4 64,7", "const s f32 2,7",
+          "DequantizeLinear axis=0 block_size=32 w s > f", NORMAL, "MatMul n f > y", "output y"},
+         "~RMSNormalization com.microsoft.MatMulNBits"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 TEST(test_program_patterns__appended_attention) {
 #define TURNED_HEADS(x)                                                                         \
     "Slice " x " zero half axis > " x "a", "Slice " x " half end axis > " x "b",                \

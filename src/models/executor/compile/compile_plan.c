@@ -58,6 +58,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_elementwise = traits.fuses_elementwise,
                                    .fuse_norm = traits.fuses_norm,
                                    .fuse_rows = traits.fuses_rows,
+                                   .fuse_bit_rows = traits.fuses_bit_rows,
                                    .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);

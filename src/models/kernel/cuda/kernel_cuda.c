@@ -207,6 +207,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, MatMul, matmul),
     ROW(FUSED, NormMatMul, norm_product),
     ROW(FUSED, RowProduct, row_product),
+    ROW(FUSED, BitsRow, bits_product),
     ROW(FUSED, Attention, attention),
     ROW(FUSED, AttentionGradient, attention_gradient),
     ROW(FUSED, AppendAttention, append_attention),
@@ -319,13 +320,23 @@ static void get_level(rondo_device *device, char *text, size_t text_bytes) {
                    is_known ? (int)info.arch_minor : 0, rondo__cuda_has_tma(device) ? ", tma" : "");
 }
 
-static bool has_clusters(rondo_device *device) {
+static bool is_from(rondo_device *device, int32_t arch_major) {
     rondo_device_info info = {.struct_size = sizeof info};
-    return rondo__device_get_facts(device, &info) == RONDO_STATUS_OK && info.arch_major >= 9;
+    return rondo__device_get_facts(device, &info) == RONDO_STATUS_OK &&
+           info.arch_major >= arch_major;
+}
+
+static bool has_clusters(rondo_device *device) {
+    return is_from(device, 9);
+}
+
+static bool has_tensor_cores(rondo_device *device) {  // of instructions that our kernels use
+    return is_from(device, 8);
 }
 
 const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
                                                     .write = rondo__cuda_write_kernel,
                                                     .adds_shortcuts = rondo__cuda_has_tma,
+                                                    .fuses_bit_rows = has_tensor_cores,
                                                     .appends_attention = has_clusters,
                                                     .get_level = get_level};

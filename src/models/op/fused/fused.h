@@ -39,6 +39,11 @@
 //                    x / sqrt(mean of squares + epsilon) * gain, not rounded in between
 //   attributes       trans_b (of w and gate), activation, alpha, beta, epsilon
 //
+// rondo.BitsRow      inputs as com.microsoft.MatMulNBits (op/math/bits_product.h), without g_idx,
+//                    then gain?, and of a gate B?, scales?, zeros?
+//   y                as rondo.RowProduct's, of weights of a few bits
+//   attributes       those of MatMulNBits; activation, alpha, beta, epsilon
+//
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
 //                    x, y are [N, spatial..., C]
@@ -190,3 +195,7 @@ int rondo__scalar_op_parse(const char *text);
 int rondo__scalar_op_of(rondo__op_id op);
 int rondo__scalar_op_get_operand_count(rondo__scalar_op op);
 float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float a, float b);
+
+// RMSNormalization of rows of `length` numbers, in place.
+void rondo__rows_normalise(double *x, int64_t count, int64_t length, const double *gain,
+                           double epsilon);

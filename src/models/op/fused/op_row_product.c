@@ -42,8 +42,8 @@ static rondo_status infer_row_product(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[X].dtype, &product.output);
 }
 
-static void normalise(double *x, int64_t count, int64_t length, const double *gain,
-                      double epsilon) {
+void rondo__rows_normalise(double *x, int64_t count, int64_t length, const double *gain,
+                           double epsilon) {
     for (int64_t i = 0; i < count; i += length) {
         double squares = 0.0;
         for (int64_t k = 0; k < length; k++) {
@@ -78,8 +78,8 @@ static rondo_status compute_row_product(rondo__compute *compute) {
         return rondo__scratch_end(&scratch);
     }
     if (gain != NULL && product.k > 0) {
-        normalise(x, rondo_shape_get_count(shape), product.k, gain,
-                  (double)rondo__op_get_float(op, "epsilon", 1e-5f));
+        rondo__rows_normalise(x, rondo_shape_get_count(shape), product.k, gain,
+                              (double)rondo__op_get_float(op, "epsilon", 1e-5f));
     }
     rondo__product_run(&product, x, w, y);
     if (gates != NULL) {

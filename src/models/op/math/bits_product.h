@@ -7,6 +7,9 @@
 //   zeros   absent: 2^(bits - 1); u8: packed like B, [n, ceil(blocks * bits / 8)]; or of A's type,
 //           [n, blocks]
 //   g_idx   i32 [k]: the block that gives scale and zero point of a number; absent: where it stands
+//
+// rondo.BitsRow has the same inputs, but for g_idx, which is absent, and four more: gain [k], and
+// B, scales and zeros of a second matrix, the gate (op/fused/fused.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +25,12 @@ enum {
     RONDO__BITS_ZEROS,
     RONDO__BITS_GROUPS,
     RONDO__BITS_BIAS,
-    RONDO__BITS_INPUTS
+    RONDO__BITS_INPUTS,
+    RONDO__BITS_GAIN = RONDO__BITS_INPUTS,
+    RONDO__BITS_GATE,
+    RONDO__BITS_GATE_SCALES,
+    RONDO__BITS_GATE_ZEROS,
+    RONDO__BITS_ROW_INPUTS
 };
 
 typedef struct rondo__bits_product {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "base/memory.h"
+#include "op/fused/fused.h"
 #include "op/math/bits_product.h"
 #include "op/op.h"
 #include "op/reference.h"
@@ -68,25 +69,34 @@ static rondo_status check_dtype(const rondo__infer *infer, size_t input, rondo_d
                : rondo__op_fail_dtype(infer->op, input, infer->inputs[input].dtype);
 }
 
+// B, scales and zero points that stand from the input `first` on.
+static rondo_status check_matrix(const rondo__infer *infer, const rondo__bits_product *p,
+                                 size_t first) {
+    enum {
+        SCALES_OF = RONDO__BITS_SCALES - RONDO__BITS_B,
+        ZEROS_OF = RONDO__BITS_ZEROS - RONDO__BITS_B
+    };
+    const rondo_dtype dtype = infer->inputs[RONDO__BITS_A].dtype;
+    const size_t zeros = first + ZEROS_OF;
+    const bool is_packed =
+        rondo__infer_has_input(infer, zeros) && infer->inputs[zeros].dtype == RONDO_DTYPE_U8;
+    RETURN_IF_ERROR(check_dtype(infer, first, RONDO_DTYPE_U8));
+    RETURN_IF_ERROR(check_dtype(infer, first + SCALES_OF, dtype));
+    RETURN_IF_ERROR(is_packed ? RONDO_STATUS_OK : check_dtype(infer, zeros, dtype));
+    RETURN_IF_ERROR(check_count(infer, first, "B", p->n * p->blocks * p->block_bytes));
+    RETURN_IF_ERROR(check_count(infer, first + SCALES_OF, "scales", p->n * p->blocks));
+    return check_count(infer, zeros, "zero_points", p->n * (is_packed ? p->zero_bytes : p->blocks));
+}
+
 static rondo_status infer_bits_product(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     const rondo_dtype dtype = inputs[RONDO__BITS_A].dtype;
     RETURN_IF_ERROR(rondo__infer_check_float(infer, RONDO__BITS_A, 1));
     rondo__bits_product p;
     RETURN_IF_ERROR(rondo__bits_product_init(infer->op, &inputs[RONDO__BITS_A].shape, &p));
-    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_B, RONDO_DTYPE_U8));
-    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_SCALES, dtype));
+    RETURN_IF_ERROR(check_matrix(infer, &p, RONDO__BITS_B));
     RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_GROUPS, RONDO_DTYPE_I32));
     RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_BIAS, dtype));
-    bool is_packed = false;
-    if (rondo__infer_has_input(infer, RONDO__BITS_ZEROS)) {
-        is_packed = inputs[RONDO__BITS_ZEROS].dtype == RONDO_DTYPE_U8;
-        RETURN_IF_ERROR(is_packed ? RONDO_STATUS_OK : check_dtype(infer, RONDO__BITS_ZEROS, dtype));
-    }
-    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_B, "B", p.n * p.blocks * p.block_bytes));
-    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_SCALES, "scales", p.n * p.blocks));
-    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_ZEROS, "zero_points",
-                                p.n * (is_packed ? p.zero_bytes : p.blocks)));
     if (rondo__infer_has_input(infer, RONDO__BITS_GROUPS) &&
         rondo_shape_get_count(&inputs[RONDO__BITS_GROUPS].shape) < p.k) {
         RETURN_IF_ERROR(check_count(infer, RONDO__BITS_GROUPS, "g_idx", p.k));
@@ -133,11 +143,44 @@ static rondo_status check_groups(const rondo__compute *compute, const rondo__bit
     return RONDO_STATUS_OK;
 }
 
+// The matrix that stands from the input `first` on.
+static bits_operands read_matrix(const rondo__compute *compute, const rondo__bits_product *p,
+                                 size_t first, rondo__scratch *scratch) {
+    const rondo_tensor *scales = compute->inputs[first + RONDO__BITS_SCALES - RONDO__BITS_B];
+    const rondo_tensor *zeros =
+        rondo__compute_get_input(compute, first + RONDO__BITS_ZEROS - RONDO__BITS_B);
+    const bool is_packed = zeros != NULL && zeros->dtype == RONDO_DTYPE_U8;
+    return (bits_operands){
+        .product = p,
+        .b = compute->inputs[first]->data,
+        .scales = rondo__scratch_widen(scratch, scales),
+        .packed_zeros = is_packed ? zeros->data : NULL,
+        .zeros = is_packed ? NULL : rondo__scratch_widen(scratch, zeros),
+    };
+}
+
+// a [m, k] times the matrix, of which each column of the result has one number more, or none.
+static double *multiply(const bits_operands *o, const double *a, const double *bias,
+                        rondo__scratch *scratch) {
+    const rondo__bits_product *p = o->product;
+    double *column = rondo__scratch_create(scratch, p->k);
+    double *y = rondo__scratch_create(scratch, p->m * p->n);
+    for (int64_t c = 0; c < p->n && scratch->status == RONDO_STATUS_OK; c++) {
+        widen_column(o, c, column);
+        for (int64_t r = 0; r < p->m; r++) {
+            double sum = bias != NULL ? bias[c] : 0.0;
+            for (int64_t i = 0; i < p->k; i++) {
+                sum += a[r * p->k + i] * column[i];
+            }
+            y[r * p->n + c] = sum;
+        }
+    }
+    return y;
+}
+
 static rondo_status compute_bits_product(rondo__compute *compute) {
     const rondo_tensor *const *inputs = compute->inputs;
-    const rondo_tensor *zeros = rondo__compute_get_input(compute, RONDO__BITS_ZEROS);
     const rondo_tensor *groups = rondo__compute_get_input(compute, RONDO__BITS_GROUPS);
-    const bool is_packed = zeros != NULL && zeros->dtype == RONDO_DTYPE_U8;
     rondo__bits_product p;
     RETURN_IF_ERROR(rondo__bits_product_init(compute->op, &inputs[RONDO__BITS_A]->shape, &p));
     RETURN_IF_ERROR(check_groups(compute, &p, groups != NULL ? groups->data : NULL));
@@ -145,25 +188,61 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
     const double *a = rondo__scratch_widen(&scratch, inputs[RONDO__BITS_A]);
     const double *bias =
         rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, RONDO__BITS_BIAS));
-    const bits_operands operands = {
-        .product = &p,
-        .b = inputs[RONDO__BITS_B]->data,
-        .scales = rondo__scratch_widen(&scratch, inputs[RONDO__BITS_SCALES]),
-        .packed_zeros = is_packed ? zeros->data : NULL,
-        .zeros = is_packed ? NULL : rondo__scratch_widen(&scratch, zeros),
-        .groups = groups != NULL ? groups->data : NULL,
-    };
-    double *column = rondo__scratch_create(&scratch, p.k);
-    double *y = rondo__scratch_create(&scratch, p.m * p.n);
-    for (int64_t c = 0; c < p.n && scratch.status == RONDO_STATUS_OK; c++) {
-        widen_column(&operands, c, column);
-        for (int64_t r = 0; r < p.m; r++) {
-            double sum = bias != NULL ? bias[c] : 0.0;
-            for (int64_t i = 0; i < p.k; i++) {
-                sum += a[r * p.k + i] * column[i];
-            }
-            y[r * p.n + c] = sum;
-        }
+    bits_operands operands = read_matrix(compute, &p, RONDO__BITS_B, &scratch);
+    operands.groups = groups != NULL ? groups->data : NULL;
+    const double *y = multiply(&operands, a, bias, &scratch);
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
+}
+
+// ---- rondo.BitsRow ----------------------------------------------------------------------------
+
+static rondo_status infer_bits_row(rondo__infer *infer) {
+    const rondo__op *op = infer->op;
+    rondo__bits_product p;
+    RETURN_IF_ERROR(infer_bits_product(infer));
+    RETURN_IF_ERROR(rondo__bits_product_init(op, &infer->inputs[RONDO__BITS_A].shape, &p));
+    RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_GAIN, infer->inputs[RONDO__BITS_A].dtype));
+    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_GAIN, "gain", p.k));
+    RETURN_IF_ERROR(check_matrix(infer, &p, RONDO__BITS_GATE));
+    const bool has_gate = rondo__infer_has_input(infer, RONDO__BITS_GATE);
+    if (rondo__infer_has_input(infer, RONDO__BITS_GROUPS) ||
+        has_gate != rondo__infer_has_input(infer, RONDO__BITS_GATE_SCALES) ||
+        (has_gate && rondo__infer_has_input(infer, RONDO__BITS_BIAS)) ||
+        rondo__activation_parse(rondo__op_get_string(op, "activation", "none")) < 0) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "inputs or attributes do not fit together");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_bits_row(rondo__compute *compute) {
+    const rondo__op *op = compute->op;
+    const rondo__activation activation =
+        (rondo__activation)rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
+    const float alpha = rondo__op_get_float(op, "alpha", 0.0f);
+    const float beta = rondo__op_get_float(op, "beta", 0.0f);
+    rondo__bits_product p;
+    RETURN_IF_ERROR(rondo__bits_product_init(op, &compute->inputs[RONDO__BITS_A]->shape, &p));
+    rondo__scratch scratch = {0};
+    const bool has_gate = rondo__compute_has_input(compute, RONDO__BITS_GATE);
+    double *a = rondo__scratch_widen(&scratch, compute->inputs[RONDO__BITS_A]);
+    const double *gain =
+        rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, RONDO__BITS_GAIN));
+    const double *bias =
+        rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, RONDO__BITS_BIAS));
+    if (gain != NULL && scratch.status == RONDO_STATUS_OK) {
+        rondo__rows_normalise(a, p.m * p.k, p.k, gain,
+                              (double)rondo__op_get_float(op, "epsilon", 1e-5f));
+    }
+    const bits_operands matrix = read_matrix(compute, &p, RONDO__BITS_B, &scratch);
+    double *y = multiply(&matrix, a, bias, &scratch), *gates = y;
+    if (has_gate) {
+        const bits_operands gate = read_matrix(compute, &p, RONDO__BITS_GATE, &scratch);
+        gates = multiply(&gate, a, NULL, &scratch);
+    }
+    for (int64_t i = 0; i < p.m * p.n && scratch.status == RONDO_STATUS_OK; i++) {
+        const double end =
+            (double)rondo__activation_apply(activation, alpha, beta, (float)gates[i]);
+        y[i] = has_gate ? end * y[i] : end;
     }
     return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
@@ -332,5 +411,8 @@ const rondo__op_def rondo__op_table_bits[] = {
           check_product, .weights = 1, .half.kind = HALF_PRODUCT, .is_fallible = true),
     ENTRY(GatherBlockQuantized, 3, 4, gather_attributes, infer_gather, compute_gather, check_bits,
           .is_fallible = true, .narrow = RONDO__INPUT_0 | 1u << ZEROS),
+    RONDO_OP_ROW(FUSED, BitsRow, 1, RONDO_OP_OPSET_MAX, 3, RONDO__BITS_ROW_INPUTS, 1, 1,
+                 .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES,
+                 .infer = infer_bits_row, .compute = compute_bits_row, .weights = 1),
     {.name = NULL},
 };

@@ -6,13 +6,16 @@
 //
 // Such a product takes as long as reading its weights, and so does whatever is done to the row on
 // the way; a launch of its own would cost more. What is added to a product of few bits becomes its
-// bias. Then Muls of two products of one value become one, then normalisations go into products,
-// where all their users are such. Weights are constants, so that they are read along k.
+// bias; products of 4 bits in half precision become rondo.BitsRow likewise. Then Muls of two
+// products of one value become one, then normalisations go into products, where all their users
+// are such. Weights are constants, so that they are read along k.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/math/bits_product.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
@@ -168,8 +171,6 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
 
 // ---- products of weights of few bits ----------------------------------------------------------
 
-enum { BITS_INPUTS = 6, BITS_BIAS = 5 };
-
 // Whether operand `i` of the Add is such a product of one row that has no bias and no other reader.
 static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, size_t i) {
     const rondo_program *program = r->program;
@@ -179,7 +180,7 @@ static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, s
     rondo_shape row, addend;
     return node != NULL && other != value && !r->remove[maker] &&
            rondo__node_is(node, RONDO__MS_MatMulNBits) &&
-           rondo__uses_get_single(&r->uses, value) >= 0 && get_input(node, BITS_BIAS) < 0 &&
+           rondo__uses_get_single(&r->uses, value) >= 0 && get_input(node, RONDO__BITS_BIAS) < 0 &&
            memcmp(&add->place, &node->place, sizeof add->place) == 0 &&
            rondo__value_get_shape(&program->values[value], &row) &&
            rondo__value_get_shape(&program->values[other], &addend) &&
@@ -198,14 +199,14 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
         }
         const int32_t maker = program->values[add->inputs[i]].producer;
         rondo__op op = {0};
-        int32_t *list = rondo__calloc(BITS_INPUTS, sizeof *list);
+        int32_t *list = rondo__calloc(RONDO__BITS_INPUTS, sizeof *list);
         if (list == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        for (size_t k = 0; k < BITS_BIAS; ++k) {
+        for (size_t k = 0; k < RONDO__BITS_BIAS; ++k) {
             list[k] = get_input(&program->nodes[maker], k);
         }
-        list[BITS_BIAS] = add->inputs[1 - i];
+        list[RONDO__BITS_BIAS] = add->inputs[1 - i];
         const rondo_status status = rondo__op_copy(&program->nodes[maker].op, &op);
         if (status != RONDO_STATUS_OK) {
             rondo__free(list);
@@ -213,11 +214,180 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
         }
         rondo__free(op.name);  // the sum's stays
         op.name = NULL;
-        rondo__node_become(&program->nodes[n], &op, list, BITS_INPUTS);
+        rondo__node_become(&program->nodes[n], &op, list, RONDO__BITS_INPUTS);
         r->remove[maker] = true;
         break;
     }
     return RONDO_STATUS_OK;
+}
+
+// A product that rondo.BitsRow can be: of one row in half precision, with constants that tensor
+// cores take in whole blocks.
+static bool is_bits_row(const rondo__rewriting *r, size_t n) {
+    enum { STEP = 64, LONGEST = 8192, BLOCK_LEAST = 32 };
+    const rondo_program *program = r->program;
+    const rondo__node *node = &program->nodes[n];
+    const int64_t k = rondo__op_get_int(&node->op, "K", 0);
+    rondo_shape x;
+    if (r->remove[n] ||
+        (!rondo__node_is(node, RONDO__MS_MatMulNBits) &&
+         !rondo__node_is(node, RONDO__FUSED_BitsRow)) ||
+        rondo__op_get_int(&node->op, "bits", 4) != 4 || k % STEP != 0 || k > LONGEST ||
+        rondo__op_get_int(&node->op, "block_size", 0) < BLOCK_LEAST ||
+        get_input(node, RONDO__BITS_GROUPS) >= 0 ||
+        get_dtype(program, node->inputs[RONDO__BITS_A]) != RONDO_DTYPE_F16 ||
+        !rondo__value_get_shape(&program->values[node->inputs[RONDO__BITS_A]], &x)) {
+        return false;
+    }
+    for (size_t i = RONDO__BITS_B; i <= RONDO__BITS_ZEROS; ++i) {
+        const int32_t value = get_input(node, i);
+        if (value >= 0 &&
+            (!rondo__value_is_constant(&program->values[value]) ||
+             (i == RONDO__BITS_ZEROS && get_dtype(program, value) != RONDO_DTYPE_U8))) {
+            return false;
+        }
+    }
+    return rondo_shape_get_count(&x) == k;
+}
+
+// Makes node `n` a rondo.BitsRow with the attributes of `op` and the inputs; those of MatMulNBits
+// come first. Takes `op`.
+static rondo_status become_bits_row(rondo_program *program, size_t n, rondo__op *op,
+                                    const int32_t inputs[RONDO__BITS_ROW_INPUTS]) {
+    int32_t *list = rondo__calloc(RONDO__BITS_ROW_INPUTS, sizeof *list);
+    if (list == NULL) {
+        rondo__op_deinit(op);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(list, inputs, RONDO__BITS_ROW_INPUTS * sizeof *list);
+    op->def = rondo__op_get_def(RONDO__FUSED_BitsRow);
+    rondo__free(op->name);  // the node's stays
+    op->name = NULL;
+    rondo__node_become(&program->nodes[n], op, list, RONDO__BITS_ROW_INPUTS);
+    return RONDO_STATUS_OK;
+}
+
+static void list_inputs(const rondo__node *node, int32_t *out_inputs) {
+    for (size_t i = 0; i < RONDO__BITS_ROW_INPUTS; ++i) {
+        out_inputs[i] = get_input(node, i);
+    }
+}
+
+// The product of few bits that alone makes the value, which has no other reader; -1: none.
+static int32_t get_bits_factor(const rondo__rewriting *r, int32_t value) {
+    const int32_t maker = r->program->values[value].producer;
+    const bool is_it = maker >= 0 && rondo__uses_get_single(&r->uses, value) >= 0 &&
+                       rondo__node_is(&r->program->nodes[maker], RONDO__MS_MatMulNBits) &&
+                       is_bits_row(r, (size_t)maker) &&
+                       get_input(&r->program->nodes[maker], RONDO__BITS_BIAS) < 0;
+    return is_it ? maker : -1;
+}
+
+static bool are_alike_bits(const rondo__node *x, const rondo__node *y) {
+    static const char *const names[] = {"K", "N", "block_size"};
+    bool are = x->inputs[RONDO__BITS_A] == y->inputs[RONDO__BITS_A] &&
+               (get_input(x, RONDO__BITS_ZEROS) < 0) == (get_input(y, RONDO__BITS_ZEROS) < 0) &&
+               memcmp(&x->place, &y->place, sizeof x->place) == 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        are =
+            are && rondo__op_get_int(&x->op, names[i], 0) == rondo__op_get_int(&y->op, names[i], 0);
+    }
+    return are;
+}
+
+typedef struct ending {
+    rondo__activation kind;
+    float alpha, beta;
+} ending;
+
+static rondo_status set_ending(rondo__op *op, const ending *e) {
+    RETURN_IF_ERROR(rondo__op_set_string(op, "activation", rondo__match_activation_name(e->kind)));
+    RETURN_IF_ERROR(rondo__op_set_float(op, "alpha", e->alpha));
+    return rondo__op_set_float(op, "beta", e->beta);
+}
+
+// The Mul of an activated product and another of the same row.
+static rondo_status join_bits_gate(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    const rondo__node *mul = &program->nodes[n];
+    for (size_t i = 0; i < 2 && rondo__node_is(mul, RONDO__OP_Mul) && !r->remove[n]; ++i) {
+        const int32_t active = mul->inputs[i], end = program->values[active].producer;
+        const int32_t product = get_bits_factor(r, mul->inputs[1 - i]);
+        ending e;
+        if (end < 0 || product < 0 || r->remove[end] ||
+            rondo__uses_get_single(&r->uses, active) < 0 ||
+            !rondo__match_activation(program, &program->nodes[end], &e.kind, &e.alpha, &e.beta)) {
+            continue;
+        }
+        const int32_t gate = get_bits_factor(r, program->nodes[end].inputs[0]);
+        if (gate < 0 || gate == product ||
+            !are_alike_bits(&program->nodes[gate], &program->nodes[product]) ||
+            memcmp(&mul->place, &program->nodes[gate].place, sizeof mul->place) != 0) {
+            continue;
+        }
+        int32_t inputs[RONDO__BITS_ROW_INPUTS];
+        rondo__op op = {0};
+        list_inputs(&program->nodes[product], inputs);
+        for (size_t k = 0; k <= RONDO__BITS_ZEROS - RONDO__BITS_B; ++k) {
+            inputs[RONDO__BITS_GATE + k] = get_input(&program->nodes[gate], RONDO__BITS_B + k);
+        }
+        RETURN_IF_ERROR(rondo__op_copy(&program->nodes[product].op, &op));
+        const rondo_status status = set_ending(&op, &e);
+        if (status != RONDO_STATUS_OK) {
+            rondo__op_deinit(&op);
+            return status;
+        }
+        RETURN_IF_ERROR(become_bits_row(program, n, &op, inputs));
+        r->remove[product] = r->remove[gate] = r->remove[end] = true;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Whether the node is such a product of `row` that does not read it otherwise.
+static bool reads_row(const rondo__rewriting *r, size_t n, int32_t row) {
+    const rondo__node *node = &r->program->nodes[n];
+    bool reads = is_bits_row(r, n) && node->inputs[RONDO__BITS_A] == row &&
+                 get_input(node, RONDO__BITS_GAIN) < 0;
+    for (size_t i = RONDO__BITS_B; i < RONDO__BITS_INPUTS && reads; ++i) {
+        reads = get_input(node, i) != row;
+    }
+    return reads;
+}
+
+static rondo_status join_bits_norm(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    if (!is_norm(r, n)) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t row = program->nodes[n].outputs[0];
+    const size_t first = r->uses.first[row], last = r->uses.first[row + 1];
+    bool are_products = first < last && !r->uses.is_output[row];
+    for (size_t u = first; u < last && are_products; ++u) {
+        are_products = reads_row(r, r->uses.users[u], row);
+    }
+    for (size_t u = first; u < last && are_products; ++u) {
+        const rondo__node *norm = &program->nodes[n];
+        const size_t user = r->uses.users[u];
+        int32_t inputs[RONDO__BITS_ROW_INPUTS];
+        rondo__op op = {0};
+        list_inputs(&program->nodes[user], inputs);
+        inputs[RONDO__BITS_A] = norm->inputs[0];
+        inputs[RONDO__BITS_GAIN] = norm->inputs[1];
+        RETURN_IF_ERROR(rondo__op_copy(&program->nodes[user].op, &op));
+        const rondo_status status =
+            rondo__op_set_float(&op, "epsilon", rondo__op_get_float(&norm->op, "epsilon", 1e-5f));
+        if (status != RONDO_STATUS_OK) {
+            rondo__op_deinit(&op);
+            return status;
+        }
+        RETURN_IF_ERROR(become_bits_row(program, user, &op, inputs));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__pass_bits_row(rondo_program *program) {
+    RETURN_IF_ERROR(rondo__program_rewrite(program, join_bits_gate));
+    return rondo__program_rewrite(program, join_bits_norm);
 }
 
 rondo_status rondo__pass_row_product(rondo_program *program) {

@@ -76,6 +76,9 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
             RETURN_IF_ERROR(rondo__pass_concat(program));
         }
     }
+    if (options->fuse_bit_rows) {  // before chains, which would take their gates
+        RETURN_IF_ERROR(rondo__pass_bits_row(program));
+    }
     if (options->fuse_elementwise) {
         RETURN_IF_ERROR(rondo__pass_elementwise(program));
     }

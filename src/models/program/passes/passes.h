@@ -25,6 +25,7 @@ typedef struct rondo__pass_options {
     bool fuse_elementwise;  // rondo.Elementwise
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
     bool fuse_rows;         // rondo.RowProduct, out of rondo.MatMul of one row
+    bool fuse_bit_rows;     // rondo.BitsRow, out of MatMulNBits of one row
     bool append_attention;  // rondo.AppendAttention, out of rondo.Attention
     bool add_shortcuts;     // rondo.Conv with a second one of single pixels, in NHWC
 } rondo__pass_options;
@@ -137,6 +138,7 @@ rondo_status rondo__pass_widen(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
 rondo_status rondo__pass_row_product(rondo_program *program);
+rondo_status rondo__pass_bits_row(rondo_program *program);
 rondo_status rondo__pass_append_attention(rondo_program *program);
 rondo_status rondo__pass_shortcut(rondo_program *program);
 rondo_status rondo__pass_detections(rondo_program *program);

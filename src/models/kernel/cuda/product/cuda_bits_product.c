@@ -1,9 +1,10 @@
-// kernel/cuda/product/cuda_bits_product.c — com.microsoft.MatMulNBits and
+// kernel/cuda/product/cuda_bits_product.c — com.microsoft.MatMulNBits, rondo.BitsRow and
 // com.microsoft.GatherBlockQuantized, on weights as they are stored.
 // SPDX-License-Identifier: Apache-2.0
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_steps.h"
+#include "op/fused/fused.h"
 #include "op/math/bits_product.h"
 
 enum {
@@ -25,6 +26,11 @@ enum {
     FEW_BLOCK = 32,  // numbers that a lane reads at once; those of a block are a multiple
     FEW_TILES_MOST = 8,
     FEW_COLUMN_TILES_MOST = 4,
+    ROW_SPAN = 256,  // numbers along k of a warp of bits_row.cu
+    ROW_TURNS_MOST = 4,
+    ROW_STEP = 64,  // what k is a multiple of
+    ROW_COLUMNS = 16,
+    ROW_PIECE_BYTES = 80,  // of 32 numbers in shared memory
 };
 
 static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -89,13 +95,93 @@ static void add_vector(rondo__cuda_kernel *kernel, const rondo__bits_product *p)
     push(step, kernel, p);
 }
 
+// ---- a row of f16 with 4 bits: bits_row.cu ------------------------------------------------------
+
+static bool has_plain_zeros(const rondo__cuda_kernel *kernel, size_t input) {
+    return !rondo__cuda_has_input(kernel, input) ||
+           rondo__cuda_input(kernel, input)->dtype == RONDO_DTYPE_U8;
+}
+
+// Warps of a block, which hold all of k: 8 with a turn each or two, then 16; with a gate half as
+// many in twice the turns, since more blocks stand beside each other then.
+static int64_t count_row_warps(const rondo__cuda_kernel *kernel, int64_t k) {
+    const bool is_gated = rondo__cuda_has_input(kernel, RONDO__BITS_GATE);
+    const int64_t most = is_gated ? 8 : 16;
+    int64_t warps = 1;
+    while (warps < most && warps * ROW_SPAN * (is_gated || warps >= 8 ? 2 : 1) < k) {
+        warps *= 2;
+    }
+    return warps;
+}
+
+static bool suits_row(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    return has_tensor(kernel, p) && p->bits == 4 && p->m == 1 && p->block % FEW_BLOCK == 0 &&
+           p->k % ROW_STEP == 0 &&
+           p->k <= count_row_warps(kernel, p->k) * ROW_SPAN * ROW_TURNS_MOST &&
+           has_plain_zeros(kernel, RONDO__BITS_ZEROS) &&
+           has_plain_zeros(kernel, RONDO__BITS_GATE_ZEROS) &&
+           (!rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ||
+            rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS) ==
+                rondo__cuda_has_input(kernel, RONDO__BITS_GATE_ZEROS));
+}
+
+static bool is_constant(const rondo__cuda_kernel *kernel, size_t input) {
+    return !rondo__cuda_has_input(kernel, input) ||
+           rondo__cuda_input(kernel, input)->constant != NULL;
+}
+
+static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    static const size_t early[] = {RONDO__BITS_B,           RONDO__BITS_SCALES,
+                                   RONDO__BITS_ZEROS,       RONDO__BITS_GATE,
+                                   RONDO__BITS_GATE_SCALES, RONDO__BITS_GATE_ZEROS};
+    const rondo__op *op = kernel->request->op;
+    rondo__defines defines = {0};
+    const int64_t warps = count_row_warps(kernel, p->k);
+    const int64_t turns = (p->k + warps * ROW_SPAN - 1) / (warps * ROW_SPAN);
+    bool is_early = true;
+    for (size_t i = 0; i < sizeof early / sizeof early[0]; ++i) {
+        is_early = is_early && is_constant(kernel, early[i]);
+    }
+    rondo__define_int(&defines, "WARPS", warps);
+    rondo__define_int(&defines, "TURNS", turns);
+    rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
+    rondo__define_int(&defines, "GATED", rondo__cuda_has_input(kernel, RONDO__BITS_GATE));
+    rondo__define_int(&defines, "EARLY", is_early);
+    rondo__define_int(&defines, "BLOCK", p->block);
+    rondo__define_int(&defines, "ZEROS", rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS));
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_bits_row, &defines, "bits_row",
+                               (p->n + ROW_COLUMNS - 1) / ROW_COLUMNS, (uint32_t)warps * 32);
+    if (step != NULL) {
+        step->launch.shared_bytes =
+            (uint32_t)(warps * turns * (ROW_SPAN / FEW_BLOCK) * ROW_PIECE_BYTES);
+    }
+    rondo__step_input(step, RONDO__BITS_A);
+    rondo__step_input(step, RONDO__BITS_B);
+    rondo__step_input(step, RONDO__BITS_SCALES);
+    rondo__step_optional_input(step, kernel, RONDO__BITS_ZEROS);
+    rondo__step_optional_input(step, kernel, RONDO__BITS_BIAS);
+    rondo__step_output(step, 0);
+    for (size_t i = RONDO__BITS_GAIN; i < RONDO__BITS_ROW_INPUTS; ++i) {
+        rondo__step_optional_input(step, kernel, i);
+    }
+    rondo__step_int(step, p->n);
+    rondo__step_int(step, p->k);
+    rondo__step_int(step, p->blocks);
+    rondo__step_int(step, p->blocks * p->block_bytes);
+    rondo__step_int(step, p->zero_bytes);
+    rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
+    rondo__step_int(step, rondo__activation_parse(rondo__op_get_string(op, "activation", "none")));
+    rondo__step_float(step, (double)rondo__op_get_float(op, "alpha", 0.0f));
+    rondo__step_float(step, (double)rondo__op_get_float(op, "beta", 0.0f));
+}
+
 // ---- a few rows of f16 with 4 bits: bits_rows.cu ------------------------------------------------
 
 static bool suits_rows(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     return has_tensor(kernel, p) && p->bits == 4 && p->m > 1 && p->m <= FEW_ROWS_MAX &&
            p->block % FEW_BLOCK == 0 && p->k == p->blocks * p->block &&
-           (!rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS) ||
-            rondo__cuda_input(kernel, RONDO__BITS_ZEROS)->dtype == RONDO_DTYPE_U8);
+           has_plain_zeros(kernel, RONDO__BITS_ZEROS);
 }
 
 static void add_rows(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -178,6 +264,10 @@ void rondo__cuda_prepare_bits_product(rondo__cuda_kernel *kernel) {
     }
     if (!rondo__cuda_is_float(a->dtype)) {
         rondo__cuda_refuse(kernel, "A of this type");
+    } else if (!has_groups && suits_row(kernel, &p)) {
+        add_row(kernel, &p);
+    } else if (kernel->request->op->def->id == RONDO__FUSED_BitsRow) {
+        rondo__cuda_refuse(kernel, "more rows than one, or weights that tensor cores do not take");
     } else if (!has_groups && suits_rows(kernel, &p)) {
         add_rows(kernel, &p);
     } else if (!has_groups && p.m <= VECTOR_ROWS_MAX) {
