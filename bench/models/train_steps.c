@@ -4,7 +4,7 @@
 // bench/peers/torch_train_steps.py has the same in PyTorch.
 //
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
-//               [--gradients] [--records FILE] [--processor]
+//               [--gradients] [--records FILE] [--processor] [--branches on|off]
 //               [--losses N] [--seed S] [--dtype fp32|fp16|bf16] [--keep OP]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
@@ -39,6 +39,7 @@ typedef struct setting {
     int losses;         // 0: none are printed
     rondo_dtype dtype;  // BOOL: as the case has it
     const char *keep;
+    rondo_branches_mode branches;
 } setting;
 
 static double get_us(void) {
@@ -222,8 +223,10 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
                                 rondo_executor *executor, const rondo_binding *feeds,
                                 rondo_binding *fetches, size_t fetch_count) {
     int (*launch)(void *executable, void *stream) = NULL;
-    double *times = make_values(2 * (size_t)how->steps);
+    double *times = make_values(4 * (size_t)how->steps);
     double *bare = times + how->steps;
+    double *waited = bare + how->steps;
+    double *bare_waited = waited + how->steps;
     rondo_stream *stream;
     rondo_graph *graph;
     void *executable;
@@ -241,6 +244,7 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
         check(rondo_executor_run_async(executor, feeds, 2, fetches, fetch_count, NULL));
         times[i < 0 ? 0 : i] = get_us() - start;
         check(rondo_executor_wait(executor));
+        waited[i < 0 ? 0 : i] = get_us() - start;
         start = get_us();
         if (launch(executable, rondo_stream_get_native(stream)) != 0) {
             fprintf(stderr, "cuGraphLaunch failed\n");
@@ -248,11 +252,15 @@ static void compare_submissions(const setting *how, const char *name, rondo_devi
         }
         bare[i < 0 ? 0 : i] = get_us() - start;
         check(rondo_stream_synchronize(stream));
+        bare_waited[i < 0 ? 0 : i] = get_us() - start;
     }
     const double own = get_median(times, (size_t)how->steps);
     const double least = get_median(bare, (size_t)how->steps);
-    printf("%s on %s: to put a step on the stream %.1f us, cuGraphLaunch %.1f us, %+.1f us\n", name,
-           how->device, own, least, own - least);
+    printf(
+        "%s on %s: to put a step on the stream %.1f us, cuGraphLaunch %.1f us, %+.1f us; with the "
+        "wait %.1f and %.1f us\n",
+        name, how->device, own, least, own - least, get_median(waited, (size_t)how->steps),
+        get_median(bare_waited, (size_t)how->steps));
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     free(times);
@@ -294,6 +302,7 @@ static void run(const setting *how, const char *name) {
                                       .dtype = get_dtype(how, name),
                                       .keep_f32 = &how->keep,
                                       .keep_f32_count = how->keep != NULL,
+                                      .branches = how->branches,
                                       .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
     rondo_device *device;
@@ -402,6 +411,8 @@ int main(int argc, char **argv) {
             how.profiles = true;
         } else if (strcmp(argv[i], "--processor") == 0) {
             how.has_processor = true;
+        } else if (strcmp(argv[i], "--branches") == 0 && i + 1 < argc) {
+            how.branches = strcmp(argv[++i], "on") == 0 ? RONDO_BRANCHES_ON : RONDO_BRANCHES_OFF;
         } else if (strcmp(argv[i], "--records") == 0 && i + 1 < argc) {
             how.records = argv[++i];
         } else if (strcmp(argv[i], "--losses") == 0 && i + 1 < argc) {

@@ -6,6 +6,7 @@
 #include "base/write_struct.h"
 #include "executor/devices/streamed_weights.h"
 #include "executor/state/plan.h"
+#include "executor/state/spans.h"
 #include "executor/state/states.h"
 
 rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
@@ -33,6 +34,7 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     if (!executor->variants.active->runs.has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
+    rondo__unit_read_spans(executor->variants.active);
     rondo__write_struct(out_times, &executor->variants.active->runs.times);
     return RONDO_STATUS_OK;
 }

@@ -65,7 +65,7 @@
     X(FUSED, QLinearAdd) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
     X(FUSED, RowProduct) X(FUSED, Softmax) \
     X(FUSED, SpaceToDepth) \
-    X(FUSED, Transfer) X(FUSED, Update) \
+    X(FUSED, Transfer) X(FUSED, TurnFilters) X(FUSED, Unfold) X(FUSED, Update) \
     X(ML, ArrayFeatureExtractor) X(ML, Binarizer) X(ML, CategoryMapper) X(ML, FeatureVectorizer) \
     X(ML, Imputer) X(ML, LabelEncoder) X(ML, LinearClassifier) X(ML, LinearRegressor) \
     X(ML, Normalizer) X(ML, OneHotEncoder) X(ML, SVMClassifier) X(ML, SVMRegressor) \

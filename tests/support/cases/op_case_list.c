@@ -166,6 +166,8 @@ const op_case op_cases[] = {
     {"rondo.Finite", 17, "f32[3] f16[9] f32[40,50]", "", 1},
     {"rondo.InsertZeros", 17, "T[2,3,5,4]", "strides=2,3", 1},
     {"rondo.InsertZeros", 17, "T[2,5,4,24]", "strides=2,2 channels_last=1", 1},
+    {"rondo.Unfold", 17, "T[1,2,9,7]", "kernel_shape=2,3 strides=2,1 pads=0,2,1,0", 1},
+    {"rondo.TurnFilters", 17, "T[19,10,7,5]", "", 1},
     {"rondo.ConvWeights", 17, "T[2,5,6,4] T[2,3,12,9]",
      "kernel_shape=3,2 strides=2,2 pads=1,0,0,0 dilations=1,2", 1},
     {"rondo.ConvWeights", 17, "T[3,40,9,8] T[3,19,9,8]", "kernel_shape=3,3 pads=1,1,1,1", 1},

@@ -7,13 +7,17 @@
 #include "executor/devices/host_ops.h"
 
 bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan *plan) {
-    const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
-    bool may = unit->executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
-               unit->executor->options.graphs != RONDO_GRAPHS_OFF &&
-               unit->part == RONDO__PART_NONE && unit->executor->caller.states == NULL &&
-               plan->peer_count == 0 && plan->spill == NULL &&
-               // A trial would run without the other ranks.
-               unit->executor->options.communicator == NULL;
+    // On a GPU a program with states tries both graphs in its own runs, which draw once each.
+    const bool has_states = unit->executor->caller.states != NULL;
+    const uint32_t refused =
+        RONDO__OP_CONTROL | RONDO__OP_USER | (has_states ? 0 : RONDO__OP_RANDOM);
+    bool may =
+        unit->executor->options.branches != RONDO_BRANCHES_OFF &&
+        (has_states ? !rondo_device_is_host(unit->executor->device) : plan->random_count == 0) &&
+        unit->executor->options.graphs != RONDO_GRAPHS_OFF && unit->part == RONDO__PART_NONE &&
+        plan->peer_count == 0 && plan->spill == NULL &&
+        // A trial would run without the other ranks.
+        unit->executor->options.communicator == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // A body or an op of the program's may have other effects than its outputs; they are not
         // known here.

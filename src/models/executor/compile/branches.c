@@ -37,12 +37,6 @@ typedef struct search {
     size_t wait_count;
 } search;
 
-void rondo__branches_deinit(rondo__branches *branches) {
-    rondo__free(branches->items);
-    rondo__free(branches->waits);
-    memset(branches, 0, sizeof *branches);
-}
-
 static void add_range(search *s, size_t *count, const void *address, size_t bytes,
                       bool is_written) {
     const uintptr_t first = (uintptr_t)address;

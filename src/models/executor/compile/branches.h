@@ -13,25 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "executor/state/plan.h"
-
-enum { RONDO__BRANCH_MAX = 8 };
-
-typedef struct rondo__branched_item {
-    uint32_t branch;
-    bool is_awaited;    // by an op of another branch
-    size_t first_wait;  // into `waits`
-    size_t wait_count;
-} rondo__branched_item;
-
-// How the items of one segment are spread over branches.
-typedef struct rondo__branches {
-    uint32_t count;               // 1: a straight line
-    rondo__branched_item *items;  // one for each of the segment
-    size_t *waits;                // items of the segment
-    size_t wait_capacity;
-    double gain;  // estimated: time of all ops over time of the longest way
-} rondo__branches;
+#include "executor/state/run_state.h"
 
 // Spreads the items of a segment whose addresses are known.
 //
@@ -40,4 +22,3 @@ typedef struct rondo__branches {
 RONDO_MUST_USE rondo_status rondo__branches_find(const rondo_executor *executor,
                                                  const rondo__plan *plan, const rondo__step *step,
                                                  rondo__branches *out_branches);
-void rondo__branches_deinit(rondo__branches *branches);

@@ -26,6 +26,7 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     rondo__in_place_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].run.graph);
+        rondo_graph_destroy(plan->steps[s].run.other);
         for (size_t b = 0; b < plan->steps[s].run.body_count; ++b) {
             rondo__unit_destroy(plan->steps[s].run.bodies[b]);
         }

@@ -229,7 +229,8 @@ rondo_status rondo__stand_ins_replay(const rondo__stand_ins *places, rondo__watc
                                    : put(user_data);
 }
 
-static rondo_status launch_item(rondo__stand_ins *places, size_t i, rondo_stream *stream) {
+rondo_status rondo__stand_ins_launch_item(rondo__stand_ins *places, size_t i,
+                                          rondo_stream *stream) {
     const rondo__plan *plan = places->plan;
     const rondo__item *item = &plan->items[i];
     const rondo__node *node = &plan->program->nodes[item->node];
@@ -268,7 +269,7 @@ rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *str
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         for (size_t i = 0; i < step->item_count; ++i) {
-            RETURN_IF_ERROR(launch_item(places, step->first_item + i, stream));
+            RETURN_IF_ERROR(rondo__stand_ins_launch_item(places, step->first_item + i, stream));
         }
     }
     return RONDO_STATUS_OK;

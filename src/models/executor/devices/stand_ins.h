@@ -60,3 +60,10 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_replay(const rondo__stand_ins *plac
 // Errors:    those of the launches; names the op.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
+
+// Launches the kernel of one item; hosted ones only by the call above.
+//
+// Errors:    as above.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__stand_ins_launch_item(rondo__stand_ins *places, size_t item,
+                                                         rondo_stream *stream);

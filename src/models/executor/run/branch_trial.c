@@ -10,6 +10,7 @@
 #include "executor/compile/branch_levels.h"
 #include "executor/compile/branches.h"
 #include "executor/run/self_check.h"
+#include "executor/state/spans.h"
 #include "graph/graph_object.h"
 
 enum {
@@ -17,95 +18,97 @@ enum {
     ROUNDS_MAX = 7,
     TRIAL_NS = 50000000,  // for the replays of each graph, but one of each there is
     STRAIGHT_MAX = 3,     // plans of an executor whose trials were lost, in a row, before no more
+    TURNS_LAST = 64,      // runs; those that are not waited for do not count for the trial
 };
 static const double gain_min = 1.1;    // estimated
 static const double ratio_max = 0.97;  // measured
 
 // ---- recording --------------------------------------------------------------------------------
 
-typedef struct recorder {
-    rondo__unit *unit;
-    rondo__plan *plan;
-    const rondo__step *step;
-    const rondo__branches *branches;
-    rondo_stream *streams[RONDO__BRANCH_MAX];  // the first is the executor's
-    bool has_entered[RONDO__BRANCH_MAX];
-    size_t event_count;
-    rondo_event **events;  // one for each item; the next for the start; then for ends of branches
-} recorder;
-
-static void recorder_deinit(recorder *r) {
-    for (size_t b = 1; b < RONDO__BRANCH_MAX; ++b) {
-        rondo_stream_destroy(r->streams[b]);
+static rondo_status make_streams(const rondo__unit *unit, rondo__branch_recorder *r) {
+    rondo_status status = RONDO_STATUS_OK;
+    r->event_count = r->item_count + 1 + r->branches.count;
+    r->events = rondo__calloc(r->event_count, sizeof(rondo_event *));
+    if (r->events == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
-    for (size_t e = 0; r->events != NULL && e < r->event_count; ++e) {
-        rondo_event_destroy(r->events[e]);
+    for (size_t b = 1; b < r->branches.count && status == RONDO_STATUS_OK; ++b) {
+        status = rondo_stream_create(unit->executor->device, NULL, &r->streams[b]);
     }
-    rondo__free(r->events);
-}
-
-static rondo_status recorder_init(rondo__unit *unit, rondo__plan *plan, const rondo__step *step,
-                                  const rondo__branches *branches, recorder *out_recorder) {
-    recorder r = {.unit = unit, .plan = plan, .step = step, .branches = branches};
-    r.streams[0] = unit->stream;
-    r.has_entered[0] = true;
-    r.event_count = step->item_count + 1 + branches->count;
-    r.events = rondo__calloc(r.event_count, sizeof(rondo_event *));
-    rondo_status status = r.events == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
-    for (size_t b = 1; b < branches->count && status == RONDO_STATUS_OK; ++b) {
-        status = rondo_stream_create(unit->executor->device, NULL, &r.streams[b]);
-    }
-    for (size_t e = 0; e < r.event_count && status == RONDO_STATUS_OK; ++e) {
-        if (e >= step->item_count || branches->items[e].is_awaited) {
-            status = rondo_event_create(unit->executor->device, 0, &r.events[e]);
+    for (size_t e = 0; e < r->event_count && status == RONDO_STATUS_OK; ++e) {
+        if (e >= r->item_count || r->branches.items[e].is_awaited) {
+            status = rondo_event_create(unit->executor->device, 0, &r->events[e]);
         }
     }
+    return status;
+}
+
+rondo_status rondo__branches_open(const rondo__unit *unit, const rondo__plan *plan,
+                                  const rondo__step *step, rondo__branch_recorder **out_recorder) {
+    rondo__branch_recorder *r = rondo__calloc(1, sizeof *r);
+    *out_recorder = NULL;
+    if (r == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    r->first_item = step->first_item;
+    r->item_count = step->item_count;
+    rondo_status status = rondo__branches_find(unit->executor, plan, step, &r->branches);
+    if (status == RONDO_STATUS_OK) {
+        status = make_streams(unit, r);
+    }
     if (status != RONDO_STATUS_OK) {
-        r.streams[0] = NULL;
-        recorder_deinit(&r);
+        rondo__branches_close(r);
         return status;
     }
     *out_recorder = r;
     return RONDO_STATUS_OK;
 }
 
-static rondo_status record_item(recorder *r, size_t i) {
-    const rondo__branched_item *place = &r->branches->items[i];
-    const rondo__item *item = &r->plan->items[r->step->first_item + i];
+static rondo_status record_item(rondo__branch_recorder *r, size_t i, bool *has_entered,
+                                rondo__branch_launch launch, void *user_data) {
+    const rondo__branched_item *place = &r->branches.items[i];
     rondo_stream *stream = r->streams[place->branch];
-    if (!r->has_entered[place->branch]) {
-        r->has_entered[place->branch] = true;
-        RETURN_IF_ERROR(rondo_stream_wait_event(stream, r->events[r->step->item_count]));
+    if (!has_entered[place->branch]) {
+        has_entered[place->branch] = true;
+        RETURN_IF_ERROR(rondo_stream_wait_event(stream, r->events[r->item_count]));
     }
     for (size_t w = place->first_wait; w < place->first_wait + place->wait_count; ++w) {
-        RETURN_IF_ERROR(rondo_stream_wait_event(stream, r->events[r->branches->waits[w]]));
+        RETURN_IF_ERROR(rondo_stream_wait_event(stream, r->events[r->branches.waits[w]]));
     }
-    RETURN_IF_ERROR(
-        item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace));
+    RETURN_IF_ERROR(launch(user_data, r->first_item + i, stream));
     return place->is_awaited ? rondo_event_record(r->events[i], stream) : RONDO_STATUS_OK;
 }
 
-static rondo_status record_all(recorder *r) {
-    const size_t count = r->step->item_count;
-    RETURN_IF_ERROR(rondo_event_record(r->events[count], r->streams[0]));
-    for (size_t i = 0; i < count; ++i) {
-        RETURN_IF_ERROR(record_item(r, i));
+rondo_status rondo__branches_record(rondo__branch_recorder *r, rondo_stream *stream,
+                                    rondo__branch_launch launch, void *user_data) {
+    bool has_entered[RONDO__BRANCH_MAX] = {true};
+    r->streams[0] = stream;
+    RETURN_IF_ERROR(rondo_event_record(r->events[r->item_count], stream));
+    for (size_t i = 0; i < r->item_count; ++i) {
+        RETURN_IF_ERROR(record_item(r, i, has_entered, launch, user_data));
     }
-    for (size_t b = 1; b < r->branches->count; ++b) {
-        RETURN_IF_ERROR(rondo_event_record(r->events[count + b], r->streams[b]));
-        RETURN_IF_ERROR(rondo_stream_wait_event(r->streams[0], r->events[count + b]));
+    for (size_t b = 1; b < r->branches.count; ++b) {
+        RETURN_IF_ERROR(rondo_event_record(r->events[r->item_count + b], r->streams[b]));
+        RETURN_IF_ERROR(rondo_stream_wait_event(stream, r->events[r->item_count + b]));
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status capture_branches(recorder *r, rondo_graph **out_graph) {
+static rondo_status launch_item(void *user_data, size_t i, rondo_stream *stream) {
+    const rondo__plan *plan = user_data;
+    const rondo__item *item = &plan->items[i];
+    return item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace);
+}
+
+static rondo_status capture_branches(const rondo__unit *unit, rondo__plan *plan,
+                                     rondo__branch_recorder *r, rondo_graph **out_graph) {
     const rondo_graph_options options = {.struct_size = sizeof options, .label = "branches"};
     rondo_graph *graph = NULL;
-    RETURN_IF_ERROR(rondo_graph_create(r->unit->executor->device, &options, &graph));
+    RETURN_IF_ERROR(rondo_graph_create(unit->executor->device, &options, &graph));
     rondo_status status =
-        rondo_graph_capture_begin(graph, r->streams[0], RONDO_CAPTURE_THREAD_LOCAL);
+        rondo_graph_capture_begin(graph, unit->stream, RONDO_CAPTURE_THREAD_LOCAL);
     if (status == RONDO_STATUS_OK) {
-        status = record_all(r);
+        status = rondo__branches_record(r, unit->stream, launch_item, plan);
         if (status == RONDO_STATUS_OK) {
             status = rondo_graph_capture_end(graph);
         } else {
@@ -117,16 +120,6 @@ static rondo_status capture_branches(recorder *r, rondo_graph **out_graph) {
     } else {
         rondo_graph_destroy(graph);
     }
-    return status;
-}
-
-static rondo_status record_branches(rondo__unit *unit, rondo__plan *plan, const rondo__step *step,
-                                    const rondo__branches *branches, rondo_graph **out_graph) {
-    recorder r;
-    *out_graph = NULL;
-    RETURN_IF_ERROR(recorder_init(unit, plan, step, branches, &r));
-    const rondo_status status = capture_branches(&r, out_graph);
-    recorder_deinit(&r);
     return status;
 }
 
@@ -170,33 +163,80 @@ static rondo_status compare(const rondo__unit *unit, const rondo__step *step, ro
 
 // ---- the decision -----------------------------------------------------------------------------
 
-static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step) {
-    const bool is_forced = unit->executor->options.branches == RONDO_BRANCHES_ON;
-    rondo__branches branches;
-    rondo_graph *graph = NULL;
-    bool is_faster = is_forced;
-    step->run.branch_count = 1;
-    RETURN_IF_ERROR(rondo__branches_find(unit->executor, plan, step, &branches));
-    rondo_status status = RONDO_STATUS_OK;
-    RONDO_LOG_INFO_F("a segment of %zu ops has %u branches, which gain %.2f times by estimate%s",
-                     step->item_count, branches.count, branches.gain,
-                     is_forced || branches.gain >= gain_min ? "" : ": not tried");
-    if (branches.count > 1 && (is_forced || branches.gain >= gain_min)) {
-        status = record_branches(unit, plan, step, &branches, &graph);
+static void swap_graphs(rondo__step_run *run) {
+    rondo_graph *graph = run->graph;
+    run->graph = run->other;
+    run->other = graph;
+}
+
+// Runs of a plan with states take turns with both graphs: a replay more would change them.
+static void note_turn(rondo__unit *unit, rondo__step *step) {
+    rondo__step_run *run = &step->run;
+    const size_t which = run->turn_count % 2;  // 1: with branches
+    rondo__unit_read_spans(unit);
+    const uint64_t took_ns = unit->runs.times.compute_ns;
+    const bool is_warm = run->turn_count >= 2;
+    if (is_warm && (run->least_ns[which] == 0 || took_ns < run->least_ns[which])) {
+        run->least_ns[which] = took_ns;
     }
-    if (status == RONDO_STATUS_OK && graph != NULL && !is_forced) {
+    swap_graphs(run);
+    run->turn_count += 1;
+    if (run->turn_count < 2 * (1 + ROUNDS_MAX)) {
+        return;
+    }
+    const bool is_faster = (double)run->least_ns[1] < ratio_max * (double)run->least_ns[0];
+    RONDO_LOG_INFO_F("a segment takes %.3f ms as a straight line, %.3f ms with branches",
+                     (double)run->least_ns[0] / 1e6, (double)run->least_ns[1] / 1e6);
+    if (is_faster) {
+        swap_graphs(run);
+    } else {
+        run->branch_count = 1;
+    }
+    unit->straight_count = is_faster ? 0 : unit->straight_count + 1;
+    rondo_graph_destroy(run->other);
+    run->other = NULL;
+}
+
+static rondo_status choose(rondo__unit *unit, rondo__step *step, uint32_t count,
+                           rondo_graph *graph) {
+    bool is_faster = unit->executor->options.branches == RONDO_BRANCHES_ON;
+    if (!is_faster && unit->executor->caller.states != NULL) {
+        step->run.other = graph;
+        step->run.branch_count = count;
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    if (!is_faster) {
         status = compare(unit, step, graph, &is_faster);
         unit->straight_count = is_faster ? 0 : unit->straight_count + 1;
     }
-    if (status == RONDO_STATUS_OK && graph != NULL && is_faster) {
-        rondo_graph_destroy(step->run.graph);
+    if (status == RONDO_STATUS_OK && is_faster) {
+        rondo_graph *straight = step->run.graph;
         step->run.graph = graph;
-        step->run.branch_count = branches.count;
-        graph = NULL;
+        step->run.branch_count = count;
+        graph = straight;
     }
     rondo_graph_destroy(graph);
-    rondo__branches_deinit(&branches);
     return status;
+}
+
+static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step) {
+    const bool is_forced = unit->executor->options.branches == RONDO_BRANCHES_ON;
+    rondo__branch_recorder *r;
+    rondo_graph *graph = NULL;
+    step->run.branch_count = 1;
+    RETURN_IF_ERROR(rondo__branches_open(unit, plan, step, &r));
+    const rondo__branches *found = &r->branches;
+    const uint32_t count = found->count;
+    rondo_status status = RONDO_STATUS_OK;
+    RONDO_LOG_INFO_F("a segment of %zu ops has %u branches, which gain %.2f times by estimate%s",
+                     step->item_count, count, found->gain,
+                     is_forced || found->gain >= gain_min ? "" : ": not tried");
+    if (count > 1 && (is_forced || found->gain >= gain_min)) {
+        status = capture_branches(unit, plan, r, &graph);
+    }
+    rondo__branches_close(r);
+    return graph != NULL ? choose(unit, step, count, graph) : status;
 }
 
 // Whether now is the time, and branches could help at all.
@@ -215,9 +255,19 @@ static bool is_due(const rondo__unit *unit, const rondo__plan *plan) {
            (threads > 0 ? (int32_t)threads : rondo__host_get_thread_count()) > 1;
 }
 
+bool rondo__branches_are_open(const rondo__unit *unit, const rondo__plan *plan) {
+    const rondo__step_run *run = &plan->steps[0].run;
+    return unit->executor->caller.states != NULL && plan->run.count <= TURNS_LAST &&
+           (run->other != NULL || (run->branch_count == 0 && plan->run.count <= RUNS_BEFORE &&
+                                   rondo__branch_levels_may_branch(unit, plan)));
+}
+
 void rondo__branches_settle(rondo__unit *unit, rondo__plan *plan) {
     bool has_open = false;
     for (size_t s = 0; s < plan->step_count; ++s) {
+        if (plan->steps[s].run.other != NULL) {
+            note_turn(unit, &plan->steps[s]);
+        }
         has_open =
             has_open || (plan->steps[s].run.graph != NULL && plan->steps[s].run.branch_count == 0);
     }

@@ -288,6 +288,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
         return RONDO_STATUS_OK;
     }
+    fetch->plan->run.has_put = true;
     if (!rondo_tensor_is_on_host(&view)) {
         return put_from_gpu(fetch, i, &view, to, bytes);
     }

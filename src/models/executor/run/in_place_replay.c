@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "base/memory.h"
+#include "executor/run/branch_trial.h"
 #include "executor/run/self_check.h"
 #include "executor/state/arena_plan.h"
 #include "executor/state/governed.h"
@@ -55,10 +56,26 @@ static void set_places(rondo__in_place *bound, const rondo_value *values) {
     }
 }
 
+static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
+    return rondo__stand_ins_launch_item(user_data, i, stream);
+}
+
 static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
     rondo__in_place *bound = user_data;
     set_places(bound, arguments);
-    return rondo__stand_ins_launch(&bound->places, stream);
+    return bound->branches != NULL
+               ? rondo__branches_record(bound->branches, stream, put_item, &bound->places)
+               : rondo__stand_ins_launch(&bound->places, stream);
+}
+
+// Records with branches where the plan's graph has won with them.
+static rondo_status open_branches(const rondo__unit *unit, const rondo__plan *plan,
+                                  rondo__in_place *bound) {
+    if (bound->branches != NULL || plan->steps[0].run.branch_count < 2 ||
+        bound->places.watched != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__branches_open(unit, plan, &plan->steps[0], &bound->branches);
 }
 
 static rondo_status create_learned(const rondo_executor *executor, const rondo__plan *plan,
@@ -90,7 +107,10 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
 static rondo_status learn(const rondo__unit *unit, const rondo__plan *plan,
                           rondo__in_place *bound) {
     rondo_learned_report report = {.struct_size = sizeof report};
-    rondo_status status = create_learned(unit->executor, plan, bound);
+    rondo_status status = open_branches(unit, plan, bound);
+    if (status == RONDO_STATUS_OK) {
+        status = create_learned(unit->executor, plan, bound);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo_learned_learn(bound->learned, unit->stream, bound->values, bound->count);
     }
@@ -138,6 +158,7 @@ static bool is_possible(const rondo__unit *unit, const rondo__plan *plan) {
            unit->executor->options.communicator == NULL && plan->step_count == 1 &&
            plan->steps[0].run.graph != NULL && plan->random_count == 0 &&
            !rondo__self_check_is_expected(unit->executor) &&
+           !rondo__branches_are_open(unit, plan) &&
            (plan->run.in_place == NULL || !plan->run.in_place->is_refused);
 }
 

@@ -92,6 +92,7 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
                    : rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
     }
     const rondo_tensor *spare = &state->spare.tensor;
+    fetch->plan->run.has_put = true;
     RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, spare->dtype, &spare->shape));
     return rondo_tensor_get_bytes(spare) > 0
                ? rondo_stream_copy(stream, state->value.tensor.data, spare->data,
@@ -99,15 +100,25 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
                : RONDO_STATUS_OK;
 }
 
+// Whether the plan has written the state itself, as most are, so that there is nothing to look at.
+static bool is_there(const rondo__fetch *fetch, const rondo__state *state) {
+    const rondo__plan *plan = fetch->plan;
+    const rondo__slot *slot = &plan->slots[plan->program->outputs[state->output]];
+    return slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].is_kept &&
+           slot->address == state->value.tensor.data && slot->dtype == state->value.tensor.dtype &&
+           rondo_shape_is_equal(&slot->shape, &state->value.tensor.shape);
+}
+
 rondo_status rondo__states_put(const rondo__fetch *fetch) {
     for (rondo__state *state = get_states(fetch->unit); state != NULL; state = state->next) {
-        if (state->output != RONDO__STATE_NO_OUTPUT) {
+        state->is_put = state->output == RONDO__STATE_NO_OUTPUT || is_there(fetch, state);
+        if (!state->is_put) {
             RETURN_IF_ERROR(put_borrowed(fetch, state));
         }
     }
     for (rondo__state *state = get_states(fetch->unit); state != NULL; state = state->next) {
-        if (state->output != RONDO__STATE_NO_OUTPUT) {
-            state->is_lost = true;
+        state->is_lost = state->is_lost || state->output != RONDO__STATE_NO_OUTPUT;
+        if (!state->is_put) {
             RETURN_IF_ERROR(put_state(fetch, state));
         }
     }
@@ -115,17 +126,11 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
 }
 
 bool rondo__states_are_settled(const rondo__fetch *fetch) {
-    const rondo__plan *plan = fetch->plan;
     bool are = true;
     for (const rondo__state *state = get_states(fetch->unit); state != NULL && are;
          state = state->next) {
-        const rondo_tensor *value = &state->value.tensor;
-        const rondo__slot *made = state->output != RONDO__STATE_NO_OUTPUT
-                                      ? &plan->slots[plan->program->outputs[state->output]]
-                                      : NULL;
-        are = made == NULL || (made->kind == RONDO__SLOT_ARENA && !state->has_spare &&
-                               made->address == value->data && made->dtype == value->dtype &&
-                               rondo_shape_is_equal(&made->shape, &value->shape));
+        are = state->output == RONDO__STATE_NO_OUTPUT ||
+              (!state->has_spare && is_there(fetch, state));
     }
     return are;
 }

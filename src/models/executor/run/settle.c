@@ -36,8 +36,9 @@ static void keep_times(rondo__async *async) {
     const uint64_t now_ns = rondo__clock_now_ns();
     async->times.latency_ns = now_ns - async->start_ns;
     async->times.compute_ns = now_ns - async->times.compute_ns;
-    rondo__unit_read_spans(active, &async->times);
     active->runs.times = async->times;
+    active->runs.has_unread_spans = true;
+    rondo__unit_read_spans(active);
 }
 
 // Returns the failure that a wait within a later call, or the program's own wait for the stream,

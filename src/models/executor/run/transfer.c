@@ -63,6 +63,7 @@ static rondo_status feed_host_side(rondo__unit *unit, rondo__plan *plan, size_t 
         return RONDO_STATUS_OK;
     }
     plan->run.is_fed = false;
+    plan->run.has_put = true;
     rondo__crossing_note(unit->executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
@@ -112,6 +113,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
             continue;
         }
         const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+        plan->run.has_put = true;
         if (feeds[i].device == unit->executor->device) {
             RETURN_IF_ERROR(rondo__stream_copy_noted(unit->stream, slot->address, feeds[i].data,
                                                      slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
@@ -227,9 +229,10 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     if (!fetch->is_settled) {
         rondo__states_begin(unit, plan);
     }
-    RETURN_IF_ERROR(rondo__unit_mark(unit, 0));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 0, true));
+    plan->run.has_put = !fetch->waits;  // lanes
     RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
-    RETURN_IF_ERROR(rondo__unit_mark(unit, 1));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 1, plan->run.has_put));
     const uint64_t fed_ns = takes_time(unit, plan) ? rondo__clock_now_ns() : begun_ns;
     const rondo_status status = run_steps(unit, plan, &out_times->was_replayed);
     note_steps(unit->executor, fed_ns, out_times);
@@ -240,12 +243,13 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     if (!fetch->is_prepared) {
         RETURN_IF_ERROR(rondo__fetch_prepare_found(fetch));
     }
-    RETURN_IF_ERROR(rondo__unit_mark(unit, 2));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 2, true));
+    plan->run.has_put = false;
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
     if (!fetch->is_settled) {
         RETURN_IF_ERROR(rondo__states_put(fetch));
     }
-    RETURN_IF_ERROR(rondo__unit_mark(unit, 3));
+    RETURN_IF_ERROR(rondo__unit_mark(unit, 3, plan->run.has_put));
     return rondo__plan_capture_ahead(unit, plan);
 }
 
@@ -348,10 +352,8 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
         rondo__states_end(unit, false);
     }
     times.latency_ns = rondo__clock_now_ns() - start_ns;
-    if (fetch->carried == NULL) {
-        rondo__unit_read_spans(unit, &times);
-    }
     unit->runs.times = times;
+    unit->runs.has_unread_spans = fetch->carried == NULL;
     rondo__governed_note_run(unit, plan, times.latency_ns);
     count_run(unit, plan, times.was_replayed);
     rondo__branches_settle(unit, plan);
@@ -368,6 +370,7 @@ rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor
                                    rondo_event *done, rondo_run_times *out_times) {
     rondo__plan *plan = fetch->plan;
     rondo__unit *unit = fetch->unit;
+    rondo__unit_read_spans(unit);  // of a run before, whose events come to tell of this one
     RETURN_IF_ERROR(enter_arena(unit, false));
     rondo_status status = put_run(fetch, plan, feeds, rondo__clock_now_ns(), out_times);
     if (status == RONDO_STATUS_OK) {
@@ -449,6 +452,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.ran_op_count = executor->work.ran_count;
     times.replayed_op_count = executor->work.replayed_count;
     active->runs.times = times;
+    active->runs.has_unread_spans = false;
     count_run(active, plan, times.was_replayed);
     rondo__branches_settle(active, plan);
     return RONDO_STATUS_OK;

@@ -26,8 +26,11 @@ static void drop_graphs(rondo__unit *unit, rondo__plan *plan) {
             device_bytes += stats.device_bytes;
         }
         rondo_graph_destroy(run->graph);
+        rondo_graph_destroy(run->other);
         run->graph = NULL;
+        run->other = NULL;
         run->branch_count = 0;
+        run->turn_count = 0;
     }
     rondo__error_restore(&saved);
     const int64_t freed = taken - rondo__memory_get_thread_bytes() + (int64_t)device_bytes;

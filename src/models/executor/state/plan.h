@@ -176,6 +176,9 @@ typedef struct rondo__step_run {
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     uint32_t branch_count;   // of the graph; 0: not tried yet
+    rondo_graph *other;      // while runs take turns with two graphs; NULL: they do not
+    uint32_t turn_count;     // such runs
+    uint64_t least_ns[2];    // that they took, straight and with branches
     bool has_crossings;
     rondo__crossing_counts crossings;  // of its items, once has_crossings
     // bypass
@@ -291,6 +294,7 @@ typedef struct rondo__plan_run {
     rondo_tensor *dynamic;  // one for each value
     // Of the run at hand:
     bool is_fed;                       // what the processor reads of its inputs is there
+    bool has_put;                      // copies are on the stream since the last mark (spans.h)
     size_t copied_bytes;               // within host memory, of its inputs
     bool is_in_place;                  // it takes device tensors where they are
     uint64_t loop;                     // whose outer values the inputs hold; 0: none's
@@ -454,6 +458,7 @@ typedef struct rondo__run_log {
     bool has_run;
     bool took_device_feeds;  // the last run; its inputs are the program's
     rondo_run_times times;
+    bool has_unread_spans;  // `times` lacks what the events tell (spans.h)
     uint64_t eager_count;
     uint64_t replay_count;
     uint64_t in_place_count;
@@ -545,6 +550,7 @@ struct rondo__unit {
     rondo_stream *stream;
     bool owns_stream;          // otherwise the caller's, or another unit's
     rondo_event *events[4];    // around the transfers; NULL on the host device
+    uint8_t event_of[4];       // by mark: an earlier one's, if nothing was put in between
     int32_t depth;             // 1 and more for bodies of control ops
     rondo__part part;          // then the stream is that of the unit around it
     bool is_training;          // ops work as in training

@@ -16,10 +16,32 @@ void rondo__stand_ins_deinit(rondo__stand_ins *places) {
     *places = (rondo__stand_ins){0};
 }
 
+void rondo__branches_deinit(rondo__branches *branches) {
+    rondo__free(branches->items);
+    rondo__free(branches->waits);
+    *branches = (rondo__branches){.count = 0};
+}
+
+void rondo__branches_close(rondo__branch_recorder *r) {
+    if (r == NULL) {
+        return;
+    }
+    for (size_t b = 1; b < RONDO__BRANCH_MAX; ++b) {
+        rondo_stream_destroy(r->streams[b]);
+    }
+    for (size_t e = 0; r->events != NULL && e < r->event_count; ++e) {
+        rondo_event_destroy(r->events[e]);
+    }
+    rondo__free(r->events);
+    rondo__branches_deinit(&r->branches);
+    rondo__free(r);
+}
+
 void rondo__in_place_free(rondo__plan *plan) {
     rondo__in_place *bound = plan->run.in_place;
     if (bound != NULL) {
         rondo_learned_destroy(bound->learned);
+        rondo__branches_close(bound->branches);
         rondo__stand_ins_deinit(&bound->places);
         rondo__free(bound->roots);
         rondo__free(bound->found);

@@ -51,6 +51,36 @@ typedef struct rondo__stand_ins {
     void **outputs;  // of one launch, as `inputs`
 } rondo__stand_ins;
 
+enum { RONDO__BRANCH_MAX = 8 };
+
+typedef struct rondo__branched_item {
+    uint32_t branch;
+    bool is_awaited;    // by an op of another branch
+    size_t first_wait;  // into `waits`
+    size_t wait_count;
+} rondo__branched_item;
+
+// How the items of one segment are spread over branches.
+typedef struct rondo__branches {
+    uint32_t count;               // 1: a straight line
+    rondo__branched_item *items;  // one for each of the segment
+    size_t *waits;                // items of the segment
+    size_t wait_capacity;
+    double gain;  // estimated: time of all ops over time of the longest way
+} rondo__branches;
+
+// Records a segment with branches on a stream, any number of times (run/branch_trial.h).
+typedef struct rondo__branch_recorder {
+    size_t first_item, item_count;
+    rondo__branches branches;
+    rondo_stream *streams[RONDO__BRANCH_MAX];  // the first is the one that records
+    size_t event_count;
+    rondo_event **events;  // one for each item; the next for the start; then for ends of branches
+} rondo__branch_recorder;
+
+void rondo__branches_deinit(rondo__branches *branches);
+void rondo__branches_close(rondo__branch_recorder *recorder);
+
 // Runs that are replayed where the caller's tensors lie (run/in_place_replay.h).
 typedef struct rondo__in_place {
     rondo__stand_ins places;
@@ -62,6 +92,7 @@ typedef struct rondo__in_place {
     uint32_t *uses;          // of each value; inputs that nothing reads are no work's addresses
     uint32_t seen;           // runs one behind the other with these
     bool is_refused;
+    rondo__branch_recorder *branches;  // of the graph; NULL: a straight line
 } rondo__in_place;
 
 void rondo__stand_ins_deinit(rondo__stand_ins *places);

@@ -32,6 +32,7 @@ typedef struct rondo__state {
     rondo__roomy value;
     rondo__roomy spare;    // what it is to be, while others still read what it was
     bool has_spare;        // of the run at hand
+    bool is_put;           // likewise: its new value is there
     bool is_lost;          // a run that failed may have written it
     atomic_int pin_count;  // recorded runs that use its memory
     struct rondo__state *next;

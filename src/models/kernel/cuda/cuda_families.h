@@ -85,6 +85,8 @@
     X(conv_transpose)            \
     X(conv_weights)              \
     X(insert_zeros)              \
+    X(turn_filters)              \
+    X(unfold)                    \
     X(pool_gradient)             \
     X(attention)                 \
     X(attention_form)            \

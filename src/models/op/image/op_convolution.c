@@ -180,6 +180,55 @@ static rondo_status compute_conv_weights(rondo__compute *compute) {
     return rondo__scratch_end_as(&scratch, compute, 0, dw);
 }
 
+// rondo.Unfold(x) with the attributes of a Conv: what each tap of its windows sees, tap by tap of
+// all channels, 0 outside: [N, taps * C, out...].
+
+static rondo_status init_unfold(const rondo__op *op, const rondo_shape *x,
+                                rondo__window *out_window, rondo_shape *out_y) {
+    if (x->rank != 4) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "x is no image");
+    }
+    RETURN_IF_ERROR(rondo__window_init(op, 2, x->extent + 2, NULL, out_window));
+    const rondo__window *w = out_window;
+    *out_y = (rondo_shape){
+        4, {x->extent[0], w->kernel[0] * w->kernel[1] * x->extent[1], w->output[0], w->output[1]}};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_unfold(rondo__infer *infer) {
+    rondo__window w;
+    rondo_shape y;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    RETURN_IF_ERROR(init_unfold(infer->op, &infer->inputs[0].shape, &w, &y));
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &y);
+}
+
+static rondo_status compute_unfold(rondo__compute *compute) {
+    const rondo_shape *shape = &compute->inputs[0]->shape;
+    rondo__window w;
+    rondo_shape y_shape;
+    RETURN_IF_ERROR(init_unfold(compute->op, shape, &w, &y_shape));
+    const int64_t channels = shape->extent[1], all = rondo_shape_get_count(&y_shape);
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *y = rondo__scratch_create(&scratch, all);
+    for (int64_t i = 0; i < all && scratch.status == RONDO_STATUS_OK; ++i) {
+        const int64_t at[2] = {i / w.output[1] % w.output[0], i % w.output[1]};
+        const int64_t row = i / w.output[1] / w.output[0],
+                      tap = row / channels % (w.kernel[0] * w.kernel[1]);
+        const int64_t taps[2] = {tap / w.kernel[1], tap % w.kernel[1]};
+        int64_t place = row / channels / (w.kernel[0] * w.kernel[1]) * channels + row % channels;
+        bool is_inside = true;
+        for (int d = 0; d < 2; ++d) {
+            const int64_t in = at[d] * w.stride[d] + taps[d] * w.dilation[d] - w.pad_begin[d];
+            is_inside = is_inside && in >= 0 && in < w.input[d];
+            place = place * w.input[d] + in;
+        }
+        y[i] = is_inside ? x[place] : 0.0;
+    }
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
+}
+
 // rondo.InsertZeros: images with zeros between their pixels, each of which is the first of a block
 // of `strides`.
 
@@ -213,6 +262,33 @@ static rondo_status compute_insert_zeros(rondo__compute *compute) {
         const int64_t outer = i / inner / wide / height;
         y[((outer * height + row) * strides[0] * wide + column) * strides[1] * inner + i % inner] =
             x[i];
+    }
+    return rondo__scratch_end_as(&scratch, compute, 0, y);
+}
+
+// rondo.TurnFilters: filters of a convolution that goes back, [out, in, taps...] as
+// [in, out, taps...] with the taps turned round.
+
+static rondo_status infer_turn_filters(rondo__infer *infer) {
+    rondo_shape y = infer->inputs[0].shape;
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
+    if (y.rank != 4) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "x has no two axes of taps");
+    }
+    y.extent[0] = infer->inputs[0].shape.extent[1];
+    y.extent[1] = infer->inputs[0].shape.extent[0];
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &y);
+}
+
+static rondo_status compute_turn_filters(rondo__compute *compute) {
+    const int64_t *extent = compute->inputs[0]->shape.extent;
+    const int64_t taps = extent[2] * extent[3], all = extent[0] * extent[1] * taps;
+    rondo__scratch scratch = {0};
+    const double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    double *y = rondo__scratch_create(&scratch, all);
+    for (int64_t i = 0; i < all && scratch.status == RONDO_STATUS_OK; ++i) {
+        const int64_t tap = i % taps, in = i / taps % extent[1], out = i / taps / extent[1];
+        y[(in * extent[0] + out) * taps + taps - 1 - tap] = x[i];
     }
     return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
@@ -557,5 +633,11 @@ const rondo__op_def rondo__op_table_convolution[] = {
     RONDO_OP_ROW(FUSED, InsertZeros, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
                  .capture = RONDO__CAPTURE_YES, .infer = infer_insert_zeros,
                  .compute = compute_insert_zeros, .half.kind = HALF_PRODUCT),
+    RONDO_OP_ROW(FUSED, Unfold, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_unfold, .compute = compute_unfold,
+                 .half.kind = HALF_CARRIES),
+    RONDO_OP_ROW(FUSED, TurnFilters, 1, RONDO_OP_OPSET_MAX, 1, 1, 1, 1, .flags = RONDO__OP_INTERNAL,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_turn_filters,
+                 .compute = compute_turn_filters, .half.kind = HALF_CARRIES),
     {.name = NULL},
 };

@@ -12,6 +12,7 @@ rondo_status rondo__program_name_gradients(rondo_program *program,
     } passes[] = {
         {rondo__pass_norm_gradient, true},
         {rondo__pass_conv_weights, options->names_conv_weights},
+        {rondo__pass_unfold, !options->names_conv_weights},
         {rondo__pass_loss_gradient, true},
         {rondo__pass_conv_back, options->names_conv_back},
         {rondo__pass_pool_gradient, true},

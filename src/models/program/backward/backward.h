@@ -24,6 +24,7 @@ RONDO_MUST_USE rondo_status rondo__program_name_gradients(rondo_program *program
 
 rondo_status rondo__pass_norm_gradient(rondo_program *program);
 rondo_status rondo__pass_conv_weights(rondo_program *program);
+rondo_status rondo__pass_unfold(rondo_program *program);
 rondo_status rondo__pass_loss_gradient(rondo_program *program);
 rondo_status rondo__pass_conv_back(rondo_program *program);
 rondo_status rondo__pass_pool_gradient(rondo_program *program);

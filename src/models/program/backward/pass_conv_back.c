@@ -4,12 +4,14 @@
 //   ConvTranspose(x, w)  =  Conv(InsertZeros(x), w turned round, channels exchanged)
 //
 // A window of one pixel comes first, and the zeros behind it. See pass_transposed.c for weights
-// that are constant.
+// that are constant. What turns weights round (rondo.TurnFilters) is found, too, where gradients of
+// convolutions without steps write it: Transpose(Slice(w)).
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "op/image/convolution.h"
 #include "op/op.h"
 #include "program/backward/backward.h"
+#include "program/backward/match_tree.h"
 #include "program/passes/match.h"
 #include "program/passes/rewrite.h"
 
@@ -68,42 +70,15 @@ static rondo__op *get_last(rondo_program *program) {
     return &program->nodes[program->node_count - 1].op;
 }
 
-static rondo_status add_list(rondo_program *program, const int64_t *values, int32_t *out_value) {
-    const rondo_shape shape = {.rank = 1, .extent = {AXES}};
-    rondo_tensor tensor;
-    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &tensor));
-    for (int d = 0; d < AXES; ++d) {
-        ((int64_t *)tensor.data)[d] = values[d];
-    }
-    const rondo_status status = rondo__program_add_constant(program, "list", &tensor, out_value);
-    rondo_tensor_deinit(&tensor);
-    return status;
-}
-
 // [in, out, kernel...] turned round, as [out, in, kernel...].
 static rondo_status turn_weights(rondo_program *program, size_t n, const form *f,
                                  int32_t *out_weights) {
-    static const int64_t lists[4][AXES] = {
-        {-1, -1}, {INT64_MIN / 2, INT64_MIN / 2}, {2, 3}, {-1, -1}};
-    static const int64_t perm[] = {1, 0, 2, 3};
-    const rondo_shape as_is = {
-        .rank = 4,
-        .extent = {f->c.channels, f->c.filters, f->c.window.kernel[0], f->c.window.kernel[1]}};
     const rondo_shape turned = {
         .rank = 4,
         .extent = {f->c.filters, f->c.channels, f->c.window.kernel[0], f->c.window.kernel[1]}};
-    int32_t inputs[5] = {program->nodes[n].inputs[1]}, round = RONDO__VALUE_NONE;
-    for (size_t i = 0; i < 4; ++i) {
-        RETURN_IF_ERROR(add_list(program, lists[i], &inputs[1 + i]));
-    }
-    if (f->c.kernel_span == 1) {
-        round = inputs[0];
-    } else {
-        RETURN_IF_ERROR(add(program, n, "", "Slice", inputs, 5, &as_is, &round));
-    }
     *out_weights = RONDO__VALUE_NONE;
-    RETURN_IF_ERROR(add(program, n, "", "Transpose", &round, 1, &turned, out_weights));
-    return rondo__op_set_ints(get_last(program), "perm", perm, 4);
+    return add(program, n, "rondo", "TurnFilters", &program->nodes[n].inputs[1], 1, &turned,
+               out_weights);
 }
 
 static rondo_status add_zeros(rondo_program *program, size_t n, const form *f, int32_t x,
@@ -144,6 +119,45 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
     return RONDO_STATUS_OK;
 }
 
+// Whether the node takes all elements of axes 2 and 3 from the last to the first.
+static bool turns_round(const rondo_program *program, const rondo__node *slice) {
+    static const int64_t axes[AXES] = {2, 3};
+    bool turns = slice->input_count == 5;
+    for (size_t i = 1; i < 5 && turns; ++i) {
+        int64_t list[RONDO_RANK_MAX];
+        turns = rondo__match_ints(program, slice->inputs[i], list) == AXES;
+        for (int d = 0; d < AXES && turns; ++d) {
+            turns = i == 2 ? list[d] <= INT32_MIN : i == 3 ? list[d] == axes[d] : list[d] == -1;
+        }
+    }
+    return turns;
+}
+
+static rondo_status name_turned(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    const rondo__node *node = &program->nodes[n];
+    const int32_t maker =
+        rondo__node_is(node, RONDO__OP_Transpose) ? program->values[node->inputs[0]].producer : -1;
+    size_t count = 0;
+    const int64_t *perm = rondo__op_get_ints(&node->op, "perm", &count);
+    rondo_shape w, turned;
+    if (maker < 0 || !rondo__node_is(&program->nodes[maker], RONDO__OP_Slice) || count != 4 ||
+        perm[0] != 1 || perm[1] != 0 || perm[2] != 2 || perm[3] != 3 ||
+        !turns_round(program, &program->nodes[maker])) {
+        return RONDO_STATUS_OK;
+    }
+    const int32_t from = program->nodes[maker].inputs[0];
+    int32_t result = node->outputs[0];
+    if (program->values[from].dtype != RONDO_DTYPE_F32 ||
+        !rondo__value_get_shape(&program->values[from], &w) ||
+        !rondo__value_get_shape(&program->values[result], &turned) || w.rank != 2 + AXES) {
+        return RONDO_STATUS_OK;
+    }
+    r->remove[n] = true;
+    return add(program, n, "rondo", "TurnFilters", &from, 1, &turned, &result);
+}
+
 rondo_status rondo__pass_conv_back(rondo_program *program) {
+    RETURN_IF_ERROR(rondo__program_rewrite(program, name_turned));
     return rondo__program_rewrite(program, rewrite);
 }

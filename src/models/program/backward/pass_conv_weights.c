@@ -4,6 +4,8 @@
 //   Transpose(Reshape(ReduceSum(MatMul(Reshape(dy), Transpose(Reshape(seen))))))
 //   seen = Concat of a Slice for each tap, of Pad(x)
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
@@ -15,7 +17,7 @@
 enum { AXES = 2, IMAGE_RANK = AXES + 2 };
 
 typedef struct form {
-    int32_t dy, x;
+    int32_t dy, x, seen;
     rondo_shape dy_shape, x_shape;
     int64_t kernel[AXES], stride[AXES], dilation[AXES];
     int64_t pads[2 * AXES];
@@ -140,6 +142,7 @@ static bool read_form(const rondo_program *program, const rondo__node *node, for
         return false;
     }
     f->dy = tree.value['d'];
+    f->seen = tree.value['c'];
     f->kernel[0] = split.extent[1];
     f->kernel[1] = split.extent[2];
     return split.extent[0] == f->dy_shape.extent[1] && read_taps(program, tree.value['c'], f) &&
@@ -158,28 +161,23 @@ static void cut_pads(form *f) {
     }
 }
 
-static rondo_status rewrite(rondo__rewriting *r, size_t n) {
-    form f = {0};
-    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
-                    .def = rondo__op_get_def(RONDO__FUSED_ConvWeights)};
-    if (!rondo__node_is(&r->program->nodes[n], RONDO__OP_Transpose) ||
-        !read_form(r->program, &r->program->nodes[n], &f)) {
-        return RONDO_STATUS_OK;
-    }
-    cut_pads(&f);
-    int32_t *inputs = rondo__calloc(2, sizeof *inputs);
-    rondo_status status = inputs != NULL ? rondo__op_set_ints(&op, "kernel_shape", f.kernel, AXES)
+// Turns the node into the op, which has the attributes of the Conv.
+static rondo_status become(rondo__rewriting *r, size_t n, rondo__op_id id, const form *f,
+                           const int32_t *from, size_t count) {
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX, .def = rondo__op_get_def(id)};
+    int32_t *inputs = rondo__calloc(count, sizeof *inputs);
+    rondo_status status = inputs != NULL ? rondo__op_set_ints(&op, "kernel_shape", f->kernel, AXES)
                                          : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_ints(&op, "strides", f.stride, AXES);
+        status = rondo__op_set_ints(&op, "strides", f->stride, AXES);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_ints(&op, "dilations", f.dilation, AXES);
+        status = rondo__op_set_ints(&op, "dilations", f->dilation, AXES);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_ints(&op, "pads", f.pads, (size_t)2 * AXES);
+        status = rondo__op_set_ints(&op, "pads", f->pads, (size_t)2 * AXES);
     }
-    if (status == RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK && id == RONDO__FUSED_ConvWeights) {
         status = rondo__op_set_int(&op, "may_round", 1);  // as products of the way back do
     }
     if (status != RONDO_STATUS_OK) {
@@ -187,12 +185,41 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
         rondo__free(inputs);
         return status;
     }
-    inputs[0] = f.dy;
-    inputs[1] = f.x;
-    rondo__node_become(&r->program->nodes[n], &op, inputs, 2);
+    memcpy(inputs, from, count * sizeof *inputs);
+    rondo__node_become(&r->program->nodes[n], &op, inputs, count);
     return RONDO_STATUS_OK;
+}
+
+static bool find(const rondo_program *program, size_t n, form *f) {
+    if (!rondo__node_is(&program->nodes[n], RONDO__OP_Transpose) ||
+        !read_form(program, &program->nodes[n], f)) {
+        return false;
+    }
+    cut_pads(f);
+    return true;
+}
+
+static rondo_status rewrite(rondo__rewriting *r, size_t n) {
+    form f = {0};
+    if (!find(r->program, n, &f)) {
+        return RONDO_STATUS_OK;
+    }
+    return become(r, n, RONDO__FUSED_ConvWeights, &f, (const int32_t[]){f.dy, f.x}, 2);
 }
 
 rondo_status rondo__pass_conv_weights(rondo_program *program) {
     return rondo__program_rewrite(program, rewrite);
+}
+
+// The product stays, and one op makes what it reads.
+static rondo_status unfold(rondo__rewriting *r, size_t n) {
+    form f = {0};
+    if (!find(r->program, n, &f) || get_maker(r->program, f.seen, RONDO__OP_Concat) == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    return become(r, (size_t)r->program->values[f.seen].producer, RONDO__FUSED_Unfold, &f, &f.x, 1);
+}
+
+rondo_status rondo__pass_unfold(rondo_program *program) {
+    return rondo__program_rewrite(program, unfold);
 }

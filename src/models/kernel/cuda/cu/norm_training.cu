@@ -2,8 +2,8 @@
 // through LayerNormalization.
 //
 // x is [OUTER, CHANNELS, INNER]; channels that come last have INNER 1, and so have the columns of a
-// layer's rows. Three launches: sums of parts of each channel, one that joins the parts of a channel in
-// their order, and one that makes the result.
+// layer's rows. Three launches: sums of parts of each channel, one that joins the parts of a channel
+// always in the same order, and one that makes the result.
 //
 //   FORWARD    y = (x - mean) scale / sqrt(variance + epsilon) + shift
 //   else       dx = scale inverse (g - mean(g) - n mean(g n)),  g: dy, n: the normalised x
@@ -94,6 +94,44 @@ struct moments {
     }
 };
 
+// Of elements of a channel: their moments on the way forward, sums of changes on the way back.
+#define KEPT (FORWARD ? 4 : 2)  // words
+struct total {
+    moments m;
+    float one, two;
+    __device__ __forceinline__ total() : one(0.0f), two(0.0f) {
+    }
+    __device__ __forceinline__ void join(const total &o) {
+        if (FORWARD) {
+            m.join(o.m);
+        } else {
+            one += o.one;
+            two += o.two;
+        }
+    }
+    __device__ __forceinline__ void hold(float *words, int step) const {
+        words[0] = FORWARD ? m.center : one;
+        words[step] = FORWARD ? m.rest : two;
+        if (FORWARD) {
+            words[2 * step] = m.square;
+            words[3 * step] = m.count;
+        }
+    }
+    __device__ __forceinline__ static total find(const float *words, int step) {
+        total t;
+        if (FORWARD) {
+            t.m.center = words[0];
+            t.m.rest = words[step];
+            t.m.square = words[2 * step];
+            t.m.count = words[3 * step];
+        } else {
+            t.one = words[0];
+            t.two = words[step];
+        }
+        return t;
+    }
+};
+
 // What a thread adds up of one channel.
 struct share {
     float count, center, first, second;
@@ -177,9 +215,17 @@ struct walk {
 
 // ---- sums -------------------------------------------------------------------------------------
 
+__device__ __forceinline__ void put_part(const norm_arguments &a, i64 channel, const total &t) {
+    if (channel < CHANNELS) {
+        float *part = a.parts + ((i64)blockIdx.y * CHANNELS + channel) * 3;
+        part[0] = FORWARD ? t.m.center : t.one;
+        part[1] = FORWARD ? t.m.rest : t.two;
+        part[2] = t.m.square;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(256) sums(const norm_arguments a) {
     take_turn();
-    __shared__ float held[3][256 * OWN];
     const walk w(a, blockIdx.y);
     share s[OWN];
     const int first = (int)w.channel;
@@ -215,77 +261,60 @@ extern "C" __global__ void __launch_bounds__(256) sums(const norm_arguments a) {
             }
         }
     }
-    // Threads of the same channels, in their order.
-    moments own[OWN];
-#pragma unroll
-    for (int k = 0; k < OWN; k++) {
-        own[k] = s[k].get();
-    }
+    // Threads of the same channels. First those of a group, each of which has every so many rows.
+    total t;
     if (INNER == 1) {
-        __shared__ float counts[256];
-        counts[threadIdx.x] = s[0].count;
+        const int wide = COLUMNS * WIDTH;  // channels of a block
+        const int groups = 256 / wide > ROWS ? ROWS : 256 / wide > 1 ? 256 / wide : 1;
+        __shared__ float held[KEPT][256 * OWN];
 #pragma unroll
         for (int k = 0; k < OWN; k++) {
-            const int at = threadIdx.x * OWN + k;
-            held[0][at] = FORWARD ? own[k].center : s[k].first;
-            held[1][at] = FORWARD ? own[k].rest : s[k].second;
-            held[2][at] = own[k].square;
+            t.m = s[k].get();
+            t.one = s[k].first;
+            t.two = s[k].second;
+            t.hold(&held[0][threadIdx.x * OWN + k], 256 * OWN);
         }
         __syncthreads();
-        for (int c = threadIdx.x; c < COLUMNS * WIDTH; c += 256) {
-            const i64 to = (i64)blockIdx.x * COLUMNS * WIDTH + c;
-            moments all;
-            float one = 0.0f, two = 0.0f;
-            for (int r = 0; r < ROWS; r++) {
-                const int at = r * COLUMNS * WIDTH + c;
-                if (FORWARD) {
-                    moments o;
-                    o.count = counts[r * COLUMNS + c / WIDTH];
-                    o.center = held[0][at];
-                    o.rest = held[1][at];
-                    o.square = held[2][at];
-                    all.join(o);
-                } else {
-                    one += held[0][at];
-                    two += held[1][at];
-                }
+        for (int i = threadIdx.x; i < wide * groups; i += 256) {
+            const int c = i % wide;
+            t = total();
+            for (int r = i / wide; r < ROWS; r += groups) {
+                t.join(total::find(&held[0][r * wide + c], 256 * OWN));
             }
-            if (to < CHANNELS) {
-                float *part = a.parts + ((i64)blockIdx.y * CHANNELS + to) * 3;
-                part[0] = FORWARD ? all.center : one;
-                part[1] = FORWARD ? all.rest : two;
-                part[2] = all.square;
+            if (groups == 1) {
+                put_part(a, (i64)blockIdx.x * wide + c, t);
+            }
+        }
+        if (groups > 1) {
+            __syncthreads();
+            if (threadIdx.x < wide * groups) {
+                t.hold(&held[0][threadIdx.x], 256 * OWN);
+            }
+            __syncthreads();
+            if (threadIdx.x < wide) {
+                for (int g = 1; g < groups; g++) {
+                    t.join(total::find(&held[0][g * wide + threadIdx.x], 256 * OWN));
+                }
+                put_part(a, (i64)blockIdx.x * wide + threadIdx.x, t);
             }
         }
     } else {
-        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        moments all = own[0];
-        float one = warp_sum(s[0].first), two = warp_sum(s[0].second);
+        __shared__ float held[KEPT][8];
+        t.m = s[0].get();
+        t.one = warp_sum(s[0].first);
+        t.two = warp_sum(s[0].second);
         for (int step = 16; FORWARD && step > 0; step >>= 1) {
-            all.join(all.shuffle(step));
+            t.m.join(t.m.shuffle(step));
         }
-        if (lane == 0) {
-            held[0][warp] = FORWARD ? all.center : one;
-            held[1][warp] = FORWARD ? all.rest : two;
-            held[2][warp] = FORWARD ? all.square : 0.0f;
-            held[0][32 + warp] = all.count;
+        if (threadIdx.x % 32 == 0) {
+            t.hold(&held[0][threadIdx.x / 32], 8);
         }
         __syncthreads();
         if (threadIdx.x == 0) {
             for (int o = 1; o < 8; o++) {
-                moments other;
-                other.count = held[0][32 + o];
-                other.center = held[0][o];
-                other.rest = held[1][o];
-                other.square = held[2][o];
-                all.join(other);
-                one += held[0][o];
-                two += held[1][o];
+                t.join(total::find(&held[0][o], 8));
             }
-            float *part = a.parts + ((i64)blockIdx.y * CHANNELS + w.channel) * 3;
-            part[0] = FORWARD ? all.center : one;
-            part[1] = FORWARD ? all.rest : two;
-            part[2] = FORWARD ? all.square : 0.0f;
+            put_part(a, w.channel, t);
         }
     }
 }
@@ -304,52 +333,38 @@ __device__ __forceinline__ void put(G *values, i64 at, float value) {
         values[at] = convert<G>(value);
     }
 }
-// 32 channels a block, whose warps share the parts: what neighbours read lies together.
-#define SHARERS 8
-extern "C" __global__ void __launch_bounds__(SHARERS * 32) join(const norm_arguments a) {
+// JOINED channels a block, whose threads share the parts; then halves of them are joined.
+#define JOINED 8
+#define SHARERS (256 / JOINED)
+extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
     take_turn();
-    __shared__ float held[SHARERS][32][4];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const i64 c = (i64)blockIdx.x * 32 + lane;
-    moments all;
-    float one = 0.0f, two = 0.0f;
+    __shared__ float held[KEPT][256];
+    const int sharer = threadIdx.x / JOINED;
+    const i64 c = (i64)blockIdx.x * JOINED + threadIdx.x % JOINED;
+    total t;
 #pragma unroll 4
-    for (i64 part = warp; part < a.part_count && c < CHANNELS; part += SHARERS) {
+    for (i64 part = sharer; part < a.part_count && c < CHANNELS; part += SHARERS) {
         const float *from = a.parts + (part * CHANNELS + c) * 3;
-        if (FORWARD) {
-            moments o;
-            o.count = count_part(a, part);
-            o.center = from[0];
-            o.rest = from[1];
-            o.square = from[2];
-            all.join(o);
-        } else {
-            one += from[0];
-            two += from[1];
-        }
+        total o;
+        o.one = o.m.center = from[0];
+        o.two = o.m.rest = from[1];
+        o.m.square = FORWARD ? from[2] : 0.0f;
+        o.m.count = count_part(a, part);
+        t.join(o);
     }
-    held[warp][lane][0] = FORWARD ? all.count : one;
-    held[warp][lane][1] = FORWARD ? all.center : two;
-    held[warp][lane][2] = all.rest;
-    held[warp][lane][3] = all.square;
-    __syncthreads();
-    if (warp != 0 || c >= CHANNELS) {
+    for (int half = SHARERS / 2; half > 0; half /= 2) {
+        t.hold(&held[0][threadIdx.x], 256);
+        __syncthreads();
+        if (sharer < half) {
+            t.join(total::find(&held[0][threadIdx.x + half * JOINED], 256));
+        }
+        __syncthreads();
+    }
+    if (sharer != 0 || c >= CHANNELS) {
         return;
     }
-    for (int other = 1; other < SHARERS; other++) {
-        const float *from = held[other][lane];
-        if (FORWARD) {
-            moments o;
-            o.count = from[0];
-            o.center = from[1];
-            o.rest = from[2];
-            o.square = from[3];
-            all.join(o);
-        } else {
-            one += from[0];
-            two += from[1];
-        }
-    }
+    const moments &all = t.m;
+    const float one = t.one, two = t.two;
     const float count = (float)a.outer * (float)INNER;
     if (FORWARD) {
         const float mean = all.center + all.rest;

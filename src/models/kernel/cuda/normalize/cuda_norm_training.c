@@ -10,7 +10,7 @@ enum {
     BLOCKS_APPLIED = 1056,
     PACKS_SUMMED = 8,   // of a thread, before there are more parts
     PACKS_APPLIED = 2,  // likewise
-    JOINED = 32,        // channels of a block
+    JOINED = 8,         // channels of a block
     PACK_BYTES = 16,
 };
 
@@ -161,14 +161,16 @@ void rondo__cuda_prepare_batch_training(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "a tensor of this type");
         return;
     }
+    for (int32_t i = 0; i < 2; i++) {  // `join` reads the running ones where it writes them
+        if (rondo__cuda_wants_output(kernel, (size_t)i + 1)) {
+            kernel->head.kept[kernel->head.kept_count++] =
+                (rondo__kernel_kept){.input = 3 + i, .output = 1 + i};
+        }
+    }
     e.width = choose_width(&e, x->dtype);
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "G", rondo__cuda_input(kernel, 1)->dtype);
     add_launches(kernel, &defines, &e, &a);
-    for (int32_t i = 1; i < 3; i++) {
-        kernel->head.kept[kernel->head.kept_count++] =
-            (rondo__kernel_kept){.input = 2 + i, .output = i};  // the running ones
-    }
 }
 
 void rondo__cuda_prepare_norm_gradient(rondo__cuda_kernel *kernel) {

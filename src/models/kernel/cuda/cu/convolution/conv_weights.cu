@@ -77,19 +77,47 @@ extern "C" __global__ void __launch_bounds__(256) weights_plain(const weights_ar
     }
 }
 
-// One weight for a thread.
+// The sum of a weight's parts; weights as parts have them, taps before channels.
+__device__ __forceinline__ float sum_parts(const weights_arguments &a, i64 at) {
+    float sum = 0.0f;
+#pragma unroll 8
+    for (i64 part = 0; part < a.part_count; part++) {
+        sum += convert<float>(a.parts[part * FILTERS * COLUMNS + at]);
+    }
+    return sum;
+}
+
+// Neighbours are channels in what is read, taps in what is written: a block has CHUNK channels of a
+// filter (0: as many weights as threads).
 extern "C" __global__ void __launch_bounds__(256) weights_join(const weights_arguments a) {
     take_turn();
+#if CHUNK > 0
+    __shared__ float held[CHUNK * TAPS_Y * TAPS_X];
+    const int taps = TAPS_Y * TAPS_X, chunks = (CHANNELS + CHUNK - 1) / CHUNK;
+    for (i64 block = blockIdx.x; block < (i64)FILTERS * chunks; block += gridDim.x) {
+        const i64 filter = block / chunks;
+        const int first = (int)(block - filter * chunks) * CHUNK;
+        const int count = CHANNELS - first < CHUNK ? CHANNELS - first : CHUNK;
+        __syncthreads();
+        for (int i = threadIdx.x; i < CHUNK * taps; i += 256) {
+            const int tap = i / CHUNK, channel = i % CHUNK;
+            if (channel < count) {
+                held[channel * taps + tap] =
+                    sum_parts(a, filter * COLUMNS + tap * CHANNELS + first + channel);
+            }
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < count * taps; i += 256) {
+            a.dw[(filter * CHANNELS + first) * taps + i] = held[i];
+        }
+    }
+#else
     const i64 count = (i64)FILTERS * COLUMNS;
     for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < count; i += (i64)gridDim.x * 256) {
-        float sum = 0.0f;
-#pragma unroll 8
-        for (i64 part = 0; part < a.part_count; part++) {
-            sum += convert<float>(a.parts[part * count + i]);
-        }
         const i64 filter = i / COLUMNS;
         const int column = (int)(i - filter * COLUMNS);
         const int tap = column / CHANNELS, channel = column - tap * CHANNELS;
-        a.dw[(filter * CHANNELS + channel) * (TAPS_Y * TAPS_X) + tap] = sum;
+        a.dw[(filter * CHANNELS + channel) * (TAPS_Y * TAPS_X) + tap] = sum_parts(a, i);
     }
+#endif
 }

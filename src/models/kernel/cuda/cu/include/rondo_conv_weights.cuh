@@ -42,6 +42,9 @@ typedef RONDO_P P;
 #define BEFORE_Y 0
 #define BEFORE_X 0
 #endif
+#ifndef CHUNK
+#define CHUNK 0  // channels of a block that joins
+#endif
 #define COLUMNS (TAPS_Y * TAPS_X * CHANNELS)
 
 struct weights_arguments {

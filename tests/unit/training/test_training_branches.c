@@ -1,0 +1,142 @@
+// Training steps whose graphs have branches come to the bits of eager steps: variables in their own
+// memory, random numbers, and feeds that stay where they are on the device.
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "rondo/models.h"
+#include "support/on_devices.h"
+#include "support/test.h"
+
+enum { ROWS = 4, WIDTH = 16, FORMS = 3, RUNS = 40, NEAR_RUNS = 6 };
+
+static void add(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
+    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
+                              (const char *[]){out}, 1, NULL));
+}
+
+static void add_weights(rondo_builder *b, const char *name) {
+    float values[WIDTH * WIDTH];
+    for (int i = 0; i < WIDTH * WIDTH; ++i) {
+        values[i] = (float)(i * 7 % 13 - 6) / 32.0f;
+    }
+    OK(rondo_builder_add_constant(b, name, RONDO_DTYPE_F32, &(rondo_shape){2, {WIDTH, WIDTH}},
+                                  values));
+}
+
+// loss = mean((x a + relu(x b) c)^2), where `draws` the first term after a Dropout.
+static rondo_program *make_step(bool draws) {
+    const rondo_minimize_options options = {.struct_size = sizeof options,
+                                            .optimizer = RONDO_OPTIMIZER_SGD,
+                                            .learning_rate = 0.05,
+                                            .momentum = 0.9};
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 2,
+                          .extent = {ROWS, WIDTH}};
+    rondo_program *program;
+    rondo_builder *b;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    add_weights(b, "a");
+    add_weights(b, "b");
+    add_weights(b, "c");
+    add(b, "MatMul", "x", "a", "first");
+    if (draws) {
+        add(b, "Dropout", "first", NULL, "kept");
+    }
+    add(b, "MatMul", "x", "b", "inner");
+    add(b, "Relu", "inner", NULL, "shown");
+    add(b, "MatMul", "shown", "c", "second");
+    add(b, "Add", draws ? "kept" : "first", "second", "sum");
+    add(b, "Mul", "sum", "sum", "squares");
+    OK(rondo_builder_add_mean(b, "squares", "loss"));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_minimize(b, "loss", &options));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
+static float run(rondo_executor *executor, const rondo_tensor *x) {
+    float loss = 0.0f;
+    const rondo_binding feed = {.name = "x", .tensor = *x};
+    rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    return loss;
+}
+
+static void read_variable(rondo_executor *executor, const char *name, float *values) {
+    rondo_tensor now;
+    OK(rondo_executor_get_variable(executor, name, &now));
+    const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
+    OK(rondo_tensor_copy(rondo_executor_get_stream(executor), &now, &to));
+    OK(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
+    rondo_tensor_deinit(&now);
+}
+
+static void compare_forms(bool draws) {
+    rondo_program *program = make_step(draws);
+    rondo_device *device;
+    rondo_executor *executors[FORMS];  // eager, one of both graphs, with branches
+    rondo_tensor near;
+    float values[ROWS * WIDTH];
+    const rondo_tensor far = {
+        .dtype = RONDO_DTYPE_F32, .shape = {2, {ROWS, WIDTH}}, .data = values};
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_tensor_init_device(device, far.dtype, &far.shape, &near));
+    for (size_t k = 0; k < FORMS; ++k) {
+        const rondo_executor_options options = {
+            .struct_size = sizeof options,
+            .graphs = k == 0 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_AUTO,
+            .branches = k == 2 ? RONDO_BRANCHES_ON : RONDO_BRANCHES_AUTO,
+            .seed = 3};
+        OK(rondo_executor_create(program, device, &options, &executors[k]));
+    }
+    for (int n = 0; n < RUNS; ++n) {
+        float losses[FORMS];
+        for (int i = 0; i < ROWS * WIDTH; ++i) {
+            values[i] = (float)((i * 5 + n) % 11 - 5) / 8.0f;
+        }
+        for (size_t k = 0; k < FORMS; ++k) {
+            const bool is_near = n >= RUNS - NEAR_RUNS;
+            if (is_near) {
+                OK(rondo_tensor_copy(rondo_executor_get_stream(executors[k]), &far, &near));
+                OK(rondo_stream_synchronize(rondo_executor_get_stream(executors[k])));
+            }
+            losses[k] = run(executors[k], is_near ? &near : &far);
+            assert_memory_equal(&losses[0], &losses[k], sizeof *losses);
+        }
+    }
+    for (size_t k = 0; k < FORMS; ++k) {
+        float first[WIDTH * WIDTH], own[WIDTH * WIDTH];
+        rondo_executor_stats stats = {.struct_size = sizeof stats};
+        read_variable(executors[0], "b", first);
+        read_variable(executors[k], "b", own);
+        assert_memory_equal(first, own, sizeof own);
+        OK(rondo_executor_get_stats(executors[k], &stats));
+        assert_true(k != 2 || rondo_device_is_host(device) || stats.branch_count > 1);
+    }
+    for (size_t k = 0; k < FORMS; ++k) {
+        rondo_executor_destroy(executors[k]);
+    }
+    rondo_tensor_deinit(&near);
+    rondo_device_release(device);
+    rondo_program_destroy(program);
+}
+
+TEST(steps_with_branches_are_eager_steps) {
+    compare_forms(false);
+}
+
+TEST(branches_draw_the_same_numbers) {
+    compare_forms(true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_with_branches_are_eager_steps),
+        cmocka_unit_test(branches_draw_the_same_numbers),
+    };
+    return ON_DEVICES(tests);
+}
