@@ -9,7 +9,7 @@ expect_error 2 'say where the plan file goes' compile "$model" --device host
 expect_error 1 'no/such' compile "$model" --device host -o "$work/no/such/model.rondo"
 expect_status 0 compile "$model" --device host -o "$plan"
 expect_text 'made by rondo .* for host \(.*\), dtype f32$'
-expect_text '^  plans +version 1, .* 1 plan$'
+expect_text '^  plans +version 2, .* 1 plan$'
 expect_text '^  plan for '
 
 # The same results, bit for bit.

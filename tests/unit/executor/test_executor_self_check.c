@@ -280,6 +280,26 @@ TEST(test_executor_self_check__runs_that_do_not_wait) {
     }
 }
 
+// A graph that no capture made is told apart by ops, too.
+TEST(test_executor_self_check__knows_the_nodes_of_ops) {
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .op_by_op = true, .self_check_every = 2};
+    open_executor("cuda:0", false, &options);
+    for (int i = 0; i < 4; ++i) {
+        OK(run());
+    }
+    const rondo__plan *plan = rondo__unit_next_plan(&g_executor->main, NULL);
+    assert_int_equal(plan->step_count, 1);
+    assert_non_null(plan->steps[0].run.graph);
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        size_t index = SIZE_MAX;
+        assert_non_null(plan->items[i].kernel->visit_nodes);
+        OK(rondo_graph_get_node_index(plan->steps[0].run.graph, plan->items[i].last_node, &index));
+        assert_int_equal(index, i);
+    }
+    close_executor();
+}
+
 // NaNs are compared by their bits.
 TEST(test_executor_self_check__compares_bits) {
     static const struct {

@@ -235,8 +235,7 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
 // launches, and nothing else puts work between.
 static bool may_line_up(const rondo__unit *unit, const rondo__plan *plan, const rondo__step *step) {
     bool may = plan->spill == NULL && plan->ranks == NULL && !plan->run.is_probed &&
-               get_watchdog(unit, rondo__step_get_stream(unit, plan, step)) == NULL &&
-               !rondo__self_check_is_expected(unit->executor);
+               get_watchdog(unit, rondo__step_get_stream(unit, plan, step)) == NULL;
     for (size_t i = step->first_item; i < step->first_item + step->item_count && may; ++i) {
         may = plan->items[i].kernel->visit_nodes != NULL && !plan->items[i].is_frozen;
     }
@@ -249,7 +248,7 @@ static rondo_status append_node(void *line, const rondo__line_node *node) {
 
 static rondo_status append_item(rondo__graph_line *line, const rondo_stream *stream,
                                 const rondo__plan *plan, size_t i) {
-    const rondo__item *item = &plan->items[i];
+    rondo__item *item = &plan->items[i];
     char label[LABEL_BYTES];
     if (line->labels != NULL) {
         format_label(plan, i, label);
@@ -257,6 +256,7 @@ static rondo_status append_item(rondo__graph_line *line, const rondo_stream *str
     }
     const rondo_status status = item->kernel->visit_nodes(item->kernel, item->inputs, item->outputs,
                                                           item->workspace, append_node, line);
+    item->last_node = (rondo_node){.number = line->stats.node_count};
     if (status != RONDO_STATUS_OK) {
         blame_launch(plan, &plan->program->nodes[item->node]);
     }
@@ -281,7 +281,11 @@ static rondo_status line_up(const rondo__unit *unit, rondo__plan *plan, const ro
             return status;
         }
     }
-    return rondo__graph_line_end(&line);
+    RETURN_IF_ERROR(rondo__graph_line_end(&line));
+    if (rondo__self_check_is_expected(unit->executor)) {
+        rondo__self_check_mark_line(graph, &plan->items[step->first_item], step->item_count);
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status record_step(rondo__unit *unit, rondo__plan *plan, const rondo__step *step,

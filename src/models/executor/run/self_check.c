@@ -97,6 +97,19 @@ void rondo__self_check_mark(rondo_stream *stream, rondo__item *item) {
     rondo__error_restore(&saved);
 }
 
+void rondo__self_check_mark_line(rondo_graph *graph, rondo__item *items, size_t count) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    for (size_t i = 0; i < count; ++i) {
+        const uint64_t number = items[i].last_node.number;
+        if (number == 0 || rondo_graph_get_node_handle(graph, (size_t)number - 1,
+                                                       &items[i].last_node) != RONDO_STATUS_OK) {
+            items[i].last_node = (rondo_node){0};
+        }
+    }
+    rondo__error_restore(&saved);
+}
+
 rondo_status rondo__self_check_begin_report(rondo_executor *executor) {
     struct rondo__self_check *check;
     RETURN_IF_ERROR(get_check(executor, &check));

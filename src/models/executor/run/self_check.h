@@ -22,6 +22,9 @@ void rondo__self_check_end_run(rondo_executor *executor);
 bool rondo__self_check_is_expected(const rondo_executor *executor);
 // While the item's segment is recorded: which node is its last.
 void rondo__self_check_mark(rondo_stream *stream, rondo__item *item);
+// The same of a graph that was made node by node; until then `last_node.number` is how many nodes
+// there were behind the item.
+void rondo__self_check_mark_line(rondo_graph *graph, rondo__item *items, size_t count);
 
 // Runs a segment without a graph op by op, and goes back to where it began.
 RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo__unit *unit, rondo__plan *plan,

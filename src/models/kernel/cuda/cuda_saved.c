@@ -18,13 +18,18 @@
 
 // ---- requests ---------------------------------------------------------------------------------
 
-static uint64_t hash_tensor(uint64_t hash, const rondo__tensor_info *info) {
-    const int64_t head[] = {info->dtype, info->constant != NULL, info->shape.rank};
-    hash = rondo__hash64(hash, head, sizeof head);
-    return info->dtype == RONDO_DTYPE_NONE || !info->is_shape_known
-               ? hash
-               : rondo__hash64(hash, info->shape.extent,
-                               (size_t)info->shape.rank * sizeof info->shape.extent[0]);
+static uint64_t hash_numbers(const int64_t *numbers, size_t count) {
+    return rondo__hash128_bytes(numbers, count * sizeof numbers[0]).low;
+}
+
+static uint64_t hash_tensor(uint64_t before, const rondo__tensor_info *info) {
+    int64_t numbers[4 + RONDO_RANK_MAX] = {(int64_t)before, info->dtype, info->constant != NULL,
+                                           info->shape.rank};
+    const bool has_shape = info->dtype != RONDO_DTYPE_NONE && info->is_shape_known;
+    for (int32_t d = 0; d < info->shape.rank && has_shape; d++) {
+        numbers[4 + d] = info->shape.extent[d];
+    }
+    return hash_numbers(numbers, sizeof numbers / sizeof numbers[0]);
 }
 
 void rondo__cuda_name_request(rondo__cuda_kernel *kernel) {
@@ -35,14 +40,15 @@ void rondo__cuda_name_request(rondo__cuda_kernel *kernel) {
         return;
     }
     // A grid may be as large as the chip.
-    const uint64_t head[] = {request->op->def->id,
-                             request->input_count,
-                             request->output_count,
-                             request->is_in_body,
-                             request->watch != NULL,
-                             (uint64_t)info.compute_units,
-                             (uint64_t)info.arch_major * 10 + (uint64_t)info.arch_minor};
-    uint64_t hash = rondo__hash64(RONDO__HASH_SEED, head, sizeof head);
+    const int64_t head[] = {request->op->def->id,
+                            (int64_t)request->input_count,
+                            (int64_t)request->output_count,
+                            request->is_in_body,
+                            request->watch != NULL,
+                            info.compute_units,
+                            info.arch_major,
+                            info.arch_minor};
+    uint64_t hash = hash_numbers(head, sizeof head / sizeof head[0]);
     for (size_t i = 0; i < request->input_count; i++) {
         hash = hash_tensor(hash, &request->inputs[i]);
     }
