@@ -304,7 +304,8 @@ static int32_t cut_row(const rondo__byte_rows_form *form, const uint8_t *x, int8
 
 rondo__byte_rows_form rondo__byte_rows_choose(const rondo_tensor *constant, int64_t k,
                                               int64_t count) {
-    enum { WEIGHTS_OF_A_CUT = 32 };  // with more cuts, widening is quicker
+    // With more cuts, widening is quicker; each row has room for as many as that with most.
+    enum { WEIGHTS_OF_A_CUT = 32, OF_A_CUT_IN_A_ROW = 8 };
     const rondo__byte_simd *simd = rondo__byte_simd_get();
     rondo__byte_rows_form form = {
         .simd = simd,
@@ -323,7 +324,7 @@ rondo__byte_rows_form rondo__byte_rows_choose(const rondo_tensor *constant, int6
         all += own;
         most = own > most ? own : most;
     }
-    if (all * WEIGHTS_OF_A_CUT > k * count) {
+    if (all * WEIGHTS_OF_A_CUT > k * count || (most - 1) * OF_A_CUT_IN_A_ROW > k) {
         form.simd = rondo__byte_simd_choose(NULL);
         return form;
     }
