@@ -15,8 +15,8 @@
 // A step takes the longer of both, over the number of steps: the rate at which steps of this way
 // go on. Where the device is behind at t0, it is what decides, and calls may wait for what was put
 // before the block: then only its time counts. A round is three blocks, whose median counts. (A
-// trial's first block may stand behind work of the other way; once its e1 is reached, all of that is
-// done.) A trial's block ends at the latest when steps of the other way would have taken 0.5 ms.
+// trial's first block may stand behind work of the other way; once its e1 is reached, all of that
+// is done.) A trial's block ends at the latest when steps of the other way would have taken 0.5 ms.
 //
 //   A. The way that a step has is measured in a round behind 60 steps, and behind 64 more each time
 //      until the other one was tried; then behind 64, 128 ... 4096.
