@@ -15,6 +15,7 @@ enum {
     HOST_WORK = 8,
     DEVICE_OP_NS = 3000,
     DEVICE_WORK = 4000,
+    STATE_BRANCHES = 2,
 };
 
 // Bytes that an op reads or writes.
@@ -28,6 +29,7 @@ typedef struct search {
     const rondo__plan *plan;
     const rondo__step *step;
     rondo__branches *out;
+    uint32_t most;        // branches
     size_t *first_range;  // one for each item, and one behind
     range *ranges;
     size_t *position;  // of each item in its branch, from 1
@@ -101,7 +103,7 @@ static uint32_t choose_branch(const search *s, const size_t *clock, size_t direc
     if (followed < RONDO__BRANCH_MAX) {
         return followed;
     }
-    if (s->out->count < RONDO__BRANCH_MAX) {
+    if (s->out->count < s->most) {
         return s->out->count;
     }
     uint32_t shortest = 0;
@@ -191,7 +193,12 @@ rondo_status rondo__branches_find(const rondo_executor *executor, const rondo__p
         const rondo__node *node = &plan->program->nodes[plan->items[i].node];
         range_count += node->input_count + node->output_count + 1;
     }
-    search s = {.plan = plan, .step = step, .out = out_branches};
+    // A training step is a way there and back, with the weights' gradients beside it.
+    const bool has_states = executor->caller.states != NULL;
+    search s = {.plan = plan,
+                .step = step,
+                .out = out_branches,
+                .most = has_states ? STATE_BRANCHES : RONDO__BRANCH_MAX};
     out_branches->items = rondo__calloc(count + 1, sizeof *out_branches->items);
     s.first_range = rondo__calloc(count + 2, sizeof *s.first_range);
     s.ranges = rondo__calloc(range_count + 1, sizeof *s.ranges);

@@ -221,7 +221,10 @@ static rondo_status choose(rondo__unit *unit, rondo__step *step, uint32_t count,
 }
 
 static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__step *step) {
-    const bool is_forced = unit->executor->options.branches == RONDO_BRANCHES_ON;
+    // Runs that take turns cost no replay more, and estimates know little of kernels that leave
+    // room on a GPU.
+    const bool is_wanted = unit->executor->options.branches == RONDO_BRANCHES_ON ||
+                           unit->executor->caller.states != NULL;
     rondo__branch_recorder *r;
     rondo_graph *graph = NULL;
     step->run.branch_count = 1;
@@ -231,8 +234,8 @@ static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__ste
     rondo_status status = RONDO_STATUS_OK;
     RONDO_LOG_INFO_F("a segment of %zu ops has %u branches, which gain %.2f times by estimate%s",
                      step->item_count, count, found->gain,
-                     is_forced || found->gain >= gain_min ? "" : ": not tried");
-    if (count > 1 && (is_forced || found->gain >= gain_min)) {
+                     is_wanted || found->gain >= gain_min ? "" : ": not tried");
+    if (count > 1 && (is_wanted || found->gain >= gain_min)) {
         status = capture_branches(unit, plan, r, &graph);
     }
     rondo__branches_close(r);
