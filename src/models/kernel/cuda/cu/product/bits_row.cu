@@ -9,6 +9,7 @@
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 #include "rondo_mma.cuh"
+#include "rondo_row.cuh"
 
 typedef f16 T;
 
@@ -66,15 +67,6 @@ struct share {
     u32 scales[2];             // a pair each, of blocks 2 * place and 2 * place + 1
 };
 
-__device__ __forceinline__ float first_half(u32 pair) {
-    const f16 half = {(u16)pair};
-    return half_to_float(half);
-}
-__device__ __forceinline__ float second_half(u32 pair) {
-    const f16 half = {(u16)(pair >> 16)};
-    return half_to_float(half);
-}
-
 // What is behind k is zeros: the row is, too.
 __device__ __forceinline__ void fetch_share(const row_arguments &p, bool is_gate, i64 first, i64 k, share &held) {
     const u8 *b = is_gate ? p.gate : p.b;
@@ -117,45 +109,6 @@ __device__ __forceinline__ void centre_word(u32 word, u32 zero, u32 (&pairs)[4])
         asm("lop3.b32 %0, %1, %2, %3, %4;" : "=r"(odd) : "r"(word >> (4 * j)), "r"(0x00f000f0u), "r"(0x54005400u), "n"(0xea));
         asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pairs[j]) : "r"(even), "r"(less));
         asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(pairs[j + 1]) : "r"(odd), "r"(odd_less));
-    }
-}
-
-__device__ __forceinline__ void load_row(const row_arguments &p, const T *from, pack<u32, 4> (&row)[TURNS]) {
-#pragma unroll
-    for (int t = 0; t < TURNS; t++) {
-        const i64 k = ((i64)t * THREADS + threadIdx.x) * 8;
-        row[t] = pack<u32, 4>();
-        if (k < p.k) {
-            row[t] = *(const pack<u32, 4> *)(from + k);
-        }
-    }
-}
-
-__device__ __forceinline__ void normalise_row(const row_arguments &p, pack<u32, 4> (&row)[TURNS],
-                                              const pack<u32, 4> (&gain)[TURNS]) {
-    __shared__ float squares[WARPS];
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < TURNS * 4; i++) {
-        const float x = first_half(row[i / 4].value[i % 4]), y = second_half(row[i / 4].value[i % 4]);
-        sum += x * x + y * y;
-    }
-    sum = warp_sum(sum);
-    if ((threadIdx.x & 31) == 0) {
-        squares[threadIdx.x >> 5] = sum;
-    }
-    __syncthreads();
-    sum = 0.0f;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) {
-        sum += squares[w];
-    }
-    const float inverse = 1.0f / sqrtf(sum / (float)p.k + (float)p.epsilon);
-#pragma unroll
-    for (int i = 0; i < TURNS * 4; i++) {
-        const u32 x = row[i / 4].value[i % 4], g = gain[i / 4].value[i % 4];
-        row[i / 4].value[i % 4] = pack_halves(first_half(x) * inverse * first_half(g),
-                                              second_half(x) * inverse * second_half(g));
     }
 }
 
@@ -223,11 +176,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) bits_row(const row_argumen
         await_predecessors();
     }
     const float bias = threadIdx.x < 16 && n < p.n && p.bias != 0 ? convert<float>(p.bias[n]) : 0.0f;
-    pack<u32, 4> row[TURNS], gain[TURNS];
-    load_row(p, p.a, row);
-    load_row(p, NORMALISED ? p.gain : p.a, gain);
+    pack<u32, 4> row[TURNS];
+    load_row(p.a, p.k, row);
     if (NORMALISED) {
-        normalise_row(p, row, gain);
+        pack<u32, 4> gain[TURNS];
+        load_row(p.gain, p.k, gain);
+        normalise_row<WARPS>(p.k, (float)p.epsilon, gain, row);
     }
     store_row(row, memory);
     float total[TILES][2] = {};
