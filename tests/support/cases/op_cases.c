@@ -716,7 +716,8 @@ static const op_case *get_case(op_case_values values, size_t index) {
     return NULL;
 }
 
-static bool is_wanted(const char *filter, const op_case *c, size_t index) {
+// `in_out_count` counts the cases of such ops, of which a part takes its share.
+static bool is_wanted(const char *filter, const op_case *c, size_t *in_out_count) {
     char name[64] = "";
     unsigned part = 1, parts = 1;
     // A number alone says how many parts; the first one is taken.
@@ -724,7 +725,7 @@ static bool is_wanted(const char *filter, const op_case *c, size_t index) {
         (void)sscanf(filter, "%63[^@]", name);
         (void)sscanf(filter + strlen(name), "@%u/%u", &part, &parts);
     }
-    return parts > 0 && index % parts == part - 1 && strstr(c->op, name) != NULL;
+    return parts > 0 && strstr(c->op, name) != NULL && (*in_out_count)++ % parts == part - 1;
 }
 
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
@@ -743,11 +744,12 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         return false;
     }
     const op_case *source;
+    size_t count = 0;
     // A launch is recorded alike whatever the values: those that are not plain run eagerly alone,
     // but where something stays in a workspace for the next launch.
     const run_mode mode = values == OP_CASE_PLAIN ? COMPARE : COMPARE_EAGER;
     for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
-        if (is_wanted(filter, source, i)) {
+        if (is_wanted(filter, source, &count)) {
             run_case(stream, mode, source, values, out_counts);
         }
     }
@@ -759,8 +761,9 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
 static void issue_all(rondo_stream *stream, const char *filter, op_case_values values,
                       op_case_counts *counts) {
     const op_case *source;
+    size_t count = 0;
     for (size_t i = 0; (source = get_case(values, i)) != NULL; i++) {
-        if (is_wanted(filter, source, i)) {
+        if (is_wanted(filter, source, &count)) {
             run_case(stream, ISSUE, source, values, counts);
         }
     }
