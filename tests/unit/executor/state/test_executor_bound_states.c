@@ -103,6 +103,29 @@ TEST(test_executor_bound_states__stay_in_their_place) {
     close_sum(&w, run, near);
 }
 
+// A state that is not fed may be unbound again and again, and where it is fetched to host memory
+// each run brings its new value there, also as one replay and when not waited for.
+TEST(test_executor_bound_states__are_fetched) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float ten[VARIABLES_COUNT], next[VARIABLES_COUNT];
+    const rondo_tensor ten_here = variables_on_host(ten), next_here = variables_on_host(next);
+    open_sum(&w, near);
+    fill_ten(ten);
+    bind_sum(&w, &ten_here, near, &run);
+    OK(rondo_bound_run_set_fetch(run, "next", &next_here));
+    for (int i = 1; i <= 8; ++i) {
+        expect_step(&w, run, &near[1], 10, 2 + 10.0f * (float)i);
+        assert_true(next[3] == 2 + 10.0f * (float)i);
+    }
+    OK(rondo_bound_run_set_feed(run, "sum", NULL));
+    OK(rondo_bound_run_run_async(run, NULL));
+    OK(rondo_executor_wait(w.executor));
+    assert_true(next[3] == 92 && variables_read_one(w.executor, "sum") == 92);
+    close_sum(&w, run, near);
+}
+
 // A run that fails leaves no value of the states that it makes; one that is no state any more is
 // to be fed again.
 TEST(test_executor_bound_states__are_lost) {
@@ -153,6 +176,7 @@ TEST(test_executor_bound_states__are_lost) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
+        cmocka_unit_test(test_executor_bound_states__are_fetched),
         cmocka_unit_test(test_executor_bound_states__are_lost),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
