@@ -126,6 +126,40 @@ TEST(test_executor_bound_states__are_fetched) {
     close_sum(&w, run, near);
 }
 
+static void *give_nothing(void *user_data, const char *name, const rondo_tensor *wanted,
+                          size_t bytes) {
+    (void)user_data, (void)name, (void)wanted, (void)bytes;
+    return NULL;
+}
+
+// A run that is refused before its ops begin leaves states as they were.
+TEST(test_executor_bound_states__outlive_refused_runs) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float ten[VARIABLES_COUNT], y[VARIABLES_COUNT];
+    const rondo_tensor ten_here = variables_on_host(ten), open = {.dtype = RONDO_DTYPE_NONE};
+    const rondo_tensor one = {.dtype = RONDO_DTYPE_F32, .shape = {1, {1}}, .data = y};
+    open_sum(&w, near);
+    fill_ten(ten);
+    bind_sum(&w, &ten_here, near, &run);
+    float sum = 2;
+    for (int k = 0; k < 2; ++k) {
+        for (int i = 0; i < 6; ++i) {
+            expect_step(&w, run, &near[1], 10, sum += 10);
+        }
+        OK(rondo_bound_run_set_fetch(run, "y", k == 0 ? &one : &open));
+        OK(rondo_bound_run_set_allocator(run, k == 0 ? NULL : give_nothing, NULL));
+        assert_int_equal(rondo_bound_run_run(run),
+                         k == 0 ? RONDO_STATUS_INVALID : RONDO_STATUS_NO_MEMORY);
+        assert_int_equal(rondo_bound_run_run_async(run, NULL),
+                         k == 0 ? RONDO_STATUS_INVALID : RONDO_STATUS_NO_MEMORY);
+        OK(rondo_bound_run_set_fetch(run, "y", &near[1]));
+        expect_step(&w, run, &near[1], 10, sum += 10);
+    }
+    close_sum(&w, run, near);
+}
+
 // A run that fails leaves no value of the states that it makes; one that is no state any more is
 // to be fed again.
 TEST(test_executor_bound_states__are_lost) {
@@ -177,6 +211,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
         cmocka_unit_test(test_executor_bound_states__are_fetched),
+        cmocka_unit_test(test_executor_bound_states__outlive_refused_runs),
         cmocka_unit_test(test_executor_bound_states__are_lost),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
