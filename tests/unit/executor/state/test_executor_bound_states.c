@@ -126,6 +126,43 @@ TEST(test_executor_bound_states__are_fetched) {
     close_sum(&w, run, near);
 }
 
+// sum' = x - sum; y = z sum', where z is read from the memory of the old sum: replays read it
+// before that is written, as eager runs do.
+TEST(test_executor_bound_states__are_fed_elsewhere) {
+    variables_world w;
+    rondo_builder *b;
+    rondo_tensor sum;
+    rondo_bound_run *run;
+    float x[VARIABLES_COUNT], y[VARIABLES_COUNT];
+    OK(rondo_builder_create(NULL, &b));
+    variables_add_input(b, "x");
+    variables_add_input(b, "z");
+    variables_add_variable(b, "sum", 2);
+    variables_add_node(b, "Sub", "x", "sum", "next");
+    variables_add_node(b, "Mul", "z", "next", "y");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    variables_open(&w, b);
+    fill_ten(x);
+    const rondo_tensor x_here = variables_on_host(x), y_here = variables_on_host(y);
+    OK(rondo_executor_set_variable(w.executor, "sum", &x_here));
+    OK(rondo_executor_get_variable(w.executor, "sum", &sum));
+    const rondo_binding feeds[] = {{"x", x_here}, {"z", sum}};
+    rondo_binding fetch = {"y", y_here};
+    OK(rondo_bound_run_create(w.executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x_here));
+    OK(rondo_bound_run_set_feed(run, "z", &sum));
+    OK(rondo_bound_run_set_fetch(run, "y", &y_here));
+    x[3] = 14;  // so that the sum is 10 and 4 by turns
+    for (int i = 0; i < 12; ++i) {
+        OK(i < 6 ? rondo_executor_run(w.executor, feeds, 2, &fetch, 1) : rondo_bound_run_run(run));
+        assert_true(y[3] == 40);
+    }
+    rondo_bound_run_destroy(run);
+    rondo_tensor_deinit(&sum);
+    variables_close(&w);
+}
+
 static void *give_nothing(void *user_data, const char *name, const rondo_tensor *wanted,
                           size_t bytes) {
     (void)user_data, (void)name, (void)wanted, (void)bytes;
@@ -211,6 +248,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
         cmocka_unit_test(test_executor_bound_states__are_fetched),
+        cmocka_unit_test(test_executor_bound_states__are_fed_elsewhere),
         cmocka_unit_test(test_executor_bound_states__outlive_refused_runs),
         cmocka_unit_test(test_executor_bound_states__are_lost),
     };
