@@ -214,8 +214,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_set_allocator(rondo_bound_
 //
 // Errors:    as rondo_executor_run.
 // Capture:   legal, but not recorded; STATE while the executor's stream records.
-// Cost:      without names, checks and look-ups where nothing was set since the last run, no state
-//            is there and no input's value decides shapes.
+// Cost:      without names, checks and look-ups where nothing was set since the last run, states
+//            are made where they lie, and no input's value decides shapes.
 RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_run(rondo_bound_run *run);
 
 // Puts the run on the executor's stream as rondo_executor_run_async does.

@@ -176,7 +176,9 @@ rondo_status rondo_bound_run_set_feed(rondo_bound_run *run, const char *name,
     }
     rondo_tensor former = *feed;
     rondo_tensor_share(next, feed);
-    run->found[index] = *feed;
+    if (tensor != NULL) {  // otherwise a state's value may be there
+        run->found[index] = *feed;
+    }
     drop(run->executor, &former);
     run->is_moved = true;
     sum_up_feeds(run);

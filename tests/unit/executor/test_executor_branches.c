@@ -343,4 +343,30 @@ TEST(test_executor_branches__auto_settles) {
     close_model(&f);
 }
 
+// With keep_templates the graph with branches can be dumped, too, and its nodes are named by ops.
+TEST(test_executor_branches__are_dumped) {
+    fixture f;
+    float x[WIDTH * WIDTH] = {1};
+    open_model(&f, build_four);
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .branches = RONDO_BRANCHES_ON, .keep_templates = true};
+    rondo_executor *executor;
+    check(rondo_executor_create(f.program, f.device, &options, &executor));
+    for (size_t k = 0; k < 5; ++k) {
+        rondo_tensor y;
+        run(executor, x, &y);
+        rondo_tensor_deinit(&y);
+    }
+    rondo_graph *graph;
+    size_t count;
+    text_sink sink = {{0}, 0};
+    assert_int_equal(get_branch_count(executor), 4);
+    check(rondo_executor_list_graphs(executor, &graph, 1, &count));
+    assert_int_equal(count, 1);
+    check(rondo_graph_dump(graph, RONDO_TEXT_DOT, text_sink_append, &sink));
+    assert_non_null(strstr(sink.text, "MatMul v3_3"));
+    rondo_executor_destroy(executor);
+    close_model(&f);
+}
+
 TEST_MAIN()

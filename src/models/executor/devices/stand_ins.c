@@ -13,6 +13,7 @@
 #include "executor/state/arena_plan.h"
 #include "executor/state/capture_verdict.h"
 #include "executor/state/counted.h"
+#include "executor/state/states.h"
 #include "graph/graph_object.h"
 
 rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *plan,
@@ -67,6 +68,17 @@ static void choose_result(rondo__stand_ins *places, const rondo_tensor *feeds, s
     }
 }
 
+// Whether a feed lies in the memory of a state, which ops may write before others have read the
+// feed; what runs give out of states is such a tensor.
+static bool is_in_state(const rondo__stand_ins *places, const rondo_tensor *feed) {
+    const rondo__state *state = places->unit->executor->caller.states;
+    bool is = false;
+    for (; state != NULL && !is; state = state->next) {
+        is = state->output != RONDO__STATE_NO_OUTPUT && overlaps(feed, &state->value.tensor);
+    }
+    return is;
+}
+
 // Whether a fetch is written over the feed, while another one is read from there: the input itself,
 // or a view of it.
 static bool is_read_late(const rondo__stand_ins *places, size_t input, const rondo_tensor *feed,
@@ -101,7 +113,7 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
     const rondo_program *program = places->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
-        if (can_stand_in(places, slot, &feeds[i]) &&
+        if (can_stand_in(places, slot, &feeds[i]) && !is_in_state(places, &feeds[i]) &&
             !is_read_late(places, i, &feeds[i], results, wants)) {
             places->by_root[slot->root] = feeds[i].data;
         }

@@ -10,8 +10,10 @@
 #include "executor/compile/branch_levels.h"
 #include "executor/compile/branches.h"
 #include "executor/run/self_check.h"
+#include "executor/state/op_span.h"
 #include "executor/state/spans.h"
 #include "graph/graph_object.h"
+#include "rondo/label.h"
 
 enum {
     RUNS_BEFORE = 3,  // of a plan: eager, captured, replayed
@@ -97,12 +99,21 @@ rondo_status rondo__branches_record(rondo__branch_recorder *r, rondo_stream *str
 static rondo_status launch_item(void *user_data, size_t i, rondo_stream *stream) {
     const rondo__plan *plan = user_data;
     const rondo__item *item = &plan->items[i];
-    return item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace);
+    char label[RONDO__OP_TITLE_BYTES];
+    rondo__op_format_title(&plan->program->nodes[item->node].op, label);
+    RETURN_IF_ERROR(rondo_label_push(stream, label));
+    RETURN_IF_ERROR(
+        item->kernel->launch(item->kernel, stream, item->inputs, item->outputs, item->workspace));
+    return rondo_label_pop(stream);
 }
 
 static rondo_status capture_branches(const rondo__unit *unit, rondo__plan *plan,
                                      rondo__branch_recorder *r, rondo_graph **out_graph) {
-    const rondo_graph_options options = {.struct_size = sizeof options, .label = "branches"};
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = unit->executor->options.keep_templates
+                                                     ? RONDO_KEEP_TEMPLATE
+                                                     : RONDO_KEEP_EXECUTABLE,
+                                         .label = "branches"};
     rondo_graph *graph = NULL;
     RETURN_IF_ERROR(rondo_graph_create(unit->executor->device, &options, &graph));
     rondo_status status =

@@ -228,11 +228,11 @@ rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *
 }
 
 // Whether output `i` may lie where a state does, whose new value comes to the same memory, or to
-// other memory, when the outputs have been put.
+// other memory, when the outputs have been put. Settled states are there already, and stay.
 static bool may_be_state(const rondo__fetch *fetch, size_t i) {
     const rondo__unit *unit = fetch->unit;
     const rondo__slot *slot = &fetch->plan->slots[fetch->plan->program->outputs[i]];
-    return unit->depth == 0 && unit->executor->caller.states != NULL &&
+    return unit->depth == 0 && unit->executor->caller.states != NULL && !fetch->is_settled &&
            (slot->kind == RONDO__SLOT_DYNAMIC || fetch->plan->slots[slot->root].is_kept);
 }
 

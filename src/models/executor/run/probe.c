@@ -80,8 +80,8 @@ bool rondo__probe_may_freeze(const rondo__unit *unit, const rondo__plan *plan,
 static size_t find_own(const rondo__plan *plan, const rondo__step *step, const char *label) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__op *op = get_op(plan, i);
-        char title[112];
-        (void)snprintf(title, sizeof title, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+        char title[RONDO__OP_TITLE_BYTES];
+        rondo__op_format_title(op, title);
         const size_t length = strlen(title);
         const size_t whole = strlen(label);
         if (is_own(plan, i) && whole >= length && strcmp(label + whole - length, title) == 0) {

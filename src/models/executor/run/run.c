@@ -34,8 +34,6 @@
 #include "rondo/label.h"
 #include "rondo/report.h"
 
-enum { LABEL_BYTES = 112 };
-
 // Names the node, and the first tensor that it makes.
 static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
     for (size_t i = 0; i < node->output_count; ++i) {
@@ -172,13 +170,12 @@ static rondo_status check_recording(rondo_stream *stream, const rondo__plan *pla
 }
 
 // Names the nodes of one op, in dumps, reports and profiles.
-static void format_label(const rondo__plan *plan, size_t i, char label[LABEL_BYTES]) {
-    const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
-    (void)snprintf(label, LABEL_BYTES, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+static void format_label(const rondo__plan *plan, size_t i, char label[RONDO__OP_TITLE_BYTES]) {
+    rondo__op_format_title(&plan->program->nodes[plan->items[i].node].op, label);
 }
 
 static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
-    char label[LABEL_BYTES];
+    char label[RONDO__OP_TITLE_BYTES];
     format_label(plan, i, label);
     return rondo_label_push(stream, label);
 }
@@ -249,7 +246,7 @@ static rondo_status append_node(void *line, const rondo__line_node *node) {
 static rondo_status append_item(rondo__graph_line *line, const rondo_stream *stream,
                                 const rondo__plan *plan, size_t i) {
     rondo__item *item = &plan->items[i];
-    char label[LABEL_BYTES];
+    char label[RONDO__OP_TITLE_BYTES];
     if (line->labels != NULL) {
         format_label(plan, i, label);
         RETURN_IF_ERROR(rondo__graph_line_label(line, stream, label));

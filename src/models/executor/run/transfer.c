@@ -169,7 +169,7 @@ static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_
     }
     rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(unit->stream);
-    if (fetch->is_settled) {
+    if (fetch->is_settled && unit->runs.has_begun) {
         rondo__states_begin(unit, fetch->plan);
     }
     rondo__states_end(unit, true);
@@ -195,6 +195,7 @@ static void begin_crossings(rondo__unit *unit) {
 
 // Until it is done no run has left its inputs.
 static void forget_fed(rondo__unit *unit) {
+    unit->runs.has_begun = false;
     if (unit->depth == 0) {
         unit->executor->variants.ran = NULL;
     }
@@ -229,6 +230,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     if (!fetch->is_settled) {
         rondo__states_begin(unit, plan);
     }
+    unit->runs.has_begun = true;
     RETURN_IF_ERROR(rondo__unit_mark(unit, 0, true));
     plan->run.has_put = !fetch->waits;  // lanes
     RETURN_IF_ERROR(feed_inputs(unit, plan, feeds, fetch->waits));
@@ -266,6 +268,7 @@ static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
     plan->run.loop = 0;
     unit->runs.took_device_feeds = fetch->is_settled || rondo__carried_is_near(fetch->carried);
     RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
+    unit->runs.has_begun = true;
     RETURN_IF_ERROR(rondo__carried_put(fetch->carried, feeds));
     unit->runs.in_place_count += rondo__carried_is_in_place(fetch->carried) ? 1 : 0;
     executor->work.ran_count += plan->item_count;

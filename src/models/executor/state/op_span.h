@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stdio.h>
+
 #include "base/log/hook.h"
 #include "device/copy_note.h"
 #include "executor/state/plan.h"
@@ -9,6 +11,12 @@
 // "Conv /layer1/conv", as the labels of recorded nodes have it; what is longer is cut.
 #define RONDO__OP_TITLE "%.40s%s%.64s"
 #define RONDO__OP_TITLE_OF(op) (op)->def->name, (op)->name[0] != '\0' ? " " : "", (op)->name
+
+enum { RONDO__OP_TITLE_BYTES = 112 };
+
+static inline void rondo__op_format_title(const rondo__op *op, char title[RONDO__OP_TITLE_BYTES]) {
+    (void)snprintf(title, RONDO__OP_TITLE_BYTES, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
+}
 
 // `stream`: where its kernels are launched; NULL: the processor computes it. `is_next`: right
 // behind the op whose span this thread ended last.

@@ -456,6 +456,7 @@ typedef struct rondo__plan_keys {
 // Statistics of a unit's runs.
 typedef struct rondo__run_log {
     bool has_run;
+    bool has_begun;          // the last run has come to its ops, which may write states
     bool took_device_feeds;  // the last run; its inputs are the program's
     rondo_run_times times;
     bool has_unread_spans;  // `times` lacks what the events tell (spans.h)

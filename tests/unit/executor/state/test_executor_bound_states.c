@@ -103,6 +103,99 @@ TEST(test_executor_bound_states__stay_in_their_place) {
     close_sum(&w, run, near);
 }
 
+// A state that is not fed may be unbound again and again, and where it is fetched to host memory
+// each run brings its new value there, also as one replay and when not waited for.
+TEST(test_executor_bound_states__are_fetched) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float ten[VARIABLES_COUNT], next[VARIABLES_COUNT];
+    const rondo_tensor ten_here = variables_on_host(ten), next_here = variables_on_host(next);
+    open_sum(&w, near);
+    fill_ten(ten);
+    bind_sum(&w, &ten_here, near, &run);
+    OK(rondo_bound_run_set_fetch(run, "next", &next_here));
+    for (int i = 1; i <= 8; ++i) {
+        expect_step(&w, run, &near[1], 10, 2 + 10.0f * (float)i);
+        assert_true(next[3] == 2 + 10.0f * (float)i);
+    }
+    OK(rondo_bound_run_set_feed(run, "sum", NULL));
+    OK(rondo_bound_run_run_async(run, NULL));
+    OK(rondo_executor_wait(w.executor));
+    assert_true(next[3] == 92 && variables_read_one(w.executor, "sum") == 92);
+    close_sum(&w, run, near);
+}
+
+// sum' = x + sum; y = z + sum', where z is read from the memory of the old sum: replays read it
+// before that is written, as eager runs do.
+TEST(test_executor_bound_states__are_fed_elsewhere) {
+    variables_world w;
+    rondo_builder *b;
+    rondo_tensor sum;
+    rondo_bound_run *run;
+    float x[VARIABLES_COUNT], y[VARIABLES_COUNT];
+    OK(rondo_builder_create(NULL, &b));
+    variables_add_input(b, "x");
+    variables_add_input(b, "z");
+    variables_add_variable(b, "sum", 2);
+    variables_add_node(b, "Add", "x", "sum", "next");
+    variables_add_node(b, "Add", "z", "next", "y");
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    variables_open(&w, b);
+    fill_ten(x);
+    const rondo_tensor x_here = variables_on_host(x), y_here = variables_on_host(y);
+    OK(rondo_executor_set_variable(w.executor, "sum", &x_here));
+    OK(rondo_executor_get_variable(w.executor, "sum", &sum));
+    const rondo_binding feeds[] = {{"x", x_here}, {"z", sum}};
+    rondo_binding fetch = {"y", y_here};
+    OK(rondo_bound_run_create(w.executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x_here));
+    OK(rondo_bound_run_set_feed(run, "z", &sum));
+    OK(rondo_bound_run_set_fetch(run, "y", &y_here));
+    for (int i = 1; i <= 12; ++i) {
+        OK(i <= 6 ? rondo_executor_run(w.executor, feeds, 2, &fetch, 1) : rondo_bound_run_run(run));
+        assert_true(y[3] == 20.0f * (float)i + 10);  // the old sum and the new one
+    }
+    rondo_bound_run_destroy(run);
+    rondo_tensor_deinit(&sum);
+    variables_close(&w);
+}
+
+static void *give_nothing(void *user_data, const char *name, const rondo_tensor *wanted,
+                          size_t bytes) {
+    (void)user_data, (void)name, (void)wanted, (void)bytes;
+    return NULL;
+}
+
+// A run that is refused before its ops begin leaves states as they were.
+TEST(test_executor_bound_states__outlive_refused_runs) {
+    variables_world w;
+    rondo_tensor near[2];
+    rondo_bound_run *run;
+    float ten[VARIABLES_COUNT], y[VARIABLES_COUNT];
+    const rondo_tensor ten_here = variables_on_host(ten), open = {.dtype = RONDO_DTYPE_NONE};
+    const rondo_tensor one = {.dtype = RONDO_DTYPE_F32, .shape = {1, {1}}, .data = y};
+    open_sum(&w, near);
+    fill_ten(ten);
+    bind_sum(&w, &ten_here, near, &run);
+    float sum = 2;
+    for (int k = 0; k < 2; ++k) {
+        for (int i = 0; i < 6; ++i) {
+            expect_step(&w, run, &near[1], 10, sum += 10);
+        }
+        OK(rondo_bound_run_set_fetch(run, "y", k == 0 ? &one : &open));
+        OK(rondo_bound_run_set_allocator(run, k == 0 ? NULL : give_nothing, NULL));
+        assert_int_equal(rondo_bound_run_run(run),
+                         k == 0 ? RONDO_STATUS_INVALID : RONDO_STATUS_NO_MEMORY);
+        assert_int_equal(rondo_bound_run_run_async(run, NULL),
+                         k == 0 ? RONDO_STATUS_INVALID : RONDO_STATUS_NO_MEMORY);
+        OK(rondo_bound_run_set_fetch(run, "y", &near[1]));
+        expect_step(&w, run, &near[1], 10, sum += 10);
+    }
+    close_sum(&w, run, near);
+}
+
 // A run that fails leaves no value of the states that it makes; one that is no state any more is
 // to be fed again.
 TEST(test_executor_bound_states__are_lost) {
@@ -153,6 +246,9 @@ TEST(test_executor_bound_states__are_lost) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
+        cmocka_unit_test(test_executor_bound_states__are_fetched),
+        cmocka_unit_test(test_executor_bound_states__are_fed_elsewhere),
+        cmocka_unit_test(test_executor_bound_states__outlive_refused_runs),
         cmocka_unit_test(test_executor_bound_states__are_lost),
     };
     return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
