@@ -173,6 +173,7 @@ static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_
         rondo__states_begin(unit, fetch->plan);
     }
     rondo__states_end(unit, true);
+    unit->runs.has_unread_spans = false;  // their events may tell of the run that failed
     rondo__fetch_drop(fetch);
     rondo__error_restore(&saved);
     return status;
