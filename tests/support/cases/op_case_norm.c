@@ -80,6 +80,11 @@ const op_case op_norm_cases[] = {
      "heads=4 shape=1,512 scale=0.09", 3},
     {"rondo.AppendAttention", 17, "T[1,1,320] T[1,1,1029,32] T[1,1,1029,32] T[32] T[32]",
      "heads=8 shape=1,256 scale=0.2", 3},
+    // heads that two blocks share, three each, and an odd number of them, which one block has
+    {"rondo.AppendAttention", 17, "T[2,1,512] T[2,2,70,32] T[2,2,70,32] T[32] T[32]",
+     "heads=12 shape=2,12,32 scale=0.2", 3},
+    {"rondo.AppendAttention", 17, "T[1,1,320] T[1,1,64,64] T[1,1,64,64] T[64] T[64]",
+     "heads=3 shape=1,192 scale=0.12", 3},
     // what stands behind a ConvTranspose beside its skip
     {"rondo.Concat", 17, "T[1,4,6,32] T[1,8,12,24]", "blocks=2,1", 1},
     {"rondo.Concat", 17, "T[2,9,6,5] T[2,3,2,63] T[2,9,6,1]", "blocks=1,3,1", 1},

@@ -98,6 +98,7 @@ const op_case op_product_cases[] = {
     {"rondo.RowProduct", 17, "T[1,320] T[320,600]:w - - T[320]:w T[320,600]:w", "activation=silu",
      1},
     {"rondo.RowProduct", 17, "T[1,4160] T[4160,1060]:w T[1060]:w T[1,1060]", "", 1},
+    {"rondo.RowProduct", 17, "T[1,1,320] T[320,1060]:w - T[1,1,1060] T[320]", "activation=silu", 1},
     {"rondo.RowProduct", 17, "T[1,2048]:=900,1,-2,0.5 T[2048,9]:w - T[1,9] T[2048]:w", "", 1},
     // moments of results, and rows that are normalised by given ones
     {"rondo.MatMul", 17, "T[40,64] T[64,96]:w T[96] T[40,96]", "activation=relu", 2},

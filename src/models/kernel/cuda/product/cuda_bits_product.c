@@ -102,16 +102,24 @@ static bool has_plain_zeros(const rondo__cuda_kernel *kernel, size_t input) {
            rondo__cuda_input(kernel, input)->dtype == RONDO_DTYPE_U8;
 }
 
-// Warps of a block, which hold all of k: 8 with a turn each or two, then 16; with a gate half as
-// many in twice the turns, since more blocks stand beside each other then.
+// Warps of a block, which hold all of k: 8 with a turn each or two, then 16, or with a gate 8.
 static int64_t count_row_warps(const rondo__cuda_kernel *kernel, int64_t k) {
-    const bool is_gated = rondo__cuda_has_input(kernel, RONDO__BITS_GATE);
-    const int64_t most = is_gated ? 8 : 16;
+    const int64_t most = rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ? 8 : 16;
     int64_t warps = 1;
-    while (warps < most && warps * ROW_SPAN * (is_gated || warps >= 8 ? 2 : 1) < k) {
+    while (warps < most && warps * ROW_SPAN * (warps >= 8 ? 2 : 1) < k) {
         warps *= 2;
     }
     return warps;
+}
+
+// Whether blocks make whole numbers of weights before the row is there, in registers that leave
+// room for two blocks on a multiprocessor: where those are all, and a normalisation keeps them.
+static bool prepares_row(const rondo__cuda_kernel *kernel, int64_t blocks, int64_t turns) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    return rondo__cuda_has_input(kernel, RONDO__BITS_GAIN) &&
+           !rondo__cuda_has_input(kernel, RONDO__BITS_GATE) && turns == 1 &&
+           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
+           blocks <= 2 * (int64_t)info.compute_units;
 }
 
 static bool suits_row(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -138,6 +146,7 @@ static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     rondo__defines defines = {0};
     const int64_t warps = count_row_warps(kernel, p->k);
     const int64_t turns = (p->k + warps * ROW_SPAN - 1) / (warps * ROW_SPAN);
+    const int64_t blocks = (p->n + ROW_COLUMNS - 1) / ROW_COLUMNS;
     bool is_early = true;
     for (size_t i = 0; i < sizeof early / sizeof early[0]; ++i) {
         is_early = is_early && is_constant(kernel, early[i]);
@@ -146,12 +155,12 @@ static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     rondo__define_int(&defines, "TURNS", turns);
     rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
     rondo__define_int(&defines, "GATED", rondo__cuda_has_input(kernel, RONDO__BITS_GATE));
+    rondo__define_int(&defines, "PREPARED", prepares_row(kernel, blocks, turns));
     rondo__define_int(&defines, "EARLY", is_early);
     rondo__define_int(&defines, "BLOCK", p->block);
     rondo__define_int(&defines, "ZEROS", rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS));
-    rondo__step *step =
-        rondo__cuda_add_launch(kernel, rondo__cu_bits_row, &defines, "bits_row",
-                               (p->n + ROW_COLUMNS - 1) / ROW_COLUMNS, (uint32_t)warps * 32);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_bits_row, &defines, "bits_row",
+                                               blocks, (uint32_t)warps * 32);
     if (step != NULL) {
         step->launch.shared_bytes =
             (uint32_t)(warps * turns * (ROW_SPAN / FEW_BLOCK) * ROW_PIECE_BYTES);

@@ -322,55 +322,50 @@ static void push_optional(rondo__step *step, bool is_there, rondo__address addre
 
 enum {
     INPUT_B = 1,
-    INPUT_GATE = 5,
     HALF_ROW_SPAN = 2048,  // numbers along k of a block's turn of half_row.cu
     HALF_ROW_TURNS_MOST = 4,
     HALF_ROW_STEP = 64,  // what k is a multiple of
-    HALF_ROW_SUMS = 16,
+    HALF_ROW_OUTPUTS = 16,
     HALF_ROW_OUTPUTS_MOST = 16384,  // beyond, what is asked for early is a small part
 };
 
-static bool is_constant_input(const rondo__cuda_kernel *kernel, size_t input) {
-    return rondo__cuda_has_input(kernel, input) &&
-           rondo__cuda_input(kernel, input)->constant != NULL;
-}
-
-// How many outputs a block of half_row.cu makes; 0: not for this product. Where less than half of
-// the multiprocessors would have a block, vector_product has twice as many.
-static int64_t count_half_outputs(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
-                                  const row_extras *extras) {
-    const int64_t outputs = extras->has_gate ? HALF_ROW_SUMS / 2 : HALF_ROW_SUMS;
+// Whether half_row.cu makes this product. Where less than half of the multiprocessors would have a
+// block, vector_product has twice as many. With a gate a block would hold the weights of 8 outputs
+// alone, while most blocks come late: vector_product is faster.
+static bool suits_half_row(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
+                           const row_extras *extras) {
     rondo_device_info info = {.struct_size = sizeof info};
-    const bool suits =
-        p->m == 1 && p->dtype == RONDO_DTYPE_F16 && p->k % HALF_ROW_STEP == 0 &&
-        p->k <= HALF_ROW_SPAN * HALF_ROW_TURNS_MOST && is_constant_input(kernel, INPUT_B) &&
-        (!extras->has_gate || is_constant_input(kernel, INPUT_GATE)) &&
-        rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK && info.arch_major >= 8 &&
-        p->n <= HALF_ROW_OUTPUTS_MOST && p->n * 2 >= outputs * info.compute_units;
-    return suits ? outputs : 0;
+    return p->m == 1 && p->dtype == RONDO_DTYPE_F16 && p->k % HALF_ROW_STEP == 0 &&
+           p->k <= HALF_ROW_SPAN * HALF_ROW_TURNS_MOST && !extras->has_gate &&
+           rondo__cuda_has_input(kernel, INPUT_B) &&
+           rondo__cuda_input(kernel, INPUT_B)->constant != NULL &&
+           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
+           info.arch_major >= 8 && p->n <= HALF_ROW_OUTPUTS_MOST &&
+           p->n * 2 >= HALF_ROW_OUTPUTS * (int64_t)info.compute_units;
 }
 
 static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
                        const row_extras *extras) {
     rondo__defines defines = {0};
-    const int64_t of_half = count_half_outputs(kernel, p, extras);
+    const bool is_half = suits_half_row(kernel, p, extras);
     const int64_t turns = (p->k + HALF_ROW_SPAN - 1) / HALF_ROW_SPAN;
-    if (of_half > 0) {
+    if (is_half) {
         rondo__define_int(&defines, "TURNS", turns);
         rondo__define_int(&defines, "BLOCKS_BESIDE", turns == 1 ? 2 : 1);
     } else {
         rondo__define_int(&defines, "EARLY_LINES", count_early_lines(p, extras->has_gate ? 2 : 1));
+        rondo__define_int(&defines, "GATED", extras->has_gate);
         rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
     }
     rondo__define_int(&defines, "NORMALISED", extras->has_gain);
-    rondo__define_int(&defines, "GATED", extras->has_gate);
     rondo__define_type(&defines, "T", p->dtype);
     rondo__define_type(&defines, "Y", p->y_dtype);
     rondo__step *step =
-        of_half > 0 ? rondo__cuda_add_launch(kernel, rondo__cu_half_row, &defines, "half_row",
-                                             (p->n + of_half - 1) / of_half, RONDO__CUDA_BLOCK)
-                    : rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines,
-                                             "vector_product", (p->n + 7) / 8, RONDO__CUDA_BLOCK);
+        is_half ? rondo__cuda_add_launch(kernel, rondo__cu_half_row, &defines, "half_row",
+                                         (p->n + HALF_ROW_OUTPUTS - 1) / HALF_ROW_OUTPUTS,
+                                         RONDO__CUDA_BLOCK)
+                : rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines, "vector_product",
+                                         (p->n + 7) / 8, RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)p->m;
     }

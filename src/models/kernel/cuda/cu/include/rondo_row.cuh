@@ -10,12 +10,12 @@ __device__ __forceinline__ float second_half(u32 pair) {
     return half_to_float(half);
 }
 
-// What is behind `count` numbers is zeros.
-template <int COUNT>
+// What is behind `count` numbers is zeros. The number of threads is a constant, so that addresses wait for nothing.
+template <int THREAD_COUNT, int COUNT>
 __device__ __forceinline__ void load_row(const f16 *from, i64 count, pack<u32, 4> (&row)[COUNT]) {
 #pragma unroll
     for (int t = 0; t < COUNT; t++) {
-        const i64 k = ((i64)t * blockDim.x + threadIdx.x) * 8;
+        const i64 k = ((i64)t * THREAD_COUNT + threadIdx.x) * 8;
         row[t] = pack<u32, 4>();
         if (k < count) {
             row[t] = *(const pack<u32, 4> *)(from + k);

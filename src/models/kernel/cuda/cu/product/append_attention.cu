@@ -1,7 +1,8 @@
 // append_attention.cu - rondo.AppendAttention: one token attends to a cache while that is copied and the token's
 // own key and value go behind it.
 //
-// A cluster of PARTS blocks has the keys of one head of the cache, which GROUP heads of the queries share. LANES
+// A cluster of PARTS blocks has the keys of one head of the cache, which GROUP heads of the queries share; SPLIT
+// clusters share a head, each for queries of its own, and the first of them copies. LANES
 // neighbouring threads read a key and its value at once, so each keeps a softmax of the keys that it has seen:
 // peak, sum, and sums of weighted values. They are joined in the warp, in the block, and by the first block of the
 // cluster; the order of additions is fixed.
@@ -24,13 +25,18 @@ typedef RONDO_T T;
 #ifndef PARTS
 #define PARTS 1
 #endif
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 4  // keys of a thread that are on the way
+#endif
 
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
     LANES = HEAD / WIDTH,
     LINES = 32 / LANES,
-    AT_ONCE = 4,  // keys of a thread that are on the way
     STEP = WARPS * LINES,
 };
 typedef pack<T, WIDTH> piece;
@@ -167,7 +173,7 @@ __device__ __forceinline__ void ask_early(const T *from, i64 count) {
     }
 }
 
-// The grid is (PARTS, heads of the cache, batches).
+// The grid is (PARTS, heads of the cache times SPLIT, batches).
 extern "C" __global__ void
 #if PARTS > 1
 __cluster_dims__(PARTS, 1, 1)
@@ -176,7 +182,9 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
     extern __shared__ __align__(16) u8 memory[];
     block_memory &m = *(block_memory *)memory;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, place = lane % LANES;
-    const i64 head = blockIdx.y, batch = blockIdx.z, line = batch * a.kv_heads + head;
+    const i64 head = blockIdx.y / SPLIT, batch = blockIdx.z, line = batch * a.kv_heads + head;
+    const i64 group = batch * a.kv_heads * SPLIT + blockIdx.y;
+    const bool copies = blockIdx.y % SPLIT == 0;
     const i64 count = a.past + 1, part = (count + PARTS - 1) / PARTS, begin = blockIdx.x * part;
     const i64 end = begin + part < count ? begin + part : count;
     const i64 end_of_past = end < a.past ? end : a.past;
@@ -185,12 +193,12 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
     ask_early(past_k + begin * HEAD, (end_of_past - begin) * HEAD);
     ask_early(past_v + begin * HEAD, (end_of_past - begin) * HEAD);
     await_predecessors();
-    const T *row = a.row + batch * a.kv_heads * (GROUP + 2) * HEAD;
+    const T *row = a.row + batch * a.kv_heads * (GROUP * SPLIT + 2) * HEAD;
     for (int i = threadIdx.x; i < GROUP * HEAD; i += THREADS) {
-        m.queries[i] = rotated(a, row + (head * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
+        m.queries[i] = rotated(a, row + ((i64)blockIdx.y * GROUP + i / HEAD) * HEAD, i % HEAD) * (float)a.scale;
     }
     for (int i = threadIdx.x; i < 2 * HEAD; i += THREADS) {
-        const T *from = row + (a.kv_heads * (GROUP + i / HEAD) + head) * HEAD;
+        const T *from = row + (a.kv_heads * (GROUP * SPLIT + i / HEAD) + head) * HEAD;
         ((T *)m.fresh[i / HEAD])[i % HEAD] =
             i < HEAD ? convert<T>(rotated(a, from, i)) : from[i - HEAD];
     }
@@ -218,10 +226,10 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const i64 key = first + u * STEP, at = (line * count + key) * HEAD + place * WIDTH;
-            if (key < end && a.present_k != 0) {  // 0: that cache is not read
+            if (copies && key < end && a.present_k != 0) {  // 0: that cache is not read
                 *(piece *)(a.present_k + at) = k[u];
             }
-            if (key < end && a.present_v != 0) {
+            if (copies && key < end && a.present_v != 0) {
                 *(piece *)(a.present_v + at) = v[u];
             }
             add_key(query, k[u], v[u], key < end, r);
@@ -261,7 +269,7 @@ __launch_bounds__(THREADS) append_attention(const append_arguments a) {
     for (int i = threadIdx.x * 2; blockIdx.x == 0 && i < GROUP * HEAD; i += 2 * THREADS) {
         float two[2], peak, sum;
         join(m.of_parts, PARTS, i, two, peak, sum);
-        T *y = a.y + line * GROUP * HEAD + i;
+        T *y = a.y + group * GROUP * HEAD + i;
         y[0] = convert<T>(two[0] / sum);
         y[1] = convert<T>(two[1] / sum);
     }

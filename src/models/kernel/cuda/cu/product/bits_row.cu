@@ -25,6 +25,9 @@ typedef f16 T;
 #ifndef GATED
 #define GATED 0
 #endif
+#ifndef PREPARED
+#define PREPARED 0  // whole numbers are made of a warp's one share before the row is there
+#endif
 #ifndef EARLY
 #define EARLY 1  // weights, scales and zeros are constants
 #endif
@@ -112,6 +115,18 @@ __device__ __forceinline__ void centre_word(u32 word, u32 zero, u32 (&pairs)[4])
     }
 }
 
+struct share_pairs {
+    u32 of[2][2][4][4];  // of column, half, word
+};
+
+__device__ __forceinline__ void centre_share(const share &held, share_pairs &pairs) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        centre_word(held.words[i & 1][i >> 1 & 1].value[i >> 2], held.zeros[i & 1][i >> 1 & 1],
+                    pairs.of[i & 1][i >> 1 & 1][i >> 2]);
+    }
+}
+
 // The row into shared memory, with the numbers of each 8 in the order of centre_word's pairs. A warp writes what it
 // reads.
 __device__ __forceinline__ void store_row(const pack<u32, 4> (&row)[TURNS], u8 *memory) {
@@ -130,7 +145,8 @@ __device__ __forceinline__ void store_row(const pack<u32, 4> (&row)[TURNS], u8 *
 
 // Adds what a share gives for columns g and g + 8. Lane 4 g + place has the row's block g where that is `place` or
 // 4 + `place`, whose weights it is then multiplied with; the sums are those of blocks 2 * place and 2 * place + 1.
-__device__ __forceinline__ void add_share(const share &held, const u8 *pieces, float (&total)[2]) {
+__device__ __forceinline__ void add_share(const share &held, const share_pairs &pairs, const u8 *pieces,
+                                          float (&total)[2]) {
     const int lane = threadIdx.x & 31, place = lane & 3, g = lane >> 2;
     float sum[2][4] = {};
 #pragma unroll
@@ -143,8 +159,16 @@ __device__ __forceinline__ void add_share(const share &held, const u8 *pieces, f
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             u32 x[4], y[4];
-            centre_word(held.words[0][h].value[w], held.zeros[0][h], x);
-            centre_word(held.words[1][h].value[w], held.zeros[1][h], y);
+            if (PREPARED) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    x[j] = pairs.of[0][h][w][j];
+                    y[j] = pairs.of[1][h][w][j];
+                }
+            } else {
+                centre_word(held.words[0][h].value[w], held.zeros[0][h], x);
+                centre_word(held.words[1][h].value[w], held.zeros[1][h], y);
+            }
             const u32 left[4] = {x[0], y[0], x[1], y[1]}, right[4] = {x[2], y[2], x[3], y[3]};
             mma_f16(sum[h], left, first);
             mma_f16(sum[h], right, second);
@@ -157,7 +181,7 @@ __device__ __forceinline__ void add_share(const share &held, const u8 *pieces, f
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) bits_row(const row_arguments p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) bits_row(const row_arguments p) {
     release_successor();
     extern __shared__ __align__(16) u8 memory[];
     __shared__ float sums[WARPS][TILES][16];
@@ -176,19 +200,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) bits_row(const row_argumen
         await_predecessors();
     }
     const float bias = threadIdx.x < 16 && n < p.n && p.bias != 0 ? convert<float>(p.bias[n]) : 0.0f;
-    pack<u32, 4> row[TURNS];
-    load_row(p.a, p.k, row);
+    pack<u32, 4> row[TURNS], gain[TURNS];
+    load_row<THREADS>(p.a, p.k, row);
+    load_row<THREADS>(NORMALISED ? p.gain : p.a, p.k, gain);
+    share_pairs pairs;
+    if (PREPARED) {
+        centre_share(held[0][0], pairs);
+    }
     if (NORMALISED) {
-        pack<u32, 4> gain[TURNS];
-        load_row(p.gain, p.k, gain);
         normalise_row<WARPS>(p.k, (float)p.epsilon, gain, row);
     }
     store_row(row, memory);
     float total[TILES][2] = {};
 #pragma unroll
     for (int i = 0; i < TURNS * TILES; i++) {
-        add_share(held[i / TILES][i % TILES], memory + (i / TILES * WARPS + warp) * (SPAN / 32) * PIECE_BYTES,
-                  total[i % TILES]);
+        add_share(held[i / TILES][i % TILES], pairs,
+                  memory + (i / TILES * WARPS + warp) * (SPAN / 32) * PIECE_BYTES, total[i % TILES]);
     }
 #pragma unroll
     for (int i = 0; i < TILES * 2; i++) {

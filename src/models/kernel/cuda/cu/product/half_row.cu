@@ -1,6 +1,6 @@
 // half_row.cu - one row of f16 times a matrix whose rows (outputs) are contiguous in k: rondo.RowProduct on tensor cores.
 //
-// A block makes 16 sums, those of 16 outputs, or of 8 and their gates; its warps have 256 numbers along k each, in turns.
+// A block makes 16 outputs; its warps have 256 numbers along k each, in turns.
 // A lane holds two turns in registers, which it asks for before the kernel's turn: nothing of the row is in them. They
 // are the left operand; the row is a column of the right one.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,9 +20,6 @@ typedef RONDO_Y Y;
 #ifndef NORMALISED
 #define NORMALISED 0
 #endif
-#ifndef GATED
-#define GATED 0
-#endif
 #ifndef EARLY
 #define EARLY 1  // weights are constants
 #endif
@@ -40,19 +37,19 @@ struct row_arguments {
     i64 activation;
     double alpha, beta;
     const T *gain;  // of NORMALISED
-    const T *gate;  // of GATED
+    const T *gate;  // of vector_product, whose arguments these are
     double epsilon;
 };
 
-enum { WARPS = 8, THREADS = WARPS * 32, SPAN = 256, HELD = TURNS < 2 ? TURNS : 2, OUTPUTS = GATED ? 8 : 16 };
+enum { WARPS = 8, THREADS = WARPS * 32, SPAN = 256, HELD = TURNS < 2 ? TURNS : 2, OUTPUTS = 16 };
 
 struct held_rows {
     pack<u32, 4> of[2][8];  // rows g and g + 8 of the left operand: 8 numbers of each 32
 };
 
 __device__ __forceinline__ const T *find_row(const row_arguments &p, int which) {
-    const i64 n = (i64)blockIdx.x * OUTPUTS + ((threadIdx.x & 31) >> 2) + (which && !GATED ? 8 : 0);
-    return (which && GATED ? p.gate : p.b) + (n < p.n ? n : p.n - 1) * p.k;
+    const i64 n = (i64)blockIdx.x * OUTPUTS + ((threadIdx.x & 31) >> 2) + which * 8;
+    return p.b + (n < p.n ? n : p.n - 1) * p.k;
 }
 
 // What is behind k is zeros: the row is, too.
@@ -102,16 +99,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_BESIDE) half_row(co
     if (EARLY) {
         await_predecessors();
     }
+    pack<u32, 4> own[TURNS];
+    load_row<THREADS>(p.a, p.k, own);  // before the sums' addends, which nothing waits for so soon
     const i64 n = (i64)blockIdx.x * OUTPUTS + threadIdx.x;
     float addend = 0.0f;
     if (threadIdx.x < OUTPUTS && n < p.n) {
         addend = (p.bias != 0 ? convert<float>(p.bias[n]) : 0.0f) + (p.z != 0 ? convert<float>(p.z[n]) : 0.0f);
     }
-    pack<u32, 4> own[TURNS];
-    load_row(p.a, p.k, own);
     if (NORMALISED) {
         pack<u32, 4> gain[TURNS];
-        load_row(p.gain, p.k, gain);
+        load_row<THREADS>(p.gain, p.k, gain);
         normalise_row<WARPS>(p.k, (float)p.epsilon, gain, own);
     }
 #pragma unroll
@@ -145,13 +142,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_BESIDE) half_row(co
     }
     __syncthreads();
     if (threadIdx.x < OUTPUTS && n < p.n) {
-        float value = addend, gate = 0.0f;
+        float value = addend;
 #pragma unroll
         for (int w = 0; w < WARPS; w++) {
             value += sums[w][threadIdx.x];
-            gate += GATED ? sums[w][threadIdx.x + 8] : 0.0f;
         }
-        const float end = activate_by_number(p.activation, GATED ? gate : value, (float)p.alpha, (float)p.beta);
-        p.y[n] = convert<Y>(GATED ? end * value : end);
+        p.y[n] = convert<Y>(activate_by_number(p.activation, value, (float)p.alpha, (float)p.beta));
     }
 }
