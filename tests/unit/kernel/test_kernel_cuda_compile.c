@@ -111,7 +111,7 @@ static void check_turn(const char *ptx) {
         {"conv_depthwise_rows", 5, 1u << 1, 0},
         // x, w, r and more: r is a constant where it is read early
         {"recurrent_sequence", 17, 1u << 2, 0},
-        // x, w, bias, z, y, and behind numbers a gate, which is a constant as w is
+        // x, w, bias, z, y: w is a constant
         {"half_row", 5, 1u << 1, 0},
         // x, b, scales, zeros, bias, y, gain, and three of a gate, which are constants as b is
         {"bits_row", 10, 7u << 1 | 7u << 7, 0},
