@@ -131,6 +131,15 @@ static bool refuse_in_place(world *w, capture *c, rondo_status status) {
     return true;
 }
 
+// What the next op of a frame comes behind: the ops before it, and all that they come behind.
+static uint64_t close_ops(const frame *f) {
+    uint64_t closure = f->ops;
+    for (int i = 0; i < f->nodes->count; ++i) {
+        closure |= (f->ops >> i & 1) != 0 ? f->nodes->nodes[i].ancestors : 0;
+    }
+    return closure;
+}
+
 // False: it would race.
 static bool put_op(world *w, stream_model *s, uint32_t number) {
     capture *c = capture_of(s);
@@ -140,7 +149,7 @@ static bool put_op(world *w, stream_model *s, uint32_t number) {
                     .source = pick_wide(w, s, number >> 8)};
     const bool is_in_place = n.destination.first == n.source.first;
     const uint64_t former = s->closure;
-    s->closure |= f != NULL && !is_in_place ? f->ops : 0;
+    s->closure |= f != NULL && !is_in_place ? close_ops(f) : 0;
     if (is_in_place ? number >> 16 != 0 : !can_put(w, s, &n)) {
         s->closure = former;
         return false;
