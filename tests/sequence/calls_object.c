@@ -7,8 +7,12 @@
 #include "sequence/sequence.h"
 
 // A capture keeps the stream to its end, and what was on its way there goes on: the next stream of
-// this line does not come behind it.
+// this line does not come behind it, nor behind what it had waited for.
 static void leave_work(world *w, int line) {
+    ticks *now = &w->streams[line].now;
+    const ticks former = *now;
+    *now = w->host;
+    now->at[line] = former.at[line];
     w->kept_time += 1;
     for (int i = 0; i < w->word_count; ++i) {
         word *x = &w->words[i];
