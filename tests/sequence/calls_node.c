@@ -449,6 +449,13 @@ static bool may_be_guest(const world *w, const graph_model *g, const graph_model
            (!w->is_threaded || inner->arena_count == 0);
 }
 
+// An empty graph in between stands for what it comes behind.
+static bool comes_behind(const built *b, int former, uint64_t ancestors) {
+    const node *n = &b->nodes->nodes[former];
+    return (ancestors >> former & 1) != 0 ||
+           (n->inner[0]->count == 0 && (n->ancestors & ~ancestors) == 0);
+}
+
 // Graphs that share memory must come one behind the other, by edges; those that also share data may
 // be refused even so.
 static uint32_t expect_guest(const graph_model *inner, const built *b, uint64_t ancestors) {
@@ -459,7 +466,7 @@ static uint32_t expect_guest(const graph_model *inner, const built *b, uint64_t 
             latest = b->guests[k].arena == inner->arenas[i] ? b->guests[k].node : latest;
         }
         if (latest >= 0 && !inner->arenas[i]->allows_any_order) {
-            mask = (ancestors >> latest & 1) == 0 ? CAN_STATE : mask | CAN_STATE;
+            mask = comes_behind(b, latest, ancestors) ? mask | CAN_STATE : CAN_STATE;
             if (mask == CAN_STATE) {
                 return mask;
             }
