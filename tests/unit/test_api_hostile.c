@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/source_dir.h"
 #include "support/test.h"
 
 #define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
@@ -785,7 +786,7 @@ TEST(test_api_hostile__every_function_has_a_row) {
     int missing = 0;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; ++i) {
         char path[512];
-        (void)snprintf(path, sizeof path, RONDO_SOURCE_DIR "/include/rondo/%s.h", headers[i]);
+        (void)snprintf(path, sizeof path, "%s/include/rondo/%s.h", get_source_dir(), headers[i]);
         missing += look_through(path);
     }
     assert_int_equal(missing, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "doctor/analysis/doctor_rules.h"
+#include "support/source_dir.h"
 #include "support/test.h"
 #include "unit/doctor/stream_text.h"
 
@@ -193,7 +194,9 @@ TEST(test_texts) {
 // docs/doctor.md has a section for each rule, with its cure.
 TEST(test_documentation) {
     static char text[1 << 16];
-    FILE *file = fopen(RONDO_SOURCE_DIR "/docs/doctor.md", "r");
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/docs/doctor.md", get_source_dir());
+    FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_true(fread(text, 1, sizeof(text) - 1, file) < sizeof(text) - 1);
     assert_int_equal(fclose(file), 0);

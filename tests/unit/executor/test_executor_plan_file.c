@@ -18,6 +18,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
 #include "support/models/code_programs.h"
+#include "support/source_dir.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -348,8 +349,9 @@ TEST(test_executor_plan_file__options_and_models) {
     made_of.made_of = other.program;
     EXPECT(INVALID, "another model", rondo_program_load_plan(g_path, &made_of, &program));
     assert_null(program);
-    EXPECT(BAD_DATA, "no plan file",
-           rondo_program_load_plan(RONDO_SOURCE_DIR "/README.md", NULL, &program));
+    char no_plan[512];
+    (void)snprintf(no_plan, sizeof no_plan, "%s/README.md", get_source_dir());
+    EXPECT(BAD_DATA, "no plan file", rondo_program_load_plan(no_plan, NULL, &program));
     EXPECT(UNAVAILABLE, "no/such", rondo_program_load_plan("no/such/file", NULL, &program));
     EXPECT(UNAVAILABLE, "no/such", rondo_executor_save(w.executor, "no/such/file"));
     close_world(&other);
