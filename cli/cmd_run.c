@@ -228,17 +228,18 @@ static bool prepare_directory(const char *directory) {
     return length > 0 && length < PATH_BYTES && cli_output_check(probe);
 }
 
-// "replayed" alone stands for a run that was replayed whole.
 static void say_how(const cli_session *session, const rondo_run_times *times) {
-    char how[64] = "ran eagerly";
-    if (times->replayed_op_count > 0 && times->replayed_op_count == times->ran_op_count) {
-        snprintf(how, sizeof how, "replayed");
-    } else if (times->replayed_op_count > 0) {
-        snprintf(how, sizeof how, "ran, with %llu of %llu ops replayed,",
-                 (unsigned long long)times->replayed_op_count,
-                 (unsigned long long)times->ran_op_count);
+    const char *how = "ran";
+    char part[64] = "";
+    if (times->replayed_op_count == 0) {
+        how = "ran eagerly";
+    } else if (times->replayed_op_count == times->ran_op_count) {
+        how = "replayed";
+    } else {
+        snprintf(part, sizeof part, ", %" PRIu64 " of %" PRIu64 " ops replayed,",
+                 times->replayed_op_count, times->ran_op_count);
     }
-    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", how, session->device_info.name,
+    cli_say(CLI_NORMAL, "%s on %s%s in %.3f ms", how, session->device_info.name, part,
             (double)times->latency_ns * 1e-6);
 }
 
@@ -259,30 +260,60 @@ static bool say_plan(const cli_session *session) {
 }
 
 static bool say_difference(const rondo_self_check_report *report) {
-    char element[64];
-    snprintf(element, sizeof element, "element %" PRIu64 " of %" PRIu64 " that differ, ",
-             report->element, report->different_count);
+    if (report->value[0] == '\0') {  // then offsets of a generator are compared
+        cli_print_error(
+            "a replay leaves %s \"%s\" elsewhere than the ops do: %s op by op, "
+            "%s replayed",
+            report->op, report->node, report->eager, report->replayed);
+        return false;
+    }
     cli_print_error(
-        "a replay computes something else than the ops: %s%s%s of %s \"%s\", %s%s "
-        "eagerly, %s replayed%s",
-        report->value[0] != '\0' ? "\"" : "the state", report->value,
-        report->value[0] != '\0' ? "\"" : "", report->op, report->node,
-        report->value[0] != '\0' ? element : "", report->eager, report->replayed,
+        "a replay computes something else than the ops: value \"%s\" of %s \"%s\" "
+        "differs in %" PRIu64 " element%s, first in element %" PRIu64
+        ": %s op by op, %s replayed%s",
+        report->value, report->op, report->node, report->different_count,
+        report->different_count == 1 ? "" : "s", report->element, report->eager, report->replayed,
         report->is_first ? "" : "; an op before it may be to blame");
     return false;
 }
 
+static void say_same(uint64_t run_count, uint64_t segment_count, uint64_t value_count,
+                     const rondo_run_times *last) {
+    char rest[96] = "";
+    if (segment_count == 0) {
+        cli_say(CLI_NORMAL,
+                "self-check: nothing is replayed (rondo inspect says why), so nothing "
+                "was compared");
+        return;
+    }
+    if (last->replayed_op_count < last->ran_op_count) {
+        snprintf(rest, sizeof rest,
+                 "; not compared: %" PRIu64 " of %" PRIu64 " ops, which run between segments",
+                 last->ran_op_count - last->replayed_op_count, last->ran_op_count);
+    }
+    cli_say(CLI_NORMAL,
+            "self-check: %" PRIu64 " run%s op by op and replayed: %" PRIu64 " value%s of %" PRIu64
+            " segment%s the same%s",
+            run_count, run_count == 1 ? "" : "s", value_count, value_count == 1 ? "" : "s",
+            segment_count, segment_count == 1 ? "" : "s", rest);
+}
+
 // Runs that are made both ways; the outputs are those of the last.
 static bool check_runs(cli_session *session, uint64_t count) {
+    rondo_run_times times = {.struct_size = sizeof times};
     uint64_t segment_count = 0;
     uint64_t value_count = 0;
     for (uint64_t i = 0; i < count; i++) {
         rondo_self_check_report report = {.struct_size = sizeof report};
+        if (!cli_session_free_varying(session)) {
+            return false;
+        }
         const rondo_status status =
             rondo_executor_self_check(session->executor, session->feeds, session->feed_count,
                                       session->fetches, session->fetch_count, &report);
         cli_progress_clear();
-        if (status != RONDO_STATUS_OK) {
+        if (status != RONDO_STATUS_OK ||
+            rondo_executor_get_times(session->executor, &times) != RONDO_STATUS_OK) {
             cli_session_fail(session);
             return false;
         }
@@ -292,13 +323,7 @@ static bool check_runs(cli_session *session, uint64_t count) {
         segment_count += report.segment_count;
         value_count += report.value_count;
     }
-    if (segment_count == 0) {
-        cli_say(CLI_NORMAL, "self-check: nothing is replayed, so nothing was compared");
-        return true;
-    }
-    cli_say(CLI_NORMAL,
-            "self-check: %" PRIu64 " value%s in %" PRIu64 " segment%s, the same replayed",
-            value_count, value_count == 1 ? "" : "s", segment_count, segment_count == 1 ? "" : "s");
+    say_same(count, segment_count, value_count, &times);
     return true;
 }
 
@@ -339,6 +364,9 @@ static bool run_once(cli_session *session, const run_settings *settings, const c
     print_outputs(session, settings, labels);
     if (settings->output_directory != NULL && !save_outputs(session, settings->output_directory)) {
         return false;
+    }
+    if (settings->check_count > 0) {  // its times say nothing of an ordinary run
+        return true;
     }
     if (rondo_executor_get_times(session->executor, &times) != RONDO_STATUS_OK) {
         cli_session_fail(session);

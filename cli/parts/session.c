@@ -263,6 +263,7 @@ void cli_session_close(cli_session *session) {
     }
     free(session->feeds);
     free(session->fetches);
+    free(session->varies);
     free(session->dimensions);
     cli_assignments_free(&session->sets);
     cli_assignments_free(&session->shapes);
@@ -335,8 +336,55 @@ static bool check_run(cli_session *session, rondo_status status) {
     return status == RONDO_STATUS_OK;
 }
 
+// Which sizes the shapes of the inputs leave open.
+static bool find_varying(cli_session *session) {
+    size_t count = 0;
+    rondo_binding *outputs = calloc(session->fetch_count + 1, sizeof *outputs);
+    bool *varies = calloc(session->fetch_count + 1, sizeof *varies);
+    if (outputs == NULL || varies == NULL) {
+        cli_print_error("out of memory");
+        goto free_lists;
+    }
+    if (rondo_executor_infer_outputs(session->executor, session->feeds, session->feed_count,
+                                     outputs, session->fetch_count, &count) != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+        goto free_lists;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const rondo_shape *shape = &outputs[i].tensor.shape;
+        varies[i] = shape->rank < 0;
+        for (int32_t d = 0; d < shape->rank; d++) {
+            varies[i] = varies[i] || shape->extent[d] < 0;
+        }
+    }
+    session->varies = varies;
+    varies = NULL;
+
+free_lists:
+    free(outputs);
+    free(varies);
+    return session->varies != NULL;
+}
+
+bool cli_session_free_varying(cli_session *session) {
+    bool has_run = false;
+    for (size_t i = 0; i < session->fetch_count; i++) {
+        has_run = has_run || session->fetches[i].tensor.dtype != RONDO_DTYPE_NONE;
+    }
+    if (has_run && session->varies == NULL && !find_varying(session)) {
+        return false;
+    }
+    for (size_t i = 0; has_run && i < session->fetch_count; i++) {
+        if (session->varies[i]) {
+            rondo_tensor_deinit(&session->fetches[i].tensor);
+        }
+    }
+    return true;
+}
+
 bool cli_session_run(cli_session *session) {
-    return check_run(session,
+    return cli_session_free_varying(session) &&
+           check_run(session,
                      rondo_executor_run(session->executor, session->feeds, session->feed_count,
                                         session->fetches, session->fetch_count));
 }

@@ -146,6 +146,7 @@ typedef struct cli_session {
     rondo_binding *feeds;  // of each input; without data where nothing was read
     size_t fetch_count;
     rondo_binding *fetches;  // tensors are allocated by the first run and reused by later ones
+    bool *varies;            // of each fetch: its size depends on data; NULL before a second run
     bool was_cancelled;      // a run was ended by Ctrl-C
     char hint[400];          // dimensions that count as 1 because nobody set them; may be ""
 } cli_session;
@@ -178,6 +179,10 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
 
 // Runs once. On failure prints why; a run that Ctrl-C ended is told by was_cancelled alone.
 bool cli_session_run(cli_session *session);
+
+// Frees the outputs whose sizes depend on data: the next run may make others. cli_session_run does
+// it; whoever runs the executor otherwise calls this before each run. On failure prints why.
+bool cli_session_free_varying(cli_session *session);
 
 // The same with the inputs that the last run left on the device; nothing is fetched.
 bool cli_session_rerun(cli_session *session);

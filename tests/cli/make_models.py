@@ -177,6 +177,12 @@ def main(directory):
          [helper.make_node("Loop", ["count", "", "s0"], ["y"], name="grow", body=body)],
          [value("count", TensorProto.INT64, [])], [value("y", real, ["m"])],
          [numpy_helper.from_array(numpy.ones(4, numpy.float32), "s0")])
+    # Where fresh random numbers are above zero: of another size in each run.
+    save(directory, "noise_rows",
+         [helper.make_node("RandomNormalLike", ["x"], ["n"], name="noise"),
+          helper.make_node("Relu", ["n"], ["r"], name="clip"),
+          helper.make_node("NonZero", ["r"], ["y"], name="find")],
+         [value("x", real, [4, 8])], [value("y", TensorProto.INT64, [2, "found"])])
     # An op that does not exist.
     save(directory, "unknown_op",
          [helper.make_node("Frobnicate", ["x"], ["z"], name="odd")],

@@ -9,6 +9,7 @@
 #include "profile/profile_slice.h"
 #include "profile/report.h"
 #include "rondo/models.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"
 #include "support/test.h"
@@ -335,10 +336,7 @@ static void run_steps(rondo_executor *executor, const char *event, size_t count)
     for (size_t i = 0; i < count; ++i) {
         rondo_binding fetch = {.name = "y"};
         float values[4] = {1, 2, 3, 4};
-        const rondo_binding feed = {
-            .name = "x",
-            .tensor = {
-                .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {4}}, .data = values}};
+        const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, 4);
         OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
         rondo_tensor_deinit(&fetch.tensor);
     }

@@ -8,6 +8,7 @@
 #include "json_reader.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -18,9 +19,7 @@ enum { ROWS_MAX = 400, RUNS = 7 };
 static void run_model(rondo_executor *executor) {
     float values[4] = {1, 2, 3, 4};
     rondo_binding fetch = {.name = "y"};
-    const rondo_binding feed = {
-        .name = "x",
-        .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {4}}, .data = values}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, 4);
     OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     rondo_tensor_deinit(&fetch.tensor);
 }

@@ -45,10 +45,16 @@ grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" && fail "seed 8 gave the 
 # Each run both ways, with the outputs of the last.
 expect_status 0 run "$model" --device host --self-check --input "x=$work/x.npy" \
     --input "y=$work/y.npy"
-expect_text '^self-check: 1 value in 1 segment, the same replayed$'
+expect_text '^self-check: 1 run op by op and replayed: 1 value of 1 segment the same$'
 expect_text 'values 1.5 0 0$'
 expect_status 0 run "$here/../models/branch_and_loop/model.onnx" --device host --self-check=3
-expect_text '^self-check: [0-9]* values in [0-9]* segments, the same replayed$'
+expect_text '^self-check: 3 runs op by op and replayed: [0-9]* values of [0-9]* segments the same'
+# Sizes that depend on what was drawn, other ones in each run; NonZero runs between the segments.
+noise=$here/models/noise_rows.onnx
+expect_status 0 run "$noise" --device host --self-check=3
+expect_text '^self-check: 3 runs op by op and replayed: 3 values of 3 segments the same; not compared: 1 of 3 ops, which run between segments$'
+expect_status 0 run "$noise" --device host --graphs on
+expect_text '^ran on host, 2 of 3 ops replayed, in [0-9.]* ms$'
 expect_error 1 'graphs are off' run "$model" --device host --self-check --graphs off
 expect_error 2 'needs a whole number' run "$model" --device host --self-check=x
 
