@@ -6,6 +6,7 @@
 #include "conformance/conformance.h"
 #include "support/fake/fake_cuda.h"
 #include "support/peek.h"
+#include "support/short_forms.h"
 
 // ---- kernels ----------------------------------------------------------------------------------
 
@@ -48,14 +49,8 @@ static void run_spin(void *data) {
 
 rondo_launch suite_describe_affine(const suite_context *context,
                                    const suite_affine_arguments *arguments) {
-    return (rondo_launch){
-        .struct_size = sizeof(rondo_launch),
-        .name = "affine",
-        .function = context->affine,
-        .grid = {(arguments->count + 127) / 128, 1, 1},
-        .block = {128, 1, 1},
-        .arguments = arguments,
-        .argument_bytes = offsetof(suite_affine_arguments, term) + sizeof(uint32_t)};
+    return LAUNCH("affine", context->affine, (arguments->count + 127) / 128, 128, arguments,
+                  offsetof(suite_affine_arguments, term) + sizeof(uint32_t));
 }
 
 rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
@@ -68,13 +63,7 @@ rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t
 
 rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds) {
     spin_arguments arguments = {.nanoseconds = (uint64_t)microseconds * 1000};
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "spin",
-                           .function = context->spin,
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = &arguments,
-                           .argument_bytes = sizeof arguments};
+    rondo_launch launch = LAUNCH("spin", context->spin, 1, 1, &arguments, sizeof arguments);
     return rondo_stream_launch(stream, &launch);
 }
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "rondo/onnx.h"
 #include "support/models/code_programs.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 
 static const char path[] = "/tmp/rondo-builder-sweep.onnx";
@@ -80,16 +81,11 @@ TEST(test_builder_sweep__a_failed_call_can_be_made_again) {
 }
 
 TEST(test_builder_sweep__groups_of_nodes_are_made_whole_or_not) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F16,
-                          .rank = 2,
-                          .extent = {2, 3}};
     for (size_t n = 0;; ++n) {
         rondo_builder *builder = NULL;
         rondo_program *program = NULL;
         OK(rondo_builder_create(NULL, &builder));
-        OK(rondo_builder_add_input(builder, &x));
+        OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F16, 2, 3)));
         sweep_fail_allocation(n, false);
         const rondo_status status = rondo_builder_add_l2_normalize(builder, "x", 1, 0.5f, "y");
         const bool has_failed = sweep_end_allocations();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "support/models/executor_sweep.h"
+#include "support/short_forms.h"
 
 enum { COUNT = 8, STRING = 8 };
 
@@ -19,15 +20,12 @@ static rondo_status add(rondo_builder *builder, const char *op, const char *from
 // What is found in relu(x), what is found in that, both in bodies of their own, and a text of the
 // first, which the processor writes.
 static rondo_status build(executor_world *w) {
-    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = STRING};
-    const rondo_builder_node_options text = {
-        .struct_size = sizeof text, .attributes = &to, .attribute_count = 1};
     RETURN_IF_ERROR(executor_world_begin(w, "x", COUNT));
     RETURN_IF_ERROR(add(w->builder, "Relu", "x", "a", NULL));
     RETURN_IF_ERROR(add(w->builder, "NonZero", "a", "found", NULL));
     RETURN_IF_ERROR(add(w->builder, "Neg", "found", "y", NULL));
     RETURN_IF_ERROR(add(w->builder, "NonZero", "y", "z", NULL));
-    RETURN_IF_ERROR(add(w->builder, "Cast", "found", "text", &text));
+    RETURN_IF_ERROR(add(w->builder, "Cast", "found", "text", &WITH(ATTRIBUTE_INT("to", STRING))));
     RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "y", NULL));
     RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "z", NULL));
     RETURN_IF_ERROR(rondo_builder_add_output(w->builder, "text", NULL));

@@ -10,6 +10,7 @@
 #include "rondo/graph.h"
 #include "rondo/inspect.h"
 #include "rondo/status.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
@@ -184,13 +185,7 @@ static void compile(world *w) {
     void *function = NULL;
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "scale",
-                           .function = function,
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = &w->memory,
-                           .argument_bytes = sizeof(w->memory)};
+    rondo_launch launch = LAUNCH("scale", function, 1, 1, &w->memory, sizeof(w->memory));
     STEP(g_cuda->launch(w->stream, &launch));
 }
 

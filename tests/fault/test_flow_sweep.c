@@ -9,6 +9,7 @@
 #include "rondo/models.h"
 #include "support/fake/fake_flow.h"
 #include "support/models/flow_models.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 
 enum { RUN_COUNT = 3 };
@@ -19,10 +20,7 @@ static float g_expected[2][36];  // out6 with the condition true, then false
 static rondo_status run(rondo_executor *executor, bool go, float *result) {
     flow_feeds feeds;
     flow_feeds_make(&feeds, 5, 3, go);
-    rondo_binding fetch = {
-        .name = "out6",
-        .tensor = {
-            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 3, .extent = {3, 4, 3}}, .data = result}};
+    rondo_binding fetch = BIND("out6", RONDO_DTYPE_F32, result, 3, 4, 3);
     return rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, &fetch, 1);
 }
 

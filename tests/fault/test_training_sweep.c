@@ -12,6 +12,7 @@
 
 #include "rondo/models.h"
 #define STEP_RESULT false
+#include "support/short_forms.h"
 #include "support/sweep.h"
 
 enum { ROWS = 6, COLUMNS = 4, PLACES = 3, STEPS = 4, SAMPLE = 24 };
@@ -42,16 +43,6 @@ static bool add(rondo_builder *b, const char *op, const char *x, const char *y, 
 // loss = mean((table[ids] * w - x)^2): rows of a table, and a weight of its own.
 static bool build(world *w) {
     float values[ROWS * COLUMNS];
-    const rondo_port ids = {.struct_size = sizeof ids,
-                            .name = "ids",
-                            .dtype = RONDO_DTYPE_I64,
-                            .rank = 1,
-                            .extent = {PLACES}};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {PLACES, COLUMNS}};
     const rondo_tensor table = {
         .dtype = RONDO_DTYPE_F32, .shape = {2, {ROWS, COLUMNS}}, .data = values};
     const rondo_tensor line = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COLUMNS}}, .data = values};
@@ -64,8 +55,8 @@ static bool build(world *w) {
     fill(1, ROWS * COLUMNS, values);
     STEP(rondo_builder_create(NULL, &w->builder));
     rondo_builder *b = w->builder;
-    STEP(rondo_builder_add_input(b, &ids));
-    STEP(rondo_builder_add_input(b, &x));
+    STEP(rondo_builder_add_input(b, &PORT("ids", RONDO_DTYPE_I64, PLACES)));
+    STEP(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, PLACES, COLUMNS)));
     STEP(rondo_builder_add_parameter(b, "table", &table, RONDO_PARAMETER_COPIED));
     STEP(rondo_builder_add_parameter(b, "w", &line, RONDO_PARAMETER_COPIED));
     STEP(rondo_builder_add_embedding(b, "ids", "table", "rows"));
@@ -84,9 +75,8 @@ static bool train(world *w, uint32_t first, uint32_t end) {
     for (uint32_t step = first; step < end; ++step) {
         int64_t ids[PLACES] = {step, 5, 5};
         float x[PLACES * COLUMNS];
-        const rondo_binding feeds[] = {
-            {"ids", {.dtype = RONDO_DTYPE_I64, .shape = {1, {PLACES}}, .data = ids}},
-            {"x", {.dtype = RONDO_DTYPE_F32, .shape = {2, {PLACES, COLUMNS}}, .data = x}}};
+        const rondo_binding feeds[] = {BIND("ids", RONDO_DTYPE_I64, ids, PLACES),
+                                       BIND("x", RONDO_DTYPE_F32, x, PLACES, COLUMNS)};
         fill(100 + step, PLACES * COLUMNS, x);
         STEP(rondo_executor_run(w->executor, feeds, 2, NULL, 0));
     }

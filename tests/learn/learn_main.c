@@ -21,6 +21,7 @@
 #include "learn/learn_random.h"
 #include "rondo/rondo.h"
 #include "support/fake/fake_cuda.h"
+#include "support/short_forms.h"
 
 enum { WORLD = (SLOTS + 3) * EXTENT, KERNEL_BYTES = 64, BLOCK_BYTES = 512, RUNS = 8, LISTS = 4 };
 
@@ -127,13 +128,8 @@ static rondo_status issue(rondo_stream *stream, const step *s, const node *n,
     if (n->kind == NODE_HOST) {
         return rondo_stream_call_host(stream, "mix", run_kernel, bytes, total);
     }
-    const rondo_launch launch = {.struct_size = sizeof launch,
-                                 .name = "mix",
-                                 .function = g_world.function,
-                                 .grid = {(uint32_t)get_size(s, n, values), 1, 1},
-                                 .block = {64, 1, 1},
-                                 .arguments = bytes,
-                                 .argument_bytes = total};
+    const rondo_launch launch =
+        LAUNCH("mix", g_world.function, (uint32_t)get_size(s, n, values), 64, bytes, total);
     return rondo_stream_launch(stream, &launch);
 }
 

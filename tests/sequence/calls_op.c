@@ -8,6 +8,7 @@
 #include "rondo/update.h"
 #include "sequence/sequence.h"
 #include "support/fake/fake_cuda.h"
+#include "support/short_forms.h"
 
 // ---- what a thread makes once -----------------------------------------------------------------
 
@@ -44,10 +45,7 @@ rondo_status tools_register(void) {
         .struct_size = sizeof definition,
         .domain = "test.sequence",
         .name = "Detour",
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 1,
+        ONE_TO_ONE,
         .infer = infer_same,
         .capture = RONDO_OP_CAPTURE_YES,
         .host = {.prepare = prepare_detour, .launch = launch_detour},
@@ -58,11 +56,9 @@ rondo_status tools_register(void) {
 // y = -x, of one number.
 static rondo_status make_program(rondo_program **out_program) {
     rondo_builder *builder = NULL;
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {1}};
     rondo_status status = rondo_builder_create(NULL, &builder);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_builder_add_input(builder, &x);
+        status = rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 1));
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_builder_add_node(builder, "Neg", (const char *[]){"x"}, 1,

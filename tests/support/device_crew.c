@@ -8,6 +8,7 @@
 
 #include "rondo/copy.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 
 enum {
     WIDTH = 8,
@@ -43,8 +44,6 @@ static rondo_status add_loop(rondo_builder *builder) {
     const int64_t turns = 3;
     const char *const loop_inputs[] = {"turns", "", "y"};
     const char *const sum = "sum";
-    rondo_port i = {.struct_size = sizeof i, .name = "i", .dtype = RONDO_DTYPE_I64};
-    rondo_port more = {.struct_size = sizeof more, .name = "more", .dtype = RONDO_DTYPE_BOOL};
     rondo_port v = {.struct_size = sizeof v, .name = "v", .dtype = RONDO_DTYPE_F32, .rank = 2};
     v.extent[0] = -1;
     v.extent[1] = WIDTH;
@@ -59,10 +58,10 @@ static rondo_status add_loop(rondo_builder *builder) {
         status = rondo_builder_create_body(builder, "twice", &body);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_builder_add_input(body, &i);
+        status = rondo_builder_add_input(body, &PORT("i", RONDO_DTYPE_I64));
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_builder_add_input(body, &more);
+        status = rondo_builder_add_input(body, &PORT("more", RONDO_DTYPE_BOOL));
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_builder_add_input(body, &v);
@@ -79,11 +78,9 @@ static rondo_status add_loop(rondo_builder *builder) {
     if (status == RONDO_STATUS_OK) {
         status = rondo_builder_add_output(body, "w", NULL);
     }
-    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     if (status == RONDO_STATUS_OK) {
-        status = rondo_builder_add_node(builder, "Loop", loop_inputs, 3, &sum, 1, &options);
+        status = rondo_builder_add_node(builder, "Loop", loop_inputs, 3, &sum, 1,
+                                        &WITH(ATTRIBUTE_BODY("body", body)));
     }
     rondo_builder_destroy(body);
     return status;

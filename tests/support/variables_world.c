@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/variables_world.h"
+#include "support/short_forms.h"
 
 #include "support/on_devices.h"
 
@@ -14,23 +15,13 @@ void variables_add_node(rondo_builder *b, const char *op, const char *x, const c
 }
 
 void variables_add_variable(rondo_builder *b, const char *name, float start) {
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = name,
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {VARIABLES_COUNT}};
     const rondo_start constant = {
         .struct_size = sizeof constant, .kind = RONDO_START_CONSTANT, .a = (double)start};
-    OK(rondo_builder_add_variable(b, &port, &constant));
+    OK(rondo_builder_add_variable(b, &PORT(name, RONDO_DTYPE_F32, VARIABLES_COUNT), &constant));
 }
 
 void variables_add_input(rondo_builder *b, const char *name) {
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = name,
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {VARIABLES_COUNT}};
-    OK(rondo_builder_add_input(b, &port));
+    OK(rondo_builder_add_input(b, &PORT(name, RONDO_DTYPE_F32, VARIABLES_COUNT)));
 }
 
 void variables_read_all(rondo_executor *executor, const char *name, float *values) {

@@ -7,6 +7,7 @@
 #include "rondo/pool.h"
 #include "rondo/report.h"
 #include "rondo/update.h"
+#include "support/short_forms.h"
 
 // ---- node lists -------------------------------------------------------------------------------
 
@@ -90,13 +91,7 @@ SUITE_CASE(test_conformance_inside__programmatic_edges) {
         uint32_t *x;
         uint32_t count, factor, term;
     } arguments = {x, 1, 1, 0};
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "affine",
-                           .function = context->affine,
-                           .grid = {1, 1, 1},
-                           .block = {32, 1, 1},
-                           .arguments = &arguments,
-                           .argument_bytes = 20};
+    rondo_launch launch = LAUNCH("affine", context->affine, 1, 32, &arguments, 20);
     inside_begin(graph, context->stream);
     ASSERT_OK(rondo_stream_launch(context->stream, &launch));
     launch.flags = RONDO_LAUNCH_OVERLAP;

@@ -3,6 +3,7 @@
 #include "conformance/peers/peers_kernel.h"
 
 #include "support/peek.h"
+#include "support/short_forms.h"
 
 void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
     if (!context->is_cuda) {
@@ -20,12 +21,6 @@ void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
 
 rondo_status peers_launch(rondo_stream *stream, const peers_kernel *kernel, void *function,
                           uint32_t blocks, const void *arguments, size_t argument_bytes) {
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = kernel->name,
-                           .function = function,
-                           .grid = {blocks, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = arguments,
-                           .argument_bytes = argument_bytes};
+    rondo_launch launch = LAUNCH(kernel->name, function, blocks, 1, arguments, argument_bytes);
     return rondo_stream_launch(stream, &launch);
 }

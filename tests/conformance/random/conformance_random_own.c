@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/random/random_support.h"
 #include "support/peek.h"
+#include "support/short_forms.h"
 
 typedef struct own_arguments {
     rondo_random_range range;
@@ -59,13 +60,8 @@ typedef struct own_launch {
 static rondo_status launch_range(rondo_stream *stream, const rondo_random_range *range,
                                  const own_launch *own) {
     own_arguments arguments = {.range = *range, .out = own->out};
-    const rondo_launch launch = {.struct_size = sizeof launch,
-                                 .name = "own_kernel",
-                                 .function = own->function,
-                                 .grid = {1, 1, 1},
-                                 .block = {DRAW_COUNTERS, 1, 1},
-                                 .arguments = &arguments,
-                                 .argument_bytes = sizeof arguments};
+    const rondo_launch launch =
+        LAUNCH("own_kernel", own->function, 1, DRAW_COUNTERS, &arguments, sizeof arguments);
     assert_int_equal(range->count, DRAW_COUNTERS);
     return rondo_stream_launch(stream, &launch);
 }

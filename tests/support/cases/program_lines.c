@@ -13,6 +13,7 @@
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "tensor/narrow.h"
 
@@ -129,11 +130,8 @@ static void add_node(model *m, char **words, size_t count) {
             inputs[input_count++] = words[i];
         }
     }
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = attributes,
-                                                .attribute_count = attribute_count};
     OK(rondo_builder_add_node(m->builder, words[0], inputs, input_count, outputs, output_count,
-                              &options));
+                              &WITH_LIST(attributes, attribute_count)));
 }
 
 static void add_value(model *m, const char *name, rondo_dtype dtype, float number,

@@ -7,6 +7,7 @@
 #include "rondo/builder.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
+#include "support/short_forms.h"
 
 // The arguments of the element-wise kernel, for two operands of one shape: groups of four.
 static void add(const void *arguments, size_t argument_bytes) {
@@ -52,18 +53,13 @@ size_t add_program_check(const float *values, float first, bool is_y) {
 }
 
 static rondo_status fill(rondo_builder *builder) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {ADD_COUNT}};
     static const char *const operands[2][2] = {{"x", "w"}, {"s", "x"}};
     static const char *const results[2] = {"s", "y"};
     float w[ADD_COUNT];
     for (size_t i = 0; i < ADD_COUNT; ++i) {
         w[i] = (float)i / 2;
     }
-    rondo_status status = rondo_builder_add_input(builder, &x);
+    rondo_status status = rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, ADD_COUNT));
     if (status == RONDO_STATUS_OK) {
         status = rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &add_shape, w);
     }

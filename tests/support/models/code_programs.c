@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 
 enum { ELEMENTS_MAX = 256, INPUTS_MAX = 8 };
 
@@ -59,32 +60,20 @@ static rondo_status fill_perceptron(rondo_builder *builder) {
 
 static rondo_status fill_convolution(rondo_builder *builder) {
     const rondo_attribute attributes[] = {
-        {.name = "kernel_shape",
-         .kind = RONDO_ATTRIBUTE_INTS,
-         .ints = (const int64_t[]){3, 3},
-         .count = 2},
-        {.name = "pads",
-         .kind = RONDO_ATTRIBUTE_INTS,
-         .ints = (const int64_t[]){1, 1, 1, 1},
-         .count = 4},
-        {.name = "auto_pad", .kind = RONDO_ATTRIBUTE_STRING, .string_value = "NOTSET"},
-        {.name = "group", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1},
-    };
+        ATTRIBUTE_INTS("kernel_shape", ((const int64_t[]){3, 3}), 2),
+        ATTRIBUTE_INTS("pads", ((const int64_t[]){1, 1, 1, 1}), 4),
+        ATTRIBUTE_TEXT("auto_pad", "NOTSET"), ATTRIBUTE_INT("group", 1)};
     const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                 .name = "first",
                                                 .attributes = attributes,
                                                 .attribute_count = 4};
-    const rondo_attribute window = {.name = "kernel_shape",
-                                    .kind = RONDO_ATTRIBUTE_INTS,
-                                    .ints = (const int64_t[]){2, 2},
-                                    .count = 2};
-    const rondo_builder_node_options pooling = {
-        .struct_size = sizeof pooling, .attributes = &window, .attribute_count = 1};
     TRY(add_input(builder, "x", RONDO_DTYPE_F32, (rondo_shape){4, {1, 2, 6, 6}}, NULL));
     TRY(add_parameter(builder, "w", (rondo_shape){4, {3, 2, 3, 3}}));
     TRY(rondo_builder_add_node(builder, "Conv", NAMES("x", "w"), 2, NAMES("c"), 1, &options));
     TRY(add_node(builder, "Relu", "c", NULL, "r"));
-    TRY(rondo_builder_add_node(builder, "MaxPool", NAMES("r"), 1, NAMES("y", NULL), 2, &pooling));
+    TRY(rondo_builder_add_node(
+        builder, "MaxPool", NAMES("r"), 1, NAMES("y", NULL), 2,
+        &WITH(ATTRIBUTE_INTS("kernel_shape", ((const int64_t[]){2, 2}), 2))));
     OUTPUT("y");
     return RONDO_STATUS_OK;
 }
@@ -133,20 +122,14 @@ static rondo_status fill_loop(rondo_builder *builder) {
 }
 
 static rondo_status add_control(rondo_builder *builder, rondo_builder *const *bodies) {
-    const rondo_attribute branches[] = {
-        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[0]},
-        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[1]},
-    };
-    const rondo_builder_node_options choice = {
-        .struct_size = sizeof choice, .attributes = branches, .attribute_count = 2};
-    const rondo_attribute body = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[2]};
-    const rondo_builder_node_options loop = {
-        .struct_size = sizeof loop, .attributes = &body, .attribute_count = 1};
+    const rondo_builder_node_options choice =
+        WITH(ATTRIBUTE_BODY("then_branch", bodies[0]), ATTRIBUTE_BODY("else_branch", bodies[1]));
     const int64_t turns = 3;
     TRY(rondo_builder_add_constant(builder, "turns", RONDO_DTYPE_I64, &(rondo_shape){0}, &turns));
     TRY(rondo_builder_add_node(builder, "If", NAMES("flag"), 1, NAMES("chosen"), 1, &choice));
     return rondo_builder_add_node(builder, "Loop", NAMES("turns", "", "chosen"), 3,
-                                  NAMES("last", "all"), 2, &loop);
+                                  NAMES("last", "all"), 2,
+                                  &WITH(ATTRIBUTE_BODY("body", bodies[2])));
 }
 
 static rondo_status fill_control(rondo_builder *builder) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/models/executor_sweep.h"
+#include "support/short_forms.h"
 
 #include <stdlib.h>
 
@@ -41,11 +42,6 @@ void executor_sweep_on_fake(const char *name, const executor_sweep *sweep) {
 }
 
 rondo_status executor_world_begin(executor_world *w, const char *input, int64_t count) {
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = input,
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {count}};
     RETURN_IF_ERROR(rondo_builder_create(NULL, &w->builder));
-    return rondo_builder_add_input(w->builder, &port);
+    return rondo_builder_add_input(w->builder, &PORT(input, RONDO_DTYPE_F32, count));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "support/models/flow_models.h"
+#include "support/short_forms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -380,11 +381,9 @@ void flow_feeds_make(flow_feeds *feeds, uint64_t seed, int64_t n, bool go) {
     const rondo_shape square = {.rank = 2, .extent = {3, 3}};
     const rondo_shape stack = {.rank = 3, .extent = {4, 3, 3}};
     const rondo_binding bindings[FLOW_FEED_COUNT] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = square, .data = feeds->x}},
-        {"w", {.dtype = RONDO_DTYPE_F32, .shape = square, .data = feeds->w}},
-        {"list", {.dtype = RONDO_DTYPE_F32, .shape = stack, .data = feeds->list}},
-        {"n", {.dtype = RONDO_DTYPE_I64, .data = &feeds->n}},
-        {"go", {.dtype = RONDO_DTYPE_BOOL, .data = &feeds->go}},
-    };
+        BIND_SHAPE("x", RONDO_DTYPE_F32, feeds->x, square),
+        BIND_SHAPE("w", RONDO_DTYPE_F32, feeds->w, square),
+        BIND_SHAPE("list", RONDO_DTYPE_F32, feeds->list, stack),
+        BIND("n", RONDO_DTYPE_I64, &feeds->n), BIND("go", RONDO_DTYPE_BOOL, &feeds->go)};
     memcpy(feeds->bindings, bindings, sizeof bindings);
 }

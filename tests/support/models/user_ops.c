@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/models/user_ops.h"
+#include "support/short_forms.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -260,12 +261,8 @@ size_t user_ops_count_launches(void) {
 }
 
 static rondo_status add_steps(rondo_builder *builder, size_t count, const char *const *faults) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {USER_OPS_WIDTH}};
-    rondo_status status = rondo_builder_add_input(builder, &x);
+    rondo_status status =
+        rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, USER_OPS_WIDTH));
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         char from[32] = "x";
         char to[32] = "y";
@@ -278,8 +275,7 @@ static rondo_status add_steps(rondo_builder *builder, size_t count, const char *
         }
         (void)snprintf(name, sizeof name, "step_%zu", i);
         const char *fault = faults != NULL ? faults[i] : NULL;
-        const rondo_attribute attribute = {
-            .name = "fault", .kind = RONDO_ATTRIBUTE_STRING, .string_value = fault};
+        const rondo_attribute attribute = ATTRIBUTE_TEXT("fault", fault);
         const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                     .domain = "test",
                                                     .name = name,
@@ -310,8 +306,8 @@ rondo_status user_ops_build_chain(size_t count, const char *const *faults,
 rondo_status user_ops_run_chain(rondo_executor *executor, float *out_y) {
     float x[USER_OPS_WIDTH] = {0};
     const rondo_shape shape = {.rank = 1, .extent = {USER_OPS_WIDTH}};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
-    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = out_y}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape);
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, out_y, shape);
     memset(out_y, 0, sizeof x);
     return rondo_executor_run(executor, &feed, 1, &fetch, 1);
 }

@@ -17,6 +17,7 @@
 
 #include "base/float_scope.h"
 #include "rondo/models.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 4096, RUNS = 4 };
@@ -138,12 +139,7 @@ static rondo_program *build(void) {
     const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .shape = {0, {0}}};
     rondo_tensor t = scalar;
     OK(rondo_builder_create(NULL, &b));
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     t.data = &third;
     OK(rondo_builder_add_parameter(b, "third", &t, RONDO_PARAMETER_COPIED));
     t.data = &tiny;
@@ -186,13 +182,11 @@ static void run(const rondo_program *program, environment which, uint32_t thread
     set_environment(which);
     OK(rondo_device_open("host", &device));
     OK(rondo_executor_create((rondo_program *)(uintptr_t)program, device, &options, &executor));
-    const rondo_binding feed = {"x",
-                                {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = values}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, COUNT);
     for (int r = 0; r < RUNS; ++r) {
         rondo_binding fetches[OUTPUTS];
         for (int i = 0; i < OUTPUTS; ++i) {
-            fetches[i] = (rondo_binding){
-                names[i], {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = results[r][i]}};
+            fetches[i] = BIND(names[i], RONDO_DTYPE_F32, results[r][i], COUNT);
         }
         OK(rondo_executor_run(executor, &feed, 1, fetches, OUTPUTS));
     }
@@ -232,10 +226,8 @@ static void run_range(environment which, rondo_tensor *out_result) {
     set_environment(DEFAULT);
     OK(rondo_builder_create(NULL, &b));
     for (int i = 0; i < 3; ++i) {
-        const rondo_port port = {
-            .struct_size = sizeof port, .name = names[i], .dtype = RONDO_DTYPE_F32};
-        OK(rondo_builder_add_input(b, &port));
-        feeds[i] = (rondo_binding){names[i], {.dtype = RONDO_DTYPE_F32, .data = &values[i]}};
+        OK(rondo_builder_add_input(b, &PORT(names[i], RONDO_DTYPE_F32)));
+        feeds[i] = BIND(names[i], RONDO_DTYPE_F32, &values[i]);
     }
     OK(rondo_builder_add_node(b, "Range", names, 3, (const char *[]){"y"}, 1, NULL));
     OK(rondo_builder_add_output(b, "y", NULL));

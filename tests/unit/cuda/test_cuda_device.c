@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { SKIP = 77, COUNT = 1024 };
@@ -54,13 +55,8 @@ static rondo_status launch_scale(rondo_stream *stream, float *x, float factor) {
         float f;
         char c;
     } arguments = {x, COUNT, factor, 'r'};
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "scale",
-                           .function = get_kernel("scale"),
-                           .grid = {COUNT / 128, 1, 1},
-                           .block = {128, 1, 1},
-                           .arguments = &arguments,
-                           .argument_bytes = offsetof(__typeof__(arguments), c) + 1};
+    rondo_launch launch = LAUNCH("scale", get_kernel("scale"), COUNT / 128, 128, &arguments,
+                                 offsetof(__typeof__(arguments), c) + 1);
     return rondo_stream_launch(stream, &launch);
 }
 
@@ -123,13 +119,7 @@ TEST(test_cuda_device__launches_packed_arguments) {
         big.values[i] = i % 7;
         sum += i % 7;
     }
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "sum_big",
-                           .function = get_kernel("sum_big"),
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = &big,
-                           .argument_bytes = sizeof(big)};
+    rondo_launch launch = LAUNCH("sum_big", get_kernel("sum_big"), 1, 1, &big, sizeof(big));
     rondo_graph *graph = NULL;
     OK(rondo_graph_create(g_device, NULL, &graph));
     OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -602,13 +592,8 @@ TEST(test_cuda_device__rounds_do_not_grow) {
 // Last, since it poisons the process's context: the fault surfaces, names its cause, and everything
 // can still be destroyed (which happens in main).
 TEST(test_cuda_device__fault_loses_the_device) {
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "trespass",
-                           .function = get_kernel("trespass"),
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = &g_values,
-                           .argument_bytes = sizeof(g_values)};
+    rondo_launch launch =
+        LAUNCH("trespass", get_kernel("trespass"), 1, 1, &g_values, sizeof(g_values));
     int counter = 0;
     int *target = &counter;
     OK(rondo_stream_launch(g_stream, &launch));

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { SKIP = 77 };
@@ -22,13 +23,7 @@ static const char g_text[] =
 static void lose_device(rondo_stream *stream, uint32_t *x) {
     void *function = NULL;
     OK(rondo__device_get_function(g_device, g_text, NULL, 0, "trespass", &function));
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "trespass",
-                           .function = function,
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .arguments = &x,
-                           .argument_bytes = sizeof x};
+    rondo_launch launch = LAUNCH("trespass", function, 1, 1, &x, sizeof x);
     OK(rondo_stream_launch(stream, &launch));
     assert_int_not_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
     assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_LOST);

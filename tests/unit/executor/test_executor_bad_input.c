@@ -11,6 +11,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { INPUTS_MAX = 3, NODES_MAX = 4 };
@@ -101,7 +102,7 @@ static void build(const row *o, rondo_program **out_program) {
     OK(rondo_builder_create(NULL, &builder));
     for (int i = 0; i < INPUTS_MAX && o->inputs[i].name != NULL; ++i) {
         const input *in = &o->inputs[i];
-        rondo_port port = {.struct_size = sizeof port, .name = in->name, .dtype = in->dtype};
+        rondo_port port = PORT(in->name, in->dtype);
         port.rank = in->rank;
         for (int d = 0; d < in->rank; ++d) {
             port.extent[d] = in->extent[d];

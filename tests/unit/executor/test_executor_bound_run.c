@@ -9,6 +9,7 @@
 #include "support/cases/one_op.h"
 #include "support/counting_heap.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static rondo_executor_stats get_stats(rondo_executor *executor) {
@@ -371,16 +372,7 @@ TEST(test_executor_bound_run__wrong_entries_change_nothing) {
 // The values of `shape` decide the shape of y, and are read in each run; host only, where the fake
 // has no kernels for it.
 TEST(test_executor_bound_run__values_decide_shapes) {
-    const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
-                                 .name = "x",
-                                 .dtype = RONDO_DTYPE_F32,
-                                 .rank = 1,
-                                 .extent = {12}},
-                                {.struct_size = sizeof(rondo_port),
-                                 .name = "shape",
-                                 .dtype = RONDO_DTYPE_I64,
-                                 .rank = 1,
-                                 .extent = {2}}};
+    const rondo_port ports[] = {PORT("x", RONDO_DTYPE_F32, 12), PORT("shape", RONDO_DTYPE_I64, 2)};
     rondo_program *program =
         one_op_build("Reshape", ports, 2, (const char *[]){"x", "shape", NULL}, "y", NULL);
     rondo_device *device;
@@ -424,11 +416,6 @@ static void count_warnings(void *user_data, rondo_log_level level, const char *m
 
 // A symbol of an output that each run finds anew; until one has, there is nothing to fetch.
 TEST(test_executor_bound_run__data_decide_shapes) {
-    const rondo_port x_port = {.struct_size = sizeof x_port,
-                               .name = "x",
-                               .dtype = RONDO_DTYPE_F32,
-                               .rank = 1,
-                               .extent = {12}};
     const rondo_port y_port = {.struct_size = sizeof y_port,
                                .dtype = RONDO_DTYPE_I64,
                                .rank = 2,
@@ -443,7 +430,7 @@ TEST(test_executor_bound_run__data_decide_shapes) {
     int64_t room[12];
     const rondo_tensor x = first_of(12);
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x_port));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 12)));
     OK(rondo_builder_add_node(builder, "NonZero", (const char *[]){"x"}, 1, (const char *[]){"y"},
                               1, NULL));
     OK(rondo_builder_add_output(builder, "y", &y_port));
@@ -535,16 +522,8 @@ TEST(test_executor_bound_run__shapes_that_values_decide) {
                 {"Tile", 1, {3}, "[-1]", "[36]"},
                 {"Expand", 2, {2, 12}, "[-1, -1]", "[2, 12]"}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
-        const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
-                                     .name = "x",
-                                     .dtype = RONDO_DTYPE_F32,
-                                     .rank = 1,
-                                     .extent = {12}},
-                                    {.struct_size = sizeof(rondo_port),
-                                     .name = "list",
-                                     .dtype = RONDO_DTYPE_I64,
-                                     .rank = 1,
-                                     .extent = {rows[r].length}}};
+        const rondo_port ports[] = {PORT("x", RONDO_DTYPE_F32, 12),
+                                    PORT("list", RONDO_DTYPE_I64, rows[r].length)};
         rondo_program *program =
             one_op_build(rows[r].op, ports, 2, (const char *[]){"x", "list", NULL}, "y", NULL);
         rondo_device *device;
@@ -602,13 +581,8 @@ TEST(test_executor_bound_run__states_and_training) {
 }
 
 TEST(test_executor_bound_run__strings) {
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_STRING,
-                             .rank = 1,
-                             .extent = {2}};
-    rondo_program *program =
-        one_op_build("StringConcat", &port, 1, (const char *[]){"x", "x", NULL}, "y", NULL);
+    rondo_program *program = one_op_build("StringConcat", &PORT("x", RONDO_DTYPE_STRING, 2), 1,
+                                          (const char *[]){"x", "x", NULL}, "y", NULL);
     rondo_device *device;
     rondo_executor *executor;
     rondo_bound_run *run;

@@ -10,6 +10,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/models/model_builder.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -170,8 +171,7 @@ static rondo_executor *open_executor(const fixture *f, rondo_branches_mode branc
 }
 
 static void run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {WIDTH, WIDTH}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, WIDTH, WIDTH);
     rondo_binding fetch = {.name = "y"};
     check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     *out_y = fetch.tensor;

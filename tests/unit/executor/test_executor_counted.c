@@ -11,6 +11,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -88,15 +89,10 @@ static void add_shape(rondo_builder *b, const char *name, const int64_t *extents
 static rondo_program *build(const char *ops, const char *const *outputs) {
     char text[512];
     char *rest = NULL;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {SIDE, SIDE}};
     rondo_builder *b;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, SIDE, SIDE)));
     add_floats(b, "w", 1, 8);
     add_number(b, "zero", RONDO_DTYPE_F32, 0);
     add_number(b, "none", RONDO_DTYPE_I64, 0);

@@ -8,6 +8,7 @@
 #include "executor/state/plan.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, COUNT = 3 };
@@ -103,9 +104,7 @@ static void run_with(world *w, const rondo_tensor *rate, int64_t value) {
     const float absolute[] = {1, 2, 3, 1, 2, 3};
     const float seven = 7;
     const bool is_high = value == 16000;
-    const rondo_binding feeds[] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {COUNT}}, .data = x}},
-        {"rate", *rate}};
+    const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, COUNT), {"rate", *rate}};
     rondo_binding fetches[] = {{.name = "y"}, {.name = "z"}};
     OK(rondo_executor_run(w->executor, feeds, 2, fetches, 2));
     expect(&fetches[0].tensor, value > 4000 && !is_high ? absolute : minus, is_high ? 3 : 6);
@@ -205,11 +204,10 @@ static void test_executor_decided__recordings_refuse_what_decides(void **state) 
     int64_t *rate = (int64_t *)((char *)memory + 64);
     *rate = 16000;
     const rondo_shape three = {.rank = 1, .extent = {COUNT}};
-    const rondo_binding feeds[] = {{"x", {.dtype = RONDO_DTYPE_F32, .shape = three, .data = x}},
-                                   {"rate", {.dtype = RONDO_DTYPE_I64, .data = rate}}};
-    const rondo_binding fetches[] = {
-        {"y", {.dtype = RONDO_DTYPE_F32, .shape = three, .data = x + 32}},
-        {"z", {.dtype = RONDO_DTYPE_F32, .shape = three, .data = x + 48}}};
+    const rondo_binding feeds[] = {BIND_SHAPE("x", RONDO_DTYPE_F32, x, three),
+                                   BIND("rate", RONDO_DTYPE_I64, rate)};
+    const rondo_binding fetches[] = {BIND_SHAPE("y", RONDO_DTYPE_F32, x + 32, three),
+                                     BIND_SHAPE("z", RONDO_DTYPE_F32, x + 48, three)};
     OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(rondo_executor_record(w.executor, stream, feeds, 2, fetches, 2),
                      RONDO_STATUS_INVALID);

@@ -6,6 +6,7 @@
 
 #include "rondo/text.h"
 #include "support/models/model_fixture.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7 };
@@ -39,10 +40,7 @@ static void fixture_init(model_fixture *f, const char *op, int32_t in_type, cons
 static float values[64] = {1, 0, 2, 3, 0, 4};
 
 static rondo_status run(model_fixture *f, int64_t rows, int64_t columns) {
-    rondo_binding feed = {"x",
-                          {.dtype = RONDO_DTYPE_F32,
-                           .shape = {.rank = 2, .extent = {rows, columns}},
-                           .data = values}};
+    rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, rows, columns);
     rondo_binding fetch = {.name = "y"};
     rondo_status status = rondo_executor_run(f->executor, &feed, 1, &fetch, 1);
     rondo_tensor_deinit(&fetch.tensor);
@@ -163,9 +161,7 @@ TEST(test_executor_declared__an_output_may_be_listed_twice) {
     assert_int_equal(rondo_program_get_output_count(f.program), 2);
     model_fixture_check(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, drop_text, NULL));
     for (int round = 0; round < 3; ++round) {
-        rondo_binding feed = {
-            "x",
-            {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {2, 3}}, .data = values}};
+        rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, 2, 3);
         rondo_binding fetches[3] = {{.name = "y"}, {.name = "y"}, {.name = "y"}};
         assert_int_equal(rondo_executor_run(f.executor, &feed, 1, fetches, 3),
                          RONDO_STATUS_INVALID);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -59,11 +60,7 @@ TEST(test_executor_describe__shapes_of_feeds) {
     float ones[15] = {1.0f};
     rondo_binding feeds[2] = {
         {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {5, 3}}}},
-        {.name = "y",
-         .tensor = {.dtype = RONDO_DTYPE_F32,
-                    .shape = {.rank = 2, .extent = {5, 3}},
-                    .data = ones}},
-    };
+        BIND("y", RONDO_DTYPE_F32, ones, 5, 3)};
     assert_int_equal(
         rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_TEXT_PLAIN, keep, &f),
         RONDO_STATUS_OK);

@@ -11,6 +11,7 @@
 #include "support/models/flow_models.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -212,11 +213,9 @@ TEST(test_executor_device_control__says_what_hinders) {
         int64_t n = 3;
         uint8_t go = 1;
         const rondo_shape shape = {.rank = 3, .extent = {1, 2, 2}};
-        const rondo_binding feeds[] = {
-            {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}},
-            {"n", {.dtype = RONDO_DTYPE_I64, .data = &n}},
-            {"go", {.dtype = RONDO_DTYPE_BOOL, .data = &go}},
-        };
+        const rondo_binding feeds[] = {BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape),
+                                       BIND("n", RONDO_DTYPE_I64, &n),
+                                       BIND("go", RONDO_DTYPE_BOOL, &go)};
         for (int i = 0; i < 3; ++i) {
             rondo_binding fetch = {.name = "y"};
             model_fixture_check(rondo_executor_run(executor, feeds, 3, &fetch, 1));
@@ -359,12 +358,10 @@ static rondo_status run_later(rondo_executor *executor, int64_t n) {
     float y[4] = {0};
     uint8_t go = 1;
     const rondo_shape shape = {.rank = 3, .extent = {1, 2, 2}};
-    const rondo_binding feeds[] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}},
-        {"n", {.dtype = RONDO_DTYPE_I64, .data = &n}},
-        {"go", {.dtype = RONDO_DTYPE_BOOL, .data = &go}},
-    };
-    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+    const rondo_binding feeds[] = {BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape),
+                                   BIND("n", RONDO_DTYPE_I64, &n),
+                                   BIND("go", RONDO_DTYPE_BOOL, &go)};
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, y, shape);
     model_fixture_check(rondo_executor_run_async(executor, feeds, 3, &fetch, 1, NULL));
     const rondo_status status = rondo_executor_wait(executor);
     if (status == RONDO_STATUS_OK) {

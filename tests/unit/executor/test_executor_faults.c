@@ -7,6 +7,7 @@
 #include "rondo/models.h"
 #include "support/cases/one_op.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { INPUTS_MAX = 3, BYTES_MAX = 512, GRAPH_RUNS = 3 };
@@ -142,9 +143,8 @@ TEST(test_executor_faults__who_waits_is_told) {
 }
 
 static rondo_status put_rows(rondo_executor *executor, float *x, int64_t *rows) {
-    const rondo_binding feeds[] = {
-        {"b", {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = rows}},
-        {"a", {.dtype = RONDO_DTYPE_F32, .shape = {2, {4, 3}}, .data = x}}};
+    const rondo_binding feeds[] = {BIND("b", RONDO_DTYPE_I64, rows, 4),
+                                   BIND("a", RONDO_DTYPE_F32, x, 4, 3)};
     return rondo_executor_run_async(executor, feeds, x != NULL ? 2 : 1, NULL, 0, NULL);
 }
 
@@ -154,16 +154,7 @@ TEST(test_executor_faults__a_wait_in_between_hides_nothing) {
     static float x[12] = {1, 2, 3};
     static int64_t good[4] = {3, 2, 1, 0};
     static int64_t bad[4] = {3, 9, 1, 0};
-    const rondo_port ports[] = {{.struct_size = sizeof ports[0],
-                                 .name = "a",
-                                 .dtype = RONDO_DTYPE_F32,
-                                 .rank = 2,
-                                 .extent = {4, 3}},
-                                {.struct_size = sizeof ports[0],
-                                 .name = "b",
-                                 .dtype = RONDO_DTYPE_I64,
-                                 .rank = 1,
-                                 .extent = {4}}};
+    const rondo_port ports[] = {PORT("a", RONDO_DTYPE_F32, 4, 3), PORT("b", RONDO_DTYPE_I64, 4)};
     const char *const operands[] = {"a", "b", NULL};
     rondo_device *device;
     rondo_executor *executor;

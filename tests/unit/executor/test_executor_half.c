@@ -7,6 +7,7 @@
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -295,19 +296,13 @@ static rondo_program *make_mean_norm(void) {
                  {"Pow", {"sum", "power"}, "i"},   {"Mul", {"wide", "i"}, "n"},
                  {"Cast", {"n"}, "narrow"},        {"Mul", {"narrow", "gain"}, "y"}};
     const int64_t last = -1;
-    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
-    const rondo_attribute axes = {
-        .name = "axes", .kind = RONDO_ATTRIBUTE_INTS, .ints = &last, .count = 1};
+    const rondo_attribute to = ATTRIBUTE_INT("to", 1);
+    const rondo_attribute axes = ATTRIBUTE_INTS("axes", &last, 1);
     const rondo_builder_options options = {.struct_size = sizeof options, .opset = 17};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {3, 8}};
     rondo_builder *b;
     rondo_program *program;
     check(rondo_builder_create(&options, &b));
-    check(rondo_builder_add_input(b, &x));
+    check(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 3, 8)));
     check(rondo_builder_add_constant(b, "gain", RONDO_DTYPE_F32, &row, gain));
     check(rondo_builder_add_constant(b, "two", RONDO_DTYPE_F32, &scalar, &two));
     check(rondo_builder_add_constant(b, "small", RONDO_DTYPE_F32, &scalar, &small));

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "support/models/model_fixture.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 #include "support/test.h"
 
@@ -112,7 +113,7 @@ TEST(test_executor_limits__what_does_not_fit_is_not_folded) {
         rondo_tensor result;
         rondo_executor_stats stats = {.struct_size = sizeof stats};
         float x = 2.0f;
-        rondo_binding feed = {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &x}};
+        rondo_binding feed = BIND("x", RONDO_DTYPE_F32, &x);
         model_fixture_init(&f);
         build_folds(&f, 2 * MIB);  // 8 MiB each
         f.options.memory_limit_bytes = rows[i].limit;
@@ -159,7 +160,7 @@ TEST(test_executor_limits__a_loop_that_grows_ends_at_the_limit) {
     f.options.memory_limit_bytes = 32 * MIB;
     model_fixture_load(&f);
     int64_t count = 60;
-    rondo_binding feed = {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}};
+    rondo_binding feed = BIND("count", RONDO_DTYPE_I64, &count);
     rondo_tensor result;
     for (int attempt = 0; attempt < 3; ++attempt) {
         count = 60;
@@ -337,11 +338,8 @@ static void build_endless(model_fixture *f, bool is_nested) {
 static float numbers[2] = {1, 2};
 
 static rondo_status run_endless(model_fixture *f, int64_t count) {
-    rondo_binding feeds[2] = {
-        {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}},
-        {.name = "x",
-         .tensor = {
-             .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = numbers}}};
+    rondo_binding feeds[2] = {BIND("count", RONDO_DTYPE_I64, &count),
+                              BIND("x", RONDO_DTYPE_F32, numbers, 2)};
     rondo_binding fetch = {.name = "y"};
     rondo_status status = rondo_executor_run(f->executor, feeds, 2, &fetch, 1);
     if (status == RONDO_STATUS_OK) {
@@ -376,11 +374,8 @@ TEST(test_executor_limits__loops_have_so_many_turns_in_a_run) {
 TEST(test_executor_limits__a_failure_hides_no_other) {
     model_fixture f;
     int64_t count = INT64_MAX;
-    rondo_binding feeds[2] = {
-        {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}},
-        {.name = "x",
-         .tensor = {
-             .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = numbers}}};
+    rondo_binding feeds[2] = {BIND("count", RONDO_DTYPE_I64, &count),
+                              BIND("x", RONDO_DTYPE_F32, numbers, 2)};
     rondo_binding fetches[2] = {{.name = "y"}, {.name = "y"}};
     model_fixture_init(&f);
     build_endless(&f, false);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/models/model_fixture.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
@@ -190,10 +191,7 @@ TEST(test_executor_optional__a_default_may_decide_shapes) {
     int64_t fed[2] = {6, 1};
     for (int round = 0; round < 6; ++round) {
         const bool is_fed = round % 2 == 1;
-        rondo_binding feeds[2] = {
-            feed("x", x, 1, 6, 0),
-            {"target",
-             {.dtype = RONDO_DTYPE_I64, .shape = {.rank = 1, .extent = {2}}, .data = fed}}};
+        rondo_binding feeds[2] = {feed("x", x, 1, 6, 0), BIND("target", RONDO_DTYPE_I64, fed, 2)};
         rondo_binding fetch = {.name = "y"};
         model_fixture_check(rondo_executor_run(f.executor, feeds, is_fed ? 2 : 1, &fetch, 1));
         assert_int_equal(fetch.tensor.shape.extent[0], is_fed ? 1 : 3);

@@ -8,6 +8,7 @@
 #include "executor/plan_visit.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { NODES_MAX = 7, INPUTS_MAX = 3 };
@@ -123,12 +124,8 @@ static void add_convolution(rondo_builder *builder, const row *r, const node *n)
     strncat(name, n->output, 2);
     OK(rondo_builder_add_constant(builder, name, RONDO_DTYPE_F32, &shape, weights));
     const int64_t pad = n->kernel / 2, pads[4] = {pad, pad, pad, pad};
-    const rondo_attribute attribute = {
-        .name = "pads", .kind = RONDO_ATTRIBUTE_INTS, .count = 4, .ints = pads};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     OK(rondo_builder_add_node(builder, "Conv", (const char *[]){n->inputs[0], name}, 2, &n->output,
-                              1, &options));
+                              1, &WITH(ATTRIBUTE_INTS("pads", pads, 4))));
 }
 
 static void add_node(rondo_builder *builder, const row *r, const node *n) {
@@ -136,11 +133,7 @@ static void add_node(rondo_builder *builder, const row *r, const node *n) {
         add_convolution(builder, r, n);
         return;
     }
-    const rondo_attribute attribute = {
-        .name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = n->axis};
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = &attribute,
-                                                .attribute_count = strcmp(n->op, "Concat") == 0};
+    const rondo_attribute attribute = ATTRIBUTE_INT("axis", n->axis);
     size_t count = 0;
     while (count < INPUTS_MAX && n->inputs[count] != NULL) {
         count += 1;
@@ -149,20 +142,16 @@ static void add_node(rondo_builder *builder, const row *r, const node *n) {
     if (strcmp(n->op, "Slice") == 0) {
         inputs[count++] = "one";
     }
-    OK(rondo_builder_add_node(builder, n->op, inputs, count, &n->output, 1, &options));
+    OK(rondo_builder_add_node(builder, n->op, inputs, count, &n->output, 1,
+                              &WITH_LIST(&attribute, strcmp(n->op, "Concat") == 0)));
 }
 
 static rondo_program *build(const row *r) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 4,
-                          .extent = {1, 8, 9, 10}};
     const rondo_shape one = {1, {1}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 1, 8, 9, 10)));
     OK(rondo_builder_add_constant(builder, "zero", RONDO_DTYPE_I64, &one, &(int64_t){0}));
     OK(rondo_builder_add_constant(builder, "one", RONDO_DTYPE_I64, &one, &(int64_t){1}));
     OK(rondo_builder_add_constant(builder, "three", RONDO_DTYPE_I64, &one, &(int64_t){3}));

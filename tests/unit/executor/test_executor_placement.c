@@ -11,6 +11,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/placed_program.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = PLACED_COUNT, RUNS = PLACED_RUNS, BYTES = COUNT * sizeof(float) };
@@ -378,9 +379,8 @@ TEST(test_executor_placement__refusals) {
 TEST(test_executor_placement__builder) {
     rondo_builder *builder;
     rondo_program *program;
-    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32)));
     expect_message(rondo_builder_end_place(builder), RONDO_STATUS_STATE, "no scope");
     expect_message(rondo_builder_begin_place(builder, "here"), RONDO_STATUS_INVALID, "\"here\"");
     OK(rondo_builder_begin_place(builder, "gpu"));

@@ -18,6 +18,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
 #include "support/models/code_programs.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 #include "support/text_sink.h"
@@ -439,11 +440,7 @@ TEST(test_executor_plan_file__shapes) {
 // y = v + x, and v becomes y.
 static rondo_program *build_counting(void) {
     const rondo_shape shape = {.rank = 1, .extent = {4}};
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {4}};
+    const rondo_port port = PORT("x", RONDO_DTYPE_F32, 4);
     rondo_port variable = port;
     float first[4] = {1, 2, 3, 4};
     const rondo_tensor tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = first};
@@ -471,8 +468,8 @@ TEST(test_executor_plan_file__variables) {
     rondo_executor *executor = NULL, *loaded = NULL;
     float x[4] = {1, 1, 1, 1}, y[4];
     const rondo_shape shape = {.rank = 1, .extent = {4}};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
-    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape);
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, y, shape);
     rondo_variable variable;
     size_t count = 0;
     OK(rondo_device_open("host", &device));

@@ -9,6 +9,7 @@
 #include "support/cases/one_op.h"
 #include "support/driver.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static rondo_executor *make_executor(const add_world *w, rondo_program *program,
@@ -145,15 +146,10 @@ TEST(test_executor_record_run__weights_that_are_brought) {
     rondo_builder *b;
     rondo_program *program;
     float weights[WEIGHTS][ADD_COUNT];
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {ADD_COUNT}};
     static const char *const names[] = {"w0", "w1", "w2", "w3", "w4", "w5"};
     static const char *const values[] = {"x", "t1", "t2", "t3", "t4", "t5", "t6"};
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ADD_COUNT)));
     for (int i = 0; i < WEIGHTS; ++i) {
         add_program_fill(weights[i], (float)(100 * i));
         OK(rondo_builder_add_constant(b, names[i], RONDO_DTYPE_F32, &add_shape, weights[i]));
@@ -290,11 +286,6 @@ TEST(test_executor_record_run__plans_that_are_given_up_stay) {
 static rondo_program *build_optional(void) {
     rondo_builder *builder;
     rondo_program *program;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {ADD_COUNT}};
     static const char *const operands[3][2] = {{"x", "a"}, {"p", "b"}, {"q", "c"}};
     static const char *const results[] = {"p", "q", "y"};
     float ones[ADD_COUNT];
@@ -303,7 +294,7 @@ static rondo_program *build_optional(void) {
     }
     const rondo_tensor fallback = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = ones};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, ADD_COUNT)));
     for (int i = 0; i < 3; ++i) {
         OK(rondo_builder_add_parameter(builder, operands[i][1], &fallback, RONDO_PARAMETER_INPUT));
         OK(rondo_builder_add_node(builder, "Add", operands[i], 2, &results[i], 1, NULL));
@@ -428,8 +419,7 @@ TEST(test_executor_record_run__refusals_leave_the_capture_whole) {
     expect_replay(w, 6);
     OK(rondo_graph_reset(w->graph));
     float values[ADD_COUNT];
-    const rondo_binding pageable = {"x",
-                                    {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values}};
+    const rondo_binding pageable = BIND_SHAPE("x", RONDO_DTYPE_F32, values, add_shape);
     fetch.tensor = w->y;
     begin(w);
     EXPECT(STATE, "feed \"x\" lies in pageable host memory",
@@ -447,13 +437,9 @@ TEST(test_executor_record_run__refusals_leave_the_capture_whole) {
 
 TEST(test_executor_record_run__a_bypassed_op_is_named) {
     add_world *w = open_world();
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {ADD_COUNT}};
     static const char *const operands[] = {"x", NULL};
-    rondo_program *program = one_op_build("NonZero", &x, 1, operands, "places", NULL);
+    rondo_program *program = one_op_build("NonZero", &PORT("x", RONDO_DTYPE_F32, ADD_COUNT), 1,
+                                          operands, "places", NULL);
     rondo_executor *executor = make_executor(w, program, 0);
     write_x(w, 0);
     const rondo_binding feed = {"x", w->x};

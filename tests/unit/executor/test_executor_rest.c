@@ -10,6 +10,7 @@
 #include "support/expect_ok.h"
 #include "support/models/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -232,8 +233,7 @@ static void fill(float *x, size_t count, size_t salt) {
 }
 
 static rondo_status run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {WIDTH}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, WIDTH);
     rondo_binding fetch = {.name = "y"};
     const rondo_status status = rondo_executor_run(executor, &feed, 1, &fetch, 1);
     *out_y = fetch.tensor;
@@ -413,8 +413,7 @@ TEST(test_executor_rest__shapes_that_come_once) {
     enum { SPARSE = 300, ROUNDS = 2, EARNED = RONDO__WORTH_CREDIT / RONDO__WORTH_HITS };
     fixture f;
     float x[SPARSE];
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {SPARSE}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, SPARSE);
     rondo_binding fetch = {.name = "y"};
     open_model(&f, build_little, NULL);
     uint64_t direct = 0;

@@ -9,6 +9,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/model_fixture.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 #include "support/text_sink.h"
@@ -137,8 +138,7 @@ static void open_model(model_fixture *f, void (*build)(model_builder *)) {
 }
 
 static rondo_status run(const model_fixture *f, float *x, int64_t count, rondo_binding *out_y) {
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {count}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, count);
     *out_y = (rondo_binding){.name = "y"};
     return rondo_executor_run(f->executor, &feed, 1, out_y, 1);
 }
@@ -230,9 +230,8 @@ TEST(test_executor_shapes__branch_and_loop) {
     rondo_executor *executor;
     float x[48] = {0.5f};
     int64_t steps = 3;
-    const rondo_binding feeds[2] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {3, 16}}, .data = x}},
-        {"steps", {.dtype = RONDO_DTYPE_I64, .data = &steps}}};
+    const rondo_binding feeds[2] = {BIND("x", RONDO_DTYPE_F32, x, 3, 16),
+                                    BIND("steps", RONDO_DTYPE_I64, &steps)};
     (void)snprintf(path, sizeof path, "%s/tests/models/branch_and_loop/model.onnx",
                    get_source_dir());
     OK(rondo_device_open("host", &device));

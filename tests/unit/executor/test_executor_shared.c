@@ -14,6 +14,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -55,10 +56,9 @@ static rondo_status try_step(rondo_executor *executor, int64_t length, int64_t p
     int64_t id = 5;
     const rondo_shape one = {.rank = 2, .extent = {1, 1}};
     const rondo_shape cache = {.rank = 6, .extent = {2, 2, 1, HEADS, length, WIDTH}};
-    rondo_binding feeds[] = {
-        {"ids", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &id}},
-        {"position", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &position}},
-        {.name = "past"}};
+    rondo_binding feeds[] = {BIND_SHAPE("ids", RONDO_DTYPE_I64, &id, one),
+                             BIND_SHAPE("position", RONDO_DTYPE_I64, &position, one),
+                             {.name = "past"}};
     rondo_binding fetch = {.name = "logits"};
     OK(rondo_tensor_init(RONDO_DTYPE_F32, &cache, &feeds[2].tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(&cache); ++i) {
@@ -315,21 +315,16 @@ static rondo_program *build_gate(void) {
     const rondo_op_definition gate_op = {.struct_size = sizeof gate_op,
                                          .domain = "test",
                                          .name = "Gate",
-                                         .input_min = 1,
-                                         .input_max = 1,
-                                         .output_min = 1,
-                                         .output_max = 1,
+                                         ONE_TO_ONE,
                                          .infer = infer_gate,
                                          .compute = pass_gate};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
     const rondo_tensor w = {RONDO_DTYPE_F32, {1, {1}}, (void *)(uintptr_t)&one, NULL, NULL};
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {-1}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_op_register(&gate_op));
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, -1)));
     OK(rondo_builder_add_parameter(builder, "w", &w, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_node(builder, "Gate", (const char *[]){"w"}, 1, (const char *[]){"v"}, 1,
                               &options));

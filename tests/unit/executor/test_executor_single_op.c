@@ -7,6 +7,7 @@
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static const rondo_tensor add_info = {.dtype = RONDO_DTYPE_F32,
@@ -106,7 +107,7 @@ TEST(test_executor_single_op__all_kinds_of_ops) {
     assert_true(values[ADD_COUNT - 1] == ADD_COUNT - 1);
     rondo_op_destroy(op);
     // An attribute, and an input left out.
-    const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 0};
+    const rondo_attribute axis = ATTRIBUTE_INT("axis", 0);
     rondo_op_options options = {
         .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
     OK(rondo_op_prepare(w->device, "Softmax", &options, &add_info, 1, 1, &op));
@@ -115,8 +116,7 @@ TEST(test_executor_single_op__all_kinds_of_ops) {
     assert_true(values[ADD_COUNT - 1] > 0.6f && values[0] < 1e-6f);
     rondo_op_destroy(op);
     // Random numbers go on from launch to launch, also in a graph.
-    const rondo_attribute shape[] = {
-        {.name = "shape", .kind = RONDO_ATTRIBUTE_INTS, .count = 1, .ints = add_shape.extent}};
+    const rondo_attribute shape[] = {ATTRIBUTE_INTS("shape", add_shape.extent, 1)};
     options = (rondo_op_options){.struct_size = sizeof options, .seed = 7};
     options.attributes = shape;
     options.attribute_count = 1;
@@ -174,10 +174,7 @@ static void register_detour(void) {
         .struct_size = sizeof definition,
         .domain = "test.single",
         .name = "Detour",
-        .input_min = 1,
-        .input_max = 1,
-        .output_min = 1,
-        .output_max = 1,
+        ONE_TO_ONE,
         .infer = infer_same,
         .capture = RONDO_OP_CAPTURE_YES,
         .host = {.prepare = prepare_detour, .launch = launch_detour},

@@ -9,6 +9,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/placed_program.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -34,13 +35,8 @@ static int close_all(void **state) {
 static rondo_program *build(bool is_cut) {
     rondo_builder *builder;
     rondo_program *program;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     char last[16] = "x";
     for (int i = 0; i <= LAYERS; ++i) {
         float values[COUNT];

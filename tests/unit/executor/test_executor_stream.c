@@ -13,6 +13,7 @@
 #include "support/cases/one_op.h"
 #include "support/counting_heap.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 // ---- a device, a program, an executor ---------------------------------------------------------
@@ -102,11 +103,7 @@ TEST(test_executor_stream__an_input_that_nothing_reads) {
     rondo_builder *builder;
     rondo_program *program;
     rondo_executor *executor;
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 1,
-                    .extent = {ADD_COUNT}};
+    rondo_port x = PORT("x", RONDO_DTYPE_F32, ADD_COUNT);
     static const char *const operands[] = {"x", "x"}, *const results[] = {"s"};
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &x));
@@ -427,16 +424,8 @@ TEST(test_executor_stream__nothing_waits_for_the_device) {
 
 // y = x[i] for whole numbers i, which may be out of range.
 static rondo_program *build_gather(void) {
-    const rondo_port inputs[] = {{.struct_size = sizeof inputs[0],
-                                  .name = "x",
-                                  .dtype = RONDO_DTYPE_F32,
-                                  .rank = 1,
-                                  .extent = {ADD_COUNT}},
-                                 {.struct_size = sizeof inputs[0],
-                                  .name = "i",
-                                  .dtype = RONDO_DTYPE_I64,
-                                  .rank = 1,
-                                  .extent = {2}}};
+    const rondo_port inputs[] = {PORT("x", RONDO_DTYPE_F32, ADD_COUNT),
+                                 PORT("i", RONDO_DTYPE_I64, 2)};
     static const char *const operands[] = {"x", "i", NULL};
     return one_op_build("Gather", inputs, 2, operands, "y", NULL);
 }
@@ -453,9 +442,8 @@ TEST(test_executor_stream__what_only_the_device_finds_out) {
     float y[2];
     int64_t i[2] = {0, 5};
     add_program_fill(x, 1);
-    const rondo_binding feeds[] = {{"x", add_program_on_host(x)},
-                                   {"i", {.dtype = RONDO_DTYPE_I64, .shape = {1, {2}}, .data = i}}};
-    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {2}}, .data = y}};
+    const rondo_binding feeds[] = {{"x", add_program_on_host(x)}, BIND("i", RONDO_DTYPE_I64, i, 2)};
+    rondo_binding fetch = BIND("y", RONDO_DTYPE_F32, y, 2);
     for (int run = 0; run < 6; ++run) {
         i[1] = run % 2 == 0 ? 5 : ADD_COUNT;
         OK(rondo_executor_run_async(executor, feeds, 2, &fetch, 1, NULL));

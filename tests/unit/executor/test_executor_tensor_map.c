@@ -12,6 +12,7 @@
 #include "rondo/tuning.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -48,14 +49,9 @@ static void make_data(void) {
 static rondo_program *build(void) {
     rondo_builder *builder;
     rondo_program *program;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F16,
-                          .rank = 2,
-                          .extent = {ROWS, DEPTH}};
     const rondo_shape w = {2, {DEPTH, COLUMNS}};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F16, ROWS, DEPTH)));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F16, &w, weights));
     OK(rondo_builder_add_node(builder, "MatMul", (const char *[]){"x", "w"}, 2,
                               (const char *[]){"y"}, 1, NULL));
@@ -81,8 +77,7 @@ static void write_file(rondo_program *program, rondo_device *device, const char 
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .tuning = RONDO_TUNING_FAST};
     static uint16_t zeros[ROWS * DEPTH];
-    const rondo_binding feed = {
-        "x", {.dtype = RONDO_DTYPE_F16, .shape = {2, {ROWS, DEPTH}}, .data = zeros}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F16, zeros, ROWS, DEPTH);
     OK(rondo_executor_create(program, device, &options, &executor));
     OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
     text_sink all = write_tuning(executor);
@@ -139,8 +134,7 @@ TEST(test_executor_tensor_map__addresses_that_change) {
         const size_t t = run * 2 % TENSORS;
         static uint16_t got[ROWS * COLUMNS];
         const rondo_binding feed = {"x", x[t]};
-        rondo_binding fetch = {
-            "y", {.dtype = RONDO_DTYPE_F16, .shape = {2, {ROWS, COLUMNS}}, .data = got}};
+        rondo_binding fetch = BIND("y", RONDO_DTYPE_F16, got, ROWS, COLUMNS);
         memset(got, 0xff, sizeof got);
         OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
         for (size_t i = 0; i < ROWS * COLUMNS; ++i) {

@@ -12,6 +12,7 @@
 #include "base/thread_count.h"
 #include "rondo/executor_stream.h"
 #include "rondo/models.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -112,15 +113,11 @@ static uint64_t count_handed_over(int64_t count, uint32_t thread_count, bool wai
     rondo_executor *executor;
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .thread_count = thread_count};
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {count}};
     rondo_binding feed = {.name = "x"}, fetch = {.name = "y"};
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     assert_int_equal(rondo_builder_create(NULL, &builder), RONDO_STATUS_OK);
-    assert_int_equal(rondo_builder_add_input(builder, &port), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, count)),
+                     RONDO_STATUS_OK);
     assert_int_equal(rondo_builder_add_node(builder, "Relu", (const char *[]){"x"}, 1,
                                             (const char *[]){"y"}, 1, NULL),
                      RONDO_STATUS_OK);

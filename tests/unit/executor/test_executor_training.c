@@ -6,6 +6,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/user_ops.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 256 };
@@ -45,10 +46,8 @@ static void close_pair(pair *p) {
 
 // `x` may be NULL, for a model without inputs.
 static void run(rondo_executor *executor, float *x, const rondo_shape *shape, float *out_y) {
-    const rondo_binding feed = {.name = "x",
-                                .tensor = {.dtype = RONDO_DTYPE_F32, .data = x, .shape = *shape}};
-    rondo_binding fetch = {.name = "y",
-                           .tensor = {.dtype = RONDO_DTYPE_F32, .data = out_y, .shape = *shape}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, *shape);
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, out_y, *shape);
     OK(rondo_executor_run(executor, &feed, x != NULL ? 1 : 0, &fetch, 1));
 }
 
@@ -85,12 +84,10 @@ static void test_dropout(int32_t opset, bool is_folded) {
     } else {
         add_input(builder, &row);
     }
-    const rondo_attribute ratio = {
-        .name = "ratio", .kind = RONDO_ATTRIBUTE_FLOAT, .float_value = 0.75f};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &ratio, .attribute_count = opset < 12 ? 1 : 0};
+    const rondo_attribute ratio = ATTRIBUTE_FLOAT("ratio", 0.75f);
     OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x"}, 1,
-                              (const char *[]){"y", "mask"}, 2, &options));
+                              (const char *[]){"y", "mask"}, 2,
+                              &WITH_LIST(&ratio, opset < 12 ? 1 : 0)));
     finish(builder, &p);
     for (int run_number = 0; run_number < 3; ++run_number) {
         float *const feed = is_folded ? NULL : x;
@@ -184,14 +181,10 @@ static void test_batch_norm(int32_t opset, int training_mode, const float *wante
     OK(rondo_builder_add_constant(builder, "b", RONDO_DTYPE_F32, &one, &shift));
     OK(rondo_builder_add_constant(builder, "m", RONDO_DTYPE_F32, &one, &mean));
     OK(rondo_builder_add_constant(builder, "v", RONDO_DTYPE_F32, &one, &variance));
-    const rondo_attribute mode = {
-        .name = "training_mode", .kind = RONDO_ATTRIBUTE_INT, .int_value = training_mode};
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = &mode,
-                                                .attribute_count = training_mode >= 0 ? 1 : 0};
+    const rondo_attribute mode = ATTRIBUTE_INT("training_mode", training_mode);
     OK(rondo_builder_add_node(builder, "BatchNormalization",
                               (const char *[]){"x", "s", "b", "m", "v"}, 5, (const char *[]){"y"},
-                              1, &options));
+                              1, &WITH_LIST(&mode, training_mode >= 0 ? 1 : 0)));
     finish(builder, &p);
     for (int training = 0; training < 2; ++training) {
         for (int run_number = 0; run_number < 3; ++run_number) {
@@ -220,20 +213,15 @@ TEST(test_executor_training__own_op) {
     const rondo_builder_node_options own = {.struct_size = sizeof own, .domain = "test"};
     OK(user_ops_register());
     rondo_builder *builder = begin(21);
-    const rondo_port condition = {
-        .struct_size = sizeof condition, .name = "condition", .dtype = RONDO_DTYPE_BOOL};
-    OK(rondo_builder_add_input(builder, &condition));
+    OK(rondo_builder_add_input(builder, &PORT("condition", RONDO_DTYPE_BOOL)));
     for (int b = 0; b < 2; ++b) {
         const char *const name = b == 0 ? "then" : "else";
         OK(rondo_builder_create_body(builder, NULL, &bodies[b]));
         OK(rondo_builder_add_node(bodies[b], "Mode", NULL, 0, &name, 1, &own));
         OK(rondo_builder_add_output(bodies[b], name, NULL));
     }
-    const rondo_attribute branches[] = {
-        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[0]},
-        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[1]}};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = branches, .attribute_count = 2};
+    const rondo_builder_node_options options =
+        WITH(ATTRIBUTE_BODY("then_branch", bodies[0]), ATTRIBUTE_BODY("else_branch", bodies[1]));
     OK(rondo_builder_add_node(builder, "If", (const char *[]){"condition"}, 1,
                               (const char *[]){"y"}, 1, &options));
     rondo_builder_destroy(bodies[0]);
@@ -242,10 +230,8 @@ TEST(test_executor_training__own_op) {
     for (int training = 0; training < 2; ++training) {
         float y = -1;
         uint8_t value = yes;
-        const rondo_binding feed = {.name = "condition",
-                                    .tensor = {.dtype = RONDO_DTYPE_BOOL, .data = &value}};
-        rondo_binding fetch = {.name = "y",
-                               .tensor = {.dtype = RONDO_DTYPE_F32, .data = &y, .shape = one}};
+        const rondo_binding feed = BIND("condition", RONDO_DTYPE_BOOL, &value);
+        rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, &y, one);
         for (int run_number = 0; run_number < 3; ++run_number) {
             OK(rondo_executor_run(p.executors[training], &feed, 1, &fetch, 1));
             assert_true(y == (float)training);

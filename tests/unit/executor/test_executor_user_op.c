@@ -12,6 +12,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 #include "support/test.h"
 
@@ -218,17 +219,12 @@ static rondo_program *build_sure(void) {
     const rondo_op_definition sure = {.struct_size = sizeof sure,
                                       .domain = "test",
                                       .name = "Sure",
-                                      .input_min = 1,
-                                      .input_max = 1,
-                                      .output_min = 1,
-                                      .output_max = 1,
+                                      ONE_TO_ONE,
                                       .infer = infer_sure,
                                       .host = {.launch = launch_sure},
                                       .cuda = {.launch = launch_sure},
                                       .capture = RONDO_OP_CAPTURE_YES};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {4}};
     rondo_builder *builder;
     rondo_program *program;
     if (!is_there) {
@@ -236,7 +232,7 @@ static rondo_program *build_sure(void) {
         is_there = true;
     }
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 4)));
     OK(rondo_builder_add_node(builder, "Sure", (const char *[]){"x"}, 1, (const char *[]){"y"}, 1,
                               &options));
     OK(rondo_builder_add_output(builder, "y", NULL));
@@ -496,10 +492,7 @@ TEST(test_executor_user_op__another_rank) {
     const rondo_op_definition definition = {.struct_size = sizeof definition,
                                             .domain = "test.rank",
                                             .name = "Cube",
-                                            .input_min = 1,
-                                            .input_max = 1,
-                                            .output_min = 1,
-                                            .output_max = 1,
+                                            ONE_TO_ONE,
                                             .infer = infer_open,
                                             .compute = make_cube};
     static bool is_there;
@@ -523,7 +516,7 @@ TEST(test_executor_user_op__another_rank) {
     OK(rondo_device_open("host", &opened));
     OK(rondo_executor_create(program, opened, NULL, &executor));
     float x[3] = {1, 2, 3};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {3}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, 3);
     rondo_binding fetch = {.name = "y"};
     assert_int_equal(rondo_executor_run(executor, &feed, 1, &fetch, 1), RONDO_STATUS_BAD_DATA);
     assert_non_null(strstr(rondo_error_get_last()->message, "its infer function foresaw"));
@@ -548,7 +541,7 @@ TEST(test_executor_user_op__bad_functions) {
 
     OK(rondo_builder_create(NULL, &builder));
     add_input(builder, "x", RONDO_DTYPE_I64, 3);
-    const rondo_attribute unknown = {.name = "speed", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_attribute unknown = ATTRIBUTE_INT("speed", 0);
     const char *const input = "x";
     options.attributes = &unknown;
     options.attribute_count = 1;

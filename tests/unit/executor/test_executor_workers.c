@@ -12,6 +12,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/flow_models.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 64, RUNS = 6, CLIENTS = 6 };
@@ -47,16 +48,11 @@ static rondo_status compute(rondo_op_node *node, const rondo_tensor *inputs, siz
 }
 
 static rondo_program *build(void) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     OK(rondo_builder_add_node(builder, "Slow", (const char *[]){"x"}, 1, (const char *[]){"s"}, 1,
                               &options));
     OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"s"}, 1, (const char *[]){"y"}, 1,
@@ -197,10 +193,7 @@ static int register_op(void **state) {
     const rondo_op_definition slow = {.struct_size = sizeof slow,
                                       .domain = "test",
                                       .name = "Slow",
-                                      .input_min = 1,
-                                      .input_max = 1,
-                                      .output_min = 1,
-                                      .output_max = 1,
+                                      ONE_TO_ONE,
                                       .infer = infer,
                                       .compute = compute};
     return rondo_op_register(&slow) == RONDO_STATUS_OK ? 0 : -1;

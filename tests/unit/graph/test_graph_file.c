@@ -15,6 +15,7 @@
 #include "saved/section_file.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { NUMBERS = 64, FILE_BYTES_MAX = 1 << 14 };
@@ -56,13 +57,7 @@ static rondo_graph *create_graph(void) {
 
 static void launch(rondo_stream *stream, uint32_t *x) {
     const arguments given = {.x = x, .count = 4};
-    const rondo_launch wanted = {.struct_size = sizeof wanted,
-                                 .name = "scale",
-                                 .function = g_symbols[0].address,
-                                 .grid = {1, 1, 1},
-                                 .block = {32, 1, 1},
-                                 .arguments = &given,
-                                 .argument_bytes = sizeof given};
+    const rondo_launch wanted = LAUNCH("scale", g_symbols[0].address, 1, 32, &given, sizeof given);
     OK(rondo_stream_launch(stream, &wanted));
 }
 

@@ -9,6 +9,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { VALUES_MAX = 1 << 18 };
@@ -233,8 +234,7 @@ static bool is_nan(const format *f, uint64_t bits) {
 }
 
 static void run_cast(const rondo_tensor *x, const format *to, void *results) {
-    const rondo_attribute attribute = {
-        .name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = to->onnx};
+    const rondo_attribute attribute = ATTRIBUTE_INT("to", to->onnx);
     const rondo_op_options options = {
         .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     const rondo_tensor info = {.dtype = x->dtype, .shape = x->shape};

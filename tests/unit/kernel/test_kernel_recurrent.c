@@ -7,6 +7,7 @@
 #include "rondo/builder.h"
 #include "rondo/executor.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -20,23 +21,19 @@ static rondo_program *build(const char *op, int64_t gates, const char *const *fu
     rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 3};
     memcpy(x.extent, (const int64_t[]){STEPS, 1, INPUTS}, 3 * sizeof(int64_t));
     const rondo_shape w = {3, {1, gates * HIDDEN, INPUTS}}, r = {3, {1, gates * HIDDEN, HIDDEN}};
-    const rondo_attribute attributes[] = {
-        {.name = "hidden_size", .kind = RONDO_ATTRIBUTE_INT, .int_value = HIDDEN},
-        {.name = "activations",
-         .kind = RONDO_ATTRIBUTE_STRINGS,
-         .strings = functions,
-         .count = function_count},
-    };
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = attributes,
-                                                .attribute_count = functions != NULL ? 2 : 1};
+    const rondo_attribute attributes[] = {ATTRIBUTE_INT("hidden_size", HIDDEN),
+                                          {.name = "activations",
+                                           .kind = RONDO_ATTRIBUTE_STRINGS,
+                                           .strings = functions,
+                                           .count = function_count}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &x));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &w, weights));
     OK(rondo_builder_add_constant(builder, "r", RONDO_DTYPE_F32, &r, weights));
-    OK(rondo_builder_add_node(builder, op, inputs, 3, &output, 1, &options));
+    OK(rondo_builder_add_node(builder, op, inputs, 3, &output, 1,
+                              &WITH_LIST(attributes, functions != NULL ? 2 : 1)));
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

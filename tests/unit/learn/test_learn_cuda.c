@@ -13,6 +13,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda_state.h"
 #include "support/learn_world.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static learn_world g;
@@ -220,13 +221,7 @@ static uint64_t get_before(const rondo_value *a) {
 static rondo_status step_with_word(rondo_stream *stream, const rondo_value *a, void *user_data) {
     const cut_case *c = user_data;
     const work w = {a[1].pointer, a[0].pointer, c->cut(a), a[2].integer};
-    const rondo_launch launch = {.struct_size = sizeof launch,
-                                 .name = "work",
-                                 .function = g_function,
-                                 .grid = {1, 1, 1},
-                                 .block = {64, 1, 1},
-                                 .arguments = &w,
-                                 .argument_bytes = sizeof w};
+    const rondo_launch launch = LAUNCH("work", g_function, 1, 64, &w, sizeof w);
     return rondo_stream_launch(stream, &launch);
 }
 

@@ -10,6 +10,7 @@
 #include "rondo/stepper.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
@@ -94,13 +95,7 @@ static void close_scene(scene *s) {
 }
 
 static rondo_launch describe_launch(const add_arguments *arguments) {
-    return (rondo_launch){.struct_size = sizeof(rondo_launch),
-                          .name = "add",
-                          .function = (void *)(uintptr_t)add,
-                          .grid = {1, 1, 1},
-                          .block = {1, 1, 1},
-                          .arguments = arguments,
-                          .argument_bytes = sizeof *arguments};
+    return LAUNCH("add", (void *)(uintptr_t)add, 1, 1, arguments, sizeof *arguments);
 }
 
 static void expect(scene *s, int64_t value) {

@@ -10,6 +10,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/learn_world.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static learn_world g;
@@ -37,13 +38,7 @@ static rondo_status launch(rondo_stream *stream, const work *w) {
         rondo_host_function function;
         void *address;
     } kernel = {.function = run_kernel};
-    const rondo_launch wanted = {.struct_size = sizeof wanted,
-                                 .name = "kernel",
-                                 .function = kernel.address,
-                                 .grid = {1, 1, 1},
-                                 .block = {1, 1, 1},
-                                 .arguments = w,
-                                 .argument_bytes = sizeof *w};
+    const rondo_launch wanted = LAUNCH("kernel", kernel.address, 1, 1, w, sizeof *w);
     return rondo_stream_launch(stream, &wanted);
 }
 

@@ -11,6 +11,7 @@
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/learn_world.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static learn_world g;
@@ -45,13 +46,7 @@ static rondo_status launch(rondo_stream *stream, rondo_host_function function, u
         rondo_host_function function;
         void *address;
     } kernel = {.function = function};
-    const rondo_launch wanted = {.struct_size = sizeof wanted,
-                                 .name = "kernel",
-                                 .function = kernel.address,
-                                 .grid = {blocks, 1, 1},
-                                 .block = {64, 1, 1},
-                                 .arguments = arguments,
-                                 .argument_bytes = bytes};
+    const rondo_launch wanted = LAUNCH("kernel", kernel.address, blocks, 64, arguments, bytes);
     return rondo_stream_launch(stream, &wanted);
 }
 

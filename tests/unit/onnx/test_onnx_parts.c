@@ -10,6 +10,7 @@
 #include "support/models/model_builder.h"
 #include "support/models/model_fixture.h"
 #include "support/models/parse_model.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static rondo_status parse_with(model_builder *builder, bool allow_newer,
@@ -254,11 +255,9 @@ static void run_row(const char *op, int64_t axis, const char *second_shape, floa
     }
     model_builder_add_output(builder, builder->graph, "y", 1, NULL);
     model_fixture_load(&fixture);
-    const rondo_binding feeds[2] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {3, {2, 3, 2}}, .data = x}},
-        {"b", {.dtype = RONDO_DTYPE_F32, .shape = {1, {(int64_t)count}}, .data = second}}};
-    rondo_binding fetches[1] = {
-        {"y", {.dtype = RONDO_DTYPE_F32, .shape = {3, {2, 3, 2}}, .data = y}}};
+    const rondo_binding feeds[2] = {BIND("x", RONDO_DTYPE_F32, x, 2, 3, 2),
+                                    BIND("b", RONDO_DTYPE_F32, second, (int64_t)count)};
+    rondo_binding fetches[1] = {BIND("y", RONDO_DTYPE_F32, y, 2, 3, 2)};
     model_fixture_check(rondo_executor_run(fixture.executor, feeds, 2, fetches, 1));
     for (int i = 0; i < 12; ++i) {
         if (y[i] != expected[i]) {

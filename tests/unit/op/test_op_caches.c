@@ -7,6 +7,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/sweep.h"
 #include "support/test.h"
 #include "support/variables_world.h"
@@ -38,7 +39,7 @@ static rondo_port make_port(const char *name, rondo_dtype dtype, int32_t rank,
 }
 
 static rondo_attribute make_number(const char *name, int64_t value) {
-    return (rondo_attribute){.name = name, .kind = RONDO_ATTRIBUTE_INT, .int_value = value};
+    return ATTRIBUTE_INT(name, value);
 }
 
 static void add_rows(rondo_builder *b, const char *name, int64_t batch, int64_t columns) {
@@ -74,11 +75,9 @@ static void add_group(rondo_builder *b, const model *m) {
 static void add_onnx(rondo_builder *b, const model *m) {
     const rondo_attribute attributes[] = {make_number("q_num_heads", m->heads),
                                           make_number("kv_num_heads", m->kv_heads)};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = attributes, .attribute_count = 2};
-    OK(rondo_builder_add_node(b, "Attention",
-                              (const char *[]){"q", "k", "v", "", "past_k", "past_v"}, 6,
-                              (const char *[]){"y", "present_k", "present_v"}, 3, &options));
+    OK(rondo_builder_add_node(
+        b, "Attention", (const char *[]){"q", "k", "v", "", "past_k", "past_v"}, 6,
+        (const char *[]){"y", "present_k", "present_v"}, 3, &WITH_LIST(attributes, 2)));
 }
 
 static rondo_program *build(const model *m) {
@@ -149,7 +148,7 @@ static void begin(decoder *d) {
 static rondo_binding make_rows(const model *m, const char *name, int64_t heads, int64_t rows,
                                float *values) {
     const rondo_shape shape = {.rank = 3, .extent = {m->batch, rows, heads * WIDTH}};
-    return (rondo_binding){name, {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values}};
+    return BIND_SHAPE(name, RONDO_DTYPE_F32, values, shape);
 }
 
 // Step 0 is a prompt of several rows. False: it failed, and might.
@@ -171,11 +170,9 @@ static bool step(decoder *d, int64_t number) {
     if (m->is_group) {
         const rondo_shape batch = {.rank = 1, .extent = {m->batch}};
         const rondo_shape one = {.rank = 1, .extent = {1}};
-        feeds[count++] =
-            (rondo_binding){"lengths", {.dtype = RONDO_DTYPE_I32, .shape = batch, .data = lengths}};
+        feeds[count++] = BIND_SHAPE("lengths", RONDO_DTYPE_I32, lengths, batch);
         if (m->feeds_total) {
-            feeds[count++] =
-                (rondo_binding){"total", {.dtype = RONDO_DTYPE_I32, .shape = one, .data = &total}};
+            feeds[count++] = BIND_SHAPE("total", RONDO_DTYPE_I32, &total, one);
         }
     }
     for (size_t i = 0; i < 2 && !d->is_kept; ++i) {

@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { SKIP = 77, LAYERS = 4, ROWS = 4096, COLUMNS = 4096, RUNS = 5 };
@@ -29,17 +30,12 @@ static const char *const g_ops[2] = {"MatMul", "Softmax"};
 // x -> MatMul product<i> -> Softmax share<i>, LAYERS times.
 static rondo_program *build(void) {
     const rondo_shape shape = {.rank = 2, .extent = {COLUMNS, COLUMNS}};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "v0",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {ROWS, COLUMNS}};
     rondo_builder *builder = NULL;
     rondo_program *program = NULL;
     float *w = calloc((size_t)COLUMNS * COLUMNS, sizeof *w);
     assert_non_null(w);
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("v0", RONDO_DTYPE_F32, ROWS, COLUMNS)));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &shape, w));
     char name[16];
     for (int i = 0; i < 2 * LAYERS; ++i) {
@@ -145,10 +141,7 @@ static void check_model(const rondo__profile_records *records, bool is_replayed,
 static void profile_model(rondo_program *program, float *x, bool is_replayed) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .graphs = is_replayed ? RONDO_GRAPHS_ON : RONDO_GRAPHS_OFF};
-    rondo_binding feed = {
-        .name = "v0",
-        .tensor = {
-            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {ROWS, COLUMNS}}, .data = x}};
+    rondo_binding feed = BIND("v0", RONDO_DTYPE_F32, x, ROWS, COLUMNS);
     char last[8];
     (void)snprintf(last, sizeof last, "v%d", 2 * LAYERS);
     rondo_binding fetch = {.name = last};
@@ -202,13 +195,7 @@ static const char g_text[] =
 static void *g_function;
 
 static void launch(rondo_stream *stream, uint64_t ns) {
-    const rondo_launch wanted = {.struct_size = sizeof wanted,
-                                 .name = "wait_ns",
-                                 .function = g_function,
-                                 .grid = {1, 1, 1},
-                                 .block = {1, 1, 1},
-                                 .arguments = &ns,
-                                 .argument_bytes = sizeof ns};
+    const rondo_launch wanted = LAUNCH("wait_ns", g_function, 1, 1, &ns, sizeof ns);
     OK(rondo_stream_launch(stream, &wanted));
 }
 

@@ -15,6 +15,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/user_ops.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { ROWS_MAX = 512, PLANTED_MS = 50 };
@@ -63,26 +64,21 @@ static void build_sleeps(size_t count, int64_t ms, rondo_program **out_program) 
     static const rondo_op_definition definition = {.struct_size = sizeof definition,
                                                    .domain = "test",
                                                    .name = "Sleep",
-                                                   .input_min = 1,
-                                                   .input_max = 1,
-                                                   .output_min = 1,
-                                                   .output_max = 1,
+                                                   ONE_TO_ONE,
                                                    .attributes = attributes,
                                                    .infer = infer_same,
                                                    .host = {.launch = launch_sleep},
                                                    .capture = RONDO_OP_CAPTURE_YES,
                                                    .flags = RONDO_OP_IMPURE};
     static bool is_there;
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {1}};
-    const rondo_attribute attribute = {.name = "ms", .kind = RONDO_ATTRIBUTE_INT, .int_value = ms};
+    const rondo_attribute attribute = ATTRIBUTE_INT("ms", ms);
     rondo_builder *builder = NULL;
     if (!is_there) {
         OK(rondo_op_register(&definition));
         is_there = true;
     }
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 1)));
     for (size_t i = 0; i < count; ++i) {
         char names[3][16] = {"x", "y", ""};
         if (i > 0) {
@@ -110,8 +106,8 @@ static void run_sleeps(rondo_executor *executor) {
     float x = 0.0f;
     float y = 0.0f;
     const rondo_shape shape = {.rank = 1, .extent = {1}};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = &x}};
-    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = &y}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, &x, shape);
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, &y, shape);
     OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
 }
 
@@ -518,13 +514,8 @@ TEST(test_profile__copies_under_their_op) {
     OK(user_ops_register());
     OK(rondo_device_open("cuda:0", &gpu));
     rondo_builder *builder = NULL;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {USER_OPS_WIDTH}};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, USER_OPS_WIDTH)));
     rondo_builder_node_options options = {
         .struct_size = sizeof options, .domain = "test", .name = "step"};
     OK(rondo_builder_add_node(builder, "Step", &(const char *){"x"}, 1, &(const char *){"h"}, 1,
@@ -544,12 +535,9 @@ TEST(test_profile__copies_under_their_op) {
     enum { RUNS = 10 };
     for (int i = 0; i < RUNS; ++i) {
         const float values[USER_OPS_WIDTH] = {1, -1, 2, -2};
-        const rondo_binding feed = {"x",
-                                    {.dtype = RONDO_DTYPE_F32,
-                                     .shape = {.rank = 1, .extent = {USER_OPS_WIDTH}},
-                                     .data = (void *)(uintptr_t)values}};
-        rondo_binding fetch = {
-            "y", {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = y}};
+        const rondo_binding feed =
+            BIND("x", RONDO_DTYPE_F32, (void *)(uintptr_t)values, USER_OPS_WIDTH);
+        rondo_binding fetch = BIND("y", RONDO_DTYPE_F32, y, 2);
         OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     }
     OK(rondo_profile_stop(profile));

@@ -7,6 +7,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { ROWS_MAX = 200, COUNT = 4, RUNS = 3 };
@@ -112,13 +113,8 @@ TEST(test_profile_spans__updates_and_patches) {
 
 static void build(rondo_program **out_program) {
     rondo_builder *builder;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     OK(rondo_builder_add_node(builder, "Neg", &(const char *){"x"}, 1, &(const char *){"y"}, 1,
                               NULL));
     OK(rondo_builder_add_output(builder, "y", NULL));

@@ -6,6 +6,7 @@
 
 #include "support/expect_ok.h"
 #include "support/models/code_programs.h"
+#include "support/short_forms.h"
 #include "support/text_sink.h"
 
 #define NAMES(...)          \
@@ -151,14 +152,9 @@ static const float twelve[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 static const rondo_shape w_shape = {2, {3, 4}};
 
 static int set_up(void **state) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {2, 3}};
     rondo_builder *builder = NULL;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 3)));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &w_shape, twelve));
     *state = builder;
     return 0;
@@ -223,11 +219,9 @@ static void test_program_builder__inputs_and_parameters_are_checked(void **state
 
 static void test_program_builder__nodes_are_checked(void **state) {
     rondo_builder *builder = *state;
-    const rondo_attribute twice[] = {
-        {.name = "alpha", .kind = RONDO_ATTRIBUTE_FLOAT, .float_value = 0.5f},
-        {.name = "alpha", .kind = RONDO_ATTRIBUTE_FLOAT},
-    };
-    const rondo_attribute wrong = {.name = "beta", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_attribute twice[] = {ATTRIBUTE_FLOAT("alpha", 0.5f),
+                                     ATTRIBUTE_FLOAT("alpha", 0.0f)};
+    const rondo_attribute wrong = ATTRIBUTE_INT("beta", 0);
     const rondo_attribute no_kind = {.name = "alpha"};
     const rondo_attribute no_ints = {.name = "axes", .kind = RONDO_ATTRIBUTE_INTS, .count = 2};
     const rondo_builder_node_options old = {.struct_size = sizeof old, .version = 13};
@@ -290,12 +284,10 @@ static void test_program_builder__the_end_is_checked(void **state) {
     wide.name = "n";
     wide.symbol[0] = "batch";
     EXPECT(INVALID, "in a body", rondo_builder_add_input(body, &wide));
-    const rondo_attribute branches[] = {
-        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body},
-        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body},
-    };
+    const rondo_attribute branches[] = {ATTRIBUTE_BODY("then_branch", body),
+                                        ATTRIBUTE_BODY("else_branch", body)};
     EXPECT(INVALID, "the body is \"then_branch\", too", add_with(builder, "If", "o", branches, 2));
-    const rondo_attribute other = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = builder};
+    const rondo_attribute other = ATTRIBUTE_BODY("body", builder);
     EXPECT(INVALID, "for another builder", add_with(builder, "Loop", "o", &other, 1));
     rondo_builder_destroy(body);
 }

@@ -8,6 +8,7 @@
 #include "program/shapes/specialise.h"
 #include "rondo/models.h"
 #include "support/cases/interpret.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 static void check(rondo_status status) {
@@ -32,20 +33,17 @@ static const port ports[] = {
 enum { PORTS = sizeof ports / sizeof ports[0], GRADIENTS = 7, OUTPUTS = GRADIENTS + 1 };
 
 static rondo_attribute int_of(const char *name, int64_t value) {
-    return (rondo_attribute){.name = name, .kind = RONDO_ATTRIBUTE_INT, .int_value = value};
+    return ATTRIBUTE_INT(name, value);
 }
 
 static rondo_attribute ints_of(const char *name, const int64_t *values, size_t count) {
-    return (rondo_attribute){
-        .name = name, .kind = RONDO_ATTRIBUTE_INTS, .ints = values, .count = count};
+    return ATTRIBUTE_INTS(name, values, count);
 }
 
 static void add(rondo_builder *b, const char *op, const char *const *inputs, size_t count,
                 const char *output, const rondo_attribute *attributes, size_t attribute_count) {
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = attributes,
-                                                .attribute_count = attribute_count};
-    check(rondo_builder_add_node(b, op, inputs, count, &output, 1, &options));
+    check(rondo_builder_add_node(b, op, inputs, count, &output, 1,
+                                 &WITH_LIST(attributes, attribute_count)));
 }
 
 #define ADD(b, op, output, attributes, attribute_count, ...)                                 \

@@ -8,6 +8,7 @@
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { CHANNELS = 8 };
@@ -22,32 +23,18 @@ typedef struct mean_row {
 // y = mean(conv(x)) over some axes.
 static rondo_program *build(const mean_row *row) {
     const rondo_shape weights = {4, {CHANNELS, CHANNELS, 1, 1}}, list = {1, {row->axis_count}};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 4,
-                          .extent = {2, CHANNELS, 5, 6}};
     const char *const operands[] = {"x", "w"}, *const averaged[] = {"a", "axes"};
     const char *const made[] = {"a"}, *const means[] = {"y"};
     const rondo_attribute attributes[] = {
-        {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT, .int_value = row->keeps},
-        {.name = "axes",
-         .kind = RONDO_ATTRIBUTE_INTS,
-         .count = (size_t)row->axis_count,
-         .ints = row->axes},
-    };
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options,
-        .attributes = attributes,
-        .attribute_count = row->is_list ? 1 : 2,
-    };
+        ATTRIBUTE_INT("keepdims", row->keeps),
+        ATTRIBUTE_INTS("axes", row->axes, (size_t)row->axis_count)};
     const rondo_builder_options opset = {.struct_size = sizeof opset,
                                          .opset = row->is_list ? 18 : 13};
     rondo_builder *builder;
     rondo_program *program;
     rondo_tensor tensor;
     OK(rondo_builder_create(&opset, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, CHANNELS, 5, 6)));
     OK(rondo_tensor_init(RONDO_DTYPE_F32, &weights, &tensor));
     for (int64_t i = 0; i < rondo_shape_get_count(&weights); ++i) {
         ((float *)tensor.data)[i] = (float)((i * 7 + 3) % 11) / 8.0f - 0.6f;
@@ -60,7 +47,7 @@ static rondo_program *build(const mean_row *row) {
     rondo_tensor_deinit(&tensor);
     OK(rondo_builder_add_node(builder, "Conv", operands, 2, made, 1, NULL));
     OK(rondo_builder_add_node(builder, "ReduceMean", averaged, row->is_list ? 2 : 1, means, 1,
-                              &options));
+                              &WITH_LIST(attributes, row->is_list ? 1 : 2)));
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

@@ -13,6 +13,7 @@
 #include "rondo/onnx.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
@@ -189,11 +190,9 @@ TEST(test_program_passes__casts_to_the_same_type_go) {
     OK(rondo_builder_add_input(builder, &x));
     for (size_t i = 0; i < sizeof casts / sizeof casts[0]; ++i) {
         const bool is_like = casts[i].to == 0;
-        rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = casts[i].to};
-        rondo_builder_node_options options = {
-            .struct_size = sizeof options, .attributes = &to, .attribute_count = 1};
         OK(rondo_builder_add_node(builder, is_like ? "CastLike" : "Cast", casts[i].inputs,
-                                  is_like ? 2 : 1, &casts[i].output, 1, is_like ? NULL : &options));
+                                  is_like ? 2 : 1, &casts[i].output, 1,
+                                  is_like ? NULL : &WITH(ATTRIBUTE_INT("to", casts[i].to))));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     model m = {0};
@@ -247,15 +246,10 @@ static rondo_program *build_pre_activation(rondo_dtype dtype, float scale) {
         {"Add", {"a", "c"}, 2, "y"},
     };
     const rondo_shape weights = {4, {CHANNELS, CHANNELS, 1, 1}}, list = {1, {CHANNELS}};
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = dtype,
-                    .rank = 4,
-                    .extent = {2, CHANNELS, SIZE, SIZE}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", dtype, 2, CHANNELS, SIZE, SIZE)));
     add_drawn(builder, "w", dtype, &weights, 0.5f);
     add_drawn(builder, "scale", RONDO_DTYPE_F32, &list, scale);
     add_drawn(builder, "shift", RONDO_DTYPE_F32, &list, -1.0f);
@@ -289,12 +283,10 @@ static rondo_program *build_tanh_gelu(bool is_power, float share, const char *la
         {"Mul", {"more", last}, "y"},
     };
     const rondo_shape one = {1, {1}};
-    rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {9}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 9)));
     add_drawn(builder, "three", RONDO_DTYPE_F32, &one, 3.0f);
     add_drawn(builder, "share", RONDO_DTYPE_F32, &one, share);
     add_drawn(builder, "root", RONDO_DTYPE_F32, &one, 0.79788456f);
@@ -395,15 +387,10 @@ TEST(test_program_passes__products_take_residuals_through_reshapes) {
         int64_t extents[3] = {rows[i].extents[0], rows[i].extents[1], rows[i].extents[2]};
         const rondo_tensor list = {.dtype = RONDO_DTYPE_I64, .shape = {1, {3}}, .data = extents};
         const rondo_shape residual = {3, {extents[0], extents[1], extents[2]}};
-        rondo_port x = {.struct_size = sizeof x,
-                        .name = "x",
-                        .dtype = RONDO_DTYPE_F32,
-                        .rank = 2,
-                        .extent = {6, 6}};
         rondo_builder *builder;
         model m = {0};
         OK(rondo_builder_create(NULL, &builder));
-        OK(rondo_builder_add_input(builder, &x));
+        OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 6, 6)));
         add_drawn(builder, "w", RONDO_DTYPE_F32, &shape, 0.5f);
         add_drawn(builder, "z", RONDO_DTYPE_F32, &residual, 0.25f);
         OK(rondo_builder_add_parameter(builder, "extents", &list, RONDO_PARAMETER_COPIED));
@@ -445,28 +432,20 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
         {"Transpose", {"o"}, "y"},
     };
     int64_t turned[4] = {0, 1, 3, 2}, back[4] = {0, 2, 1, 3};
-    const rondo_attribute attributes[] = {
-        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = turned, .count = 4},
-        {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = axis},
-        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = back, .count = 4}};
+    const rondo_attribute attributes[] = {ATTRIBUTE_INTS("perm", turned, 4),
+                                          ATTRIBUTE_INT("axis", axis),
+                                          ATTRIBUTE_INTS("perm", back, 4)};
     const rondo_shape one = {1, {1}};
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 4,
-                    .extent = {2, 3, 5, 5}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 3, 5, 5)));
     add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "mask", RONDO_DTYPE_F32, mask, -INFINITY);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
         const int attribute = i == 0 ? 0 : i == 4 ? 1 : i == 6 ? 2 : -1;
-        rondo_builder_node_options options = {
-            .struct_size = sizeof options,
-            .attributes = attribute < 0 ? NULL : &attributes[attribute],
-            .attribute_count = attribute < 0 ? 0 : 1};
+        rondo_builder_node_options options =
+            WITH_LIST(attribute < 0 ? NULL : &attributes[attribute], attribute < 0 ? 0 : 1);
         OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
                                   nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
                                   &options));
@@ -515,7 +494,6 @@ TEST(test_program_passes__attention_where_it_is_one) {
 
 // y = conv(concat(resize(a), resize(b))), a and b the halves of conv(x): all in NHWC.
 TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
-    const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
     static const struct {
         const char *op;
         const char *inputs[4];
@@ -532,11 +510,6 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
         {"Conv", {"g", "w"}, 2, {"y"}, 1, false},
     };
     const rondo_shape weights = {4, {4, 4, 1, 1}}, shape = {4, {2, 4, 3, 5}};
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 4,
-                    .extent = {2, 4, 3, 5}};
     float scales[4] = {1.0f, 1.0f, 2.0f, 3.0f};
     int64_t sizes[4] = {2, 2, 6, 15};
     const rondo_tensor roi = {.dtype = RONDO_DTYPE_F32, .shape = {1, {0}}};
@@ -545,17 +518,15 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
     rondo_builder *builder;
     model m = {0};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 3, 5)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
     OK(rondo_builder_add_parameter(builder, "roi", &roi, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_parameter(builder, "scales", &as_scales, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_parameter(builder, "sizes", &as_sizes, RONDO_PARAMETER_COPIED));
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
-        rondo_builder_node_options options = {
-            .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
         OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
                                   nodes[i].outputs, nodes[i].output_count,
-                                  nodes[i].has_axis ? &options : NULL));
+                                  nodes[i].has_axis ? &WITH(ATTRIBUTE_INT("axis", 1)) : NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &m.source));
@@ -579,9 +550,8 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
 // A block as in ConvNeXt, whose middle the model itself has in NHWC: its Transposes go.
 TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
     int64_t to_nhwc[4] = {0, 2, 3, 1}, to_nchw[4] = {0, 3, 1, 2};
-    const rondo_attribute perms[2] = {
-        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_nhwc, .count = 4},
-        {.name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_nchw, .count = 4}};
+    const rondo_attribute perms[2] = {ATTRIBUTE_INTS("perm", to_nhwc, 4),
+                                      ATTRIBUTE_INTS("perm", to_nchw, 4)};
     static const struct {
         const char *op, *inputs[2], *output;
     } nodes[] = {
@@ -591,24 +561,18 @@ TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
     };
     const rondo_shape weights = {4, {4, 4, 1, 1}}, matrix = {2, {4, 4}}, scale = {3, {4, 1, 1}};
     const rondo_shape shape = {4, {2, 4, 3, 5}};
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 4,
-                    .extent = {2, 4, 3, 5}};
     rondo_builder *builder;
     model m = {0};
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 3, 5)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
     add_drawn(builder, "m", RONDO_DTYPE_F32, &matrix, 0.5f);
     add_drawn(builder, "scale", RONDO_DTYPE_F32, &scale, 0.5f);
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
-        rondo_builder_node_options options = {
-            .struct_size = sizeof options, .attributes = &perms[i == 4], .attribute_count = 1};
-        OK(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs,
-                                  nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1,
-                                  strcmp(nodes[i].op, "Transpose") == 0 ? &options : NULL));
+        OK(rondo_builder_add_node(
+            builder, nodes[i].op, nodes[i].inputs, nodes[i].inputs[1] == NULL ? 1 : 2,
+            &nodes[i].output, 1,
+            strcmp(nodes[i].op, "Transpose") == 0 ? &WITH(perms[i == 4]) : NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &m.source));
@@ -652,24 +616,13 @@ typedef struct transposed_case {
 
 // y = shuffle(relu(transposed(conv(x)))), the shuffle with its factors behind the channels.
 static rondo_program *build_transposed(const transposed_case *of) {
-    const rondo_attribute attributes[] = {
-        {.name = "strides", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->strides, .count = 2},
-        {.name = "pads", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->pads, .count = 4},
-        {.name = "output_padding",
-         .kind = RONDO_ATTRIBUTE_INTS,
-         .ints = of->output_padding,
-         .count = 2},
-        {.name = "dilations", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->dilations, .count = 2},
-        {.name = "group", .kind = RONDO_ATTRIBUTE_INT, .int_value = of->group},
-    };
-    const rondo_attribute shuffle[] = {
-        {.name = "blocksize", .kind = RONDO_ATTRIBUTE_INT, .int_value = 2},
-        {.name = "mode", .kind = RONDO_ATTRIBUTE_STRING, .string_value = "CRD"}};
     const rondo_builder_node_options options[] = {
         {.struct_size = sizeof options[0]},
-        {.struct_size = sizeof options[0], .attributes = attributes, .attribute_count = 5},
+        WITH(ATTRIBUTE_INTS("strides", of->strides, 2), ATTRIBUTE_INTS("pads", of->pads, 4),
+             ATTRIBUTE_INTS("output_padding", of->output_padding, 2),
+             ATTRIBUTE_INTS("dilations", of->dilations, 2), ATTRIBUTE_INT("group", of->group)),
         {.struct_size = sizeof options[0]},
-        {.struct_size = sizeof options[0], .attributes = shuffle, .attribute_count = 2}};
+        WITH(ATTRIBUTE_INT("blocksize", 2), ATTRIBUTE_TEXT("mode", "CRD"))};
     static const struct {
         const char *op, *inputs[3], *output;
         size_t count;
@@ -679,15 +632,10 @@ static rondo_program *build_transposed(const transposed_case *of) {
                  {"DepthToSpace", {"r"}, "y", 1}};
     const rondo_shape one = {4, {4, 4, 1, 1}}, bias = {1, {8}};
     const rondo_shape filter = {4, {4, 8 / of->group, of->kernel[0], of->kernel[1]}};
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 4,
-                    .extent = {2, 4, 5, 6}};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 5, 6)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "v", RONDO_DTYPE_F32, &filter, 0.5f);
     add_drawn(builder, "b", RONDO_DTYPE_F32, &bias, 0.5f);

@@ -15,6 +15,7 @@
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 // A small generator of its own: the same cases on every machine.
@@ -82,14 +83,11 @@ static void add_node(rondo_builder *builder, const char *op, const char *a, cons
                      const char *c, const char *output, const rondo_attribute *attributes,
                      size_t attribute_count) {
     const char *inputs[3] = {a, b, c};
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = attributes,
-                                                .attribute_count = attribute_count};
     OK(rondo_builder_add_node(builder, op, inputs,
                               c != NULL   ? 3
                               : b != NULL ? 2
                                           : 1,
-                              &output, 1, &options));
+                              &output, 1, &WITH_LIST(attributes, attribute_count)));
 }
 
 static rondo_shape get_image_shape(const stem *of) {
@@ -111,9 +109,8 @@ static void add_input(rondo_builder *builder, const char *name, rondo_dtype dtyp
 // What leads from x to the image; returns its name.
 static const char *add_front(rondo_builder *builder, const stem *of, rondo_dtype dtype) {
     static const int64_t to_planes[] = {0, 3, 1, 2};
-    const rondo_attribute perm = {
-        .name = "perm", .kind = RONDO_ATTRIBUTE_INTS, .ints = to_planes, .count = 4};
-    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 10};
+    const rondo_attribute perm = ATTRIBUTE_INTS("perm", to_planes, 4);
+    const rondo_attribute to = ATTRIBUTE_INT("to", 10);
     const rondo_shape by_channel = {3, {of->channels, 1, 1}};
     const char *image = "x";
     if (has(of, IS_LAST)) {
@@ -135,17 +132,10 @@ static const char *add_front(rondo_builder *builder, const stem *of, rondo_dtype
 
 static rondo_program *build(const stem *of) {
     const rondo_attribute attributes[] = {
-        {.name = "strides", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->strides, .count = 2},
-        {.name = "dilations", .kind = RONDO_ATTRIBUTE_INTS, .ints = of->dilations, .count = 2},
-        {.name = "group", .kind = RONDO_ATTRIBUTE_INT, .int_value = of->group},
-        of->auto_pad == NULL ? (rondo_attribute){.name = "pads",
-                                                 .kind = RONDO_ATTRIBUTE_INTS,
-                                                 .ints = of->pads,
-                                                 .count = 4}
-                             : (rondo_attribute){.name = "auto_pad",
-                                                 .kind = RONDO_ATTRIBUTE_STRING,
-                                                 .string_value = of->auto_pad},
-    };
+        ATTRIBUTE_INTS("strides", of->strides, 2), ATTRIBUTE_INTS("dilations", of->dilations, 2),
+        ATTRIBUTE_INT("group", of->group),
+        of->auto_pad == NULL ? ATTRIBUTE_INTS("pads", of->pads, 4)
+                             : ATTRIBUTE_TEXT("auto_pad", of->auto_pad)};
     const rondo_shape filter = get_filter_shape(of), bias = {1, {of->filters}};
     const rondo_shape image_shape = get_image_shape(of);
     const bool is_f16 = has(of, IS_HALF | HAS_CAST);

@@ -10,6 +10,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };
@@ -115,10 +116,9 @@ static void run_once(rondo_executor *executor, run_results *out_results) {
         x[i] = (float)i;
         p[i] = (float)i / COUNT;
     }
-    rondo_binding feeds[3] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}},
-        {"p", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = p}},
-        {"logits", {.dtype = RONDO_DTYPE_F32, .shape = {2, {2, 3}}, .data = logits}}};
+    rondo_binding feeds[3] = {BIND("x", RONDO_DTYPE_F32, x, COUNT),
+                              BIND("p", RONDO_DTYPE_F32, p, COUNT),
+                              BIND("logits", RONDO_DTYPE_F32, logits, 2, 3)};
     rondo_binding fetches[OUTPUTS];
     for (int i = 0; i < OUTPUTS; ++i) {
         fetches[i] = (rondo_binding){.name = names[i]};
@@ -261,10 +261,8 @@ TEST(test_random_executor__kernels_agree_with_the_references) {
         rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
         rondo_generator_state place = {.seed = SEED};
         for (int run = 0; run < RUNS; ++run) {
-            rondo_binding feed = {"x",
-                                  {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}};
-            rondo_binding fetch = {"y",
-                                   {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = y}};
+            rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, COUNT);
+            rondo_binding fetch = BIND("y", RONDO_DTYPE_F32, y, COUNT);
             OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
             const rondo_tensor *inputs[] = {&feed.tensor};
             rondo_tensor result = {0};
@@ -319,10 +317,9 @@ TEST(test_random_executor__training_can_be_an_input) {
     uint64_t draws = 0;
     for (int run = 0; run < 12; ++run) {
         uint8_t training = run % 3 != 0;
-        rondo_binding feeds[2] = {
-            {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}},
-            {"training", {.dtype = RONDO_DTYPE_BOOL, .shape = {0}, .data = &training}}};
-        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = out}};
+        rondo_binding feeds[2] = {BIND("x", RONDO_DTYPE_F32, x, COUNT),
+                                  BIND("training", RONDO_DTYPE_BOOL, &training)};
+        rondo_binding fetch = BIND("y", RONDO_DTYPE_F32, out, COUNT);
         OK(rondo_executor_run(executor, feeds, 2, &fetch, 1));
         for (uint32_t i = 0; i < COUNT; ++i) {
             uint32_t words[4];

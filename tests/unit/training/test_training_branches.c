@@ -5,6 +5,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { ROWS = 4, WIDTH = 16, FORMS = 3, RUNS = 40, NEAR_RUNS = 6 };
@@ -29,15 +30,10 @@ static rondo_program *make_step(bool draws) {
                                             .optimizer = RONDO_OPTIMIZER_SGD,
                                             .learning_rate = 0.05,
                                             .momentum = 0.9};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {ROWS, WIDTH}};
     rondo_program *program;
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ROWS, WIDTH)));
     add_weights(b, "a");
     add_weights(b, "b");
     add_weights(b, "c");
@@ -61,7 +57,7 @@ static rondo_program *make_step(bool draws) {
 static float run(rondo_executor *executor, const rondo_tensor *x) {
     float loss = 0.0f;
     const rondo_binding feed = {.name = "x", .tensor = *x};
-    rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
+    rondo_binding fetch = BIND("loss", RONDO_DTYPE_F32, &loss);
     OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     return loss;
 }

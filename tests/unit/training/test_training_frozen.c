@@ -8,6 +8,7 @@
 #include "rondo/log.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 4 };
@@ -42,13 +43,8 @@ static rondo_status infer_decay(rondo_op_node *node, const rondo_tensor *inputs,
 static rondo_status launch(const rondo_op_launch *l, float factor) {
     const decay_call call = {l->inputs[0].data, l->outputs[0].data,
                              (uint64_t)rondo_shape_get_count(&l->inputs[0].shape), factor, 0};
-    return rondo_stream_launch(l->stream, &(rondo_launch){.struct_size = sizeof(rondo_launch),
-                                                          .name = "decay",
-                                                          .function = (void *)run_decay,
-                                                          .grid = {1, 1, 1},
-                                                          .block = {1, 1, 1},
-                                                          .arguments = &call,
-                                                          .argument_bytes = sizeof call});
+    return rondo_stream_launch(l->stream,
+                               &LAUNCH("decay", (void *)run_decay, 1, 1, &call, sizeof call));
 }
 
 static rondo_status launch_decay(rondo_op_node *node, const rondo_op_launch *l) {
@@ -65,28 +61,19 @@ static void register_ops(void) {
     const rondo_op_definition ops[] = {{.struct_size = sizeof *ops,
                                         .domain = "test",
                                         .name = "Decay",
-                                        .input_min = 1,
-                                        .input_max = 1,
-                                        .output_min = 1,
-                                        .output_max = 1,
+                                        ONE_TO_ONE,
                                         .infer = infer_decay,
                                         .host = {.launch = launch_decay}},
                                        {.struct_size = sizeof *ops,
                                         .domain = "test",
                                         .name = "Half",
-                                        .input_min = 1,
-                                        .input_max = 1,
-                                        .output_min = 1,
-                                        .output_max = 1,
+                                        ONE_TO_ONE,
                                         .infer = infer_decay,
                                         .host = {.launch = launch_half}},
                                        {.struct_size = sizeof *ops,
                                         .domain = "test",
                                         .name = "Sure",
-                                        .input_min = 1,
-                                        .input_max = 1,
-                                        .output_min = 1,
-                                        .output_max = 1,
+                                        ONE_TO_ONE,
                                         .infer = infer_decay,
                                         .host = {.launch = launch_decay},
                                         .capture = RONDO_OP_CAPTURE_YES}};
@@ -97,13 +84,6 @@ static void register_ops(void) {
 
 // y = op(Half(x + x)); `trains`: a variable counts runs.
 static rondo_program *make_program(const char *op, bool trains) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
-    const rondo_port count = {
-        .struct_size = sizeof count, .name = "count", .dtype = RONDO_DTYPE_F32};
     const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_CONSTANT};
     const rondo_builder_node_options own = {.struct_size = sizeof own, .domain = "test"};
     static const rondo_shape scalar = {0};
@@ -111,14 +91,14 @@ static rondo_program *make_program(const char *op, bool trains) {
     rondo_builder *b;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     OK(rondo_builder_add_node(b, "Add", (const char *[]){"x", "x"}, 2, (const char *[]){"s"}, 1,
                               NULL));
     OK(rondo_builder_add_node(b, "Half", (const char *[]){"s"}, 1, (const char *[]){"h"}, 1, &own));
     OK(rondo_builder_add_node(b, op, (const char *[]){"h"}, 1, (const char *[]){"y"}, 1, &own));
     OK(rondo_builder_add_output(b, "y", NULL));
     if (trains) {
-        OK(rondo_builder_add_variable(b, &count, &start));
+        OK(rondo_builder_add_variable(b, &PORT("count", RONDO_DTYPE_F32), &start));
         OK(rondo_builder_add_constant(b, "one", RONDO_DTYPE_F32, &scalar, &one));
         OK(rondo_builder_add_node(b, "Add", (const char *[]){"count", "one"}, 2,
                                   (const char *[]){"next"}, 1, NULL));
@@ -142,10 +122,8 @@ static void note_warning(void *data, rondo_log_level level, const char *message)
 static rondo_status run(rondo_executor *executor, float *out_y) {
     float x[COUNT] = {1.0f, 2.0f, 3.0f, 4.0f};
     const rondo_shape shape = {1, {COUNT}};
-    const rondo_binding feed = {.name = "x",
-                                .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
-    rondo_binding fetch = {.name = "y",
-                           .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = out_y}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape);
+    rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, out_y, shape);
     return rondo_executor_run(executor, &feed, 1, &fetch, 1);
 }
 

@@ -7,6 +7,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 6 };
@@ -21,9 +22,7 @@ static void add(rondo_builder *b, const char *op, const char *x, const char *y, 
 static rondo_builder *begin(rondo_dtype dtype) {
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = dtype, .rank = 1, .extent = {COUNT}};
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", dtype, COUNT)));
     return b;
 }
 
@@ -59,8 +58,7 @@ static void close_world(world *w) {
 
 static double run(const world *w, double *x, double *dx) {
     rondo_binding fetches[] = {{.name = "y"}, {.name = "dx"}};
-    const rondo_binding feed = {.name = "x",
-                                .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F64, x, row);
     OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
     const double *made = fetches[0].tensor.data;
     double sum = 0.0;
@@ -109,15 +107,12 @@ static void check_both_signs(rondo_builder *b, const rondo_gradient_options *opt
 
 TEST(branches) {
     const double zero = 0.0;
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
-    const rondo_builder_node_options scalar = {
-        .struct_size = sizeof scalar, .attributes = &keep, .attribute_count = 1};
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     rondo_builder *yes;
     rondo_builder *no;
     add_number(b, "zero", RONDO_DTYPE_F64, &zero);
     OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"x"}, 1, (const char *[]){"s"}, 1,
-                              &scalar));
+                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
     add(b, "Greater", "s", "zero", "is_up");
     add(b, "Tanh", "x", NULL, "t");
     OK(rondo_builder_create_body(b, "yes", &yes));
@@ -130,11 +125,8 @@ TEST(branches) {
     add(no, "Identity", "c", NULL, "c2");
     OK(rondo_builder_add_output(no, "c", NULL));
     OK(rondo_builder_add_output(no, "c2", NULL));
-    const rondo_attribute bodies[] = {
-        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = yes},
-        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = no}};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = bodies, .attribute_count = 2};
+    const rondo_builder_node_options options =
+        WITH(ATTRIBUTE_BODY("then_branch", yes), ATTRIBUTE_BODY("else_branch", no));
     OK(rondo_builder_add_node(b, "If", (const char *[]){"is_up"}, 1, (const char *[]){"u", "v"}, 2,
                               &options));
     rondo_builder_destroy(yes);
@@ -151,14 +143,8 @@ TEST(turns) {
     add_number(b, "count", RONDO_DTYPE_I64, &count);
     add(b, "Cos", "x", NULL, "w");
     OK(rondo_builder_create_body(b, NULL, &body));
-    const rondo_port ports[] = {
-        {.struct_size = sizeof(rondo_port), .name = "turn", .dtype = RONDO_DTYPE_I64},
-        {.struct_size = sizeof(rondo_port), .name = "go", .dtype = RONDO_DTYPE_BOOL},
-        {.struct_size = sizeof(rondo_port),
-         .name = "h",
-         .dtype = RONDO_DTYPE_F64,
-         .rank = 1,
-         .extent = {COUNT}}};
+    const rondo_port ports[] = {PORT("turn", RONDO_DTYPE_I64), PORT("go", RONDO_DTYPE_BOOL),
+                                PORT("h", RONDO_DTYPE_F64, COUNT)};
     for (size_t i = 0; i < 3; ++i) {
         OK(rondo_builder_add_input(body, &ports[i]));
     }
@@ -169,11 +155,9 @@ TEST(turns) {
     OK(rondo_builder_add_output(body, "goes", NULL));
     OK(rondo_builder_add_output(body, "h2", NULL));
     OK(rondo_builder_add_output(body, "sine", NULL));
-    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
-                              (const char *[]){"last", "sines"}, 2, &options));
+                              (const char *[]){"last", "sines"}, 2,
+                              &WITH(ATTRIBUTE_BODY("body", body))));
     rondo_builder_destroy(body);
     add(b, "Mul", "last", "sines", "y");
     check_both_signs(b, NULL);
@@ -186,20 +170,15 @@ TEST(scans) {
     rondo_builder *body;
     add_number(b, "one", RONDO_DTYPE_F64, &one);
     OK(rondo_builder_create_body(b, NULL, &body));
-    const rondo_port h = {.struct_size = sizeof h, .name = "h", .dtype = RONDO_DTYPE_F64};
-    const rondo_port e = {.struct_size = sizeof e, .name = "e", .dtype = RONDO_DTYPE_F64};
-    OK(rondo_builder_add_input(body, &h));
-    OK(rondo_builder_add_input(body, &e));
+    OK(rondo_builder_add_input(body, &PORT("h", RONDO_DTYPE_F64)));
+    OK(rondo_builder_add_input(body, &PORT("e", RONDO_DTYPE_F64)));
     add(body, "Exp", "e", NULL, "power");
     add(body, "Mul", "h", "power", "h2");
     add(body, "Identity", "h2", NULL, "row");
     OK(rondo_builder_add_output(body, "h2", NULL));
     OK(rondo_builder_add_output(body, "row", NULL));
-    const rondo_attribute attributes[] = {
-        {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body},
-        {.name = "num_scan_inputs", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1}};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = attributes, .attribute_count = 2};
+    const rondo_builder_node_options options =
+        WITH(ATTRIBUTE_BODY("body", body), ATTRIBUTE_INT("num_scan_inputs", 1));
     OK(rondo_builder_add_node(b, "Scan", (const char *[]){"one", "x"}, 2,
                               (const char *[]){"last", "rows"}, 2, &options));
     rondo_builder_destroy(body);
@@ -214,15 +193,13 @@ static void add_choice(rondo_builder *b, const char *x, const char *prefix, cons
     static const double zero = 0.0;
     char names[4][32];
     const char *const endings[] = {"zero", "sum", "is_up", "keep"};
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
-    const rondo_builder_node_options scalar = {
-        .struct_size = sizeof scalar, .attributes = &keep, .attribute_count = 1};
     rondo_builder *bodies[2];
     for (size_t i = 0; i < 4; ++i) {
         (void)snprintf(names[i], sizeof names[i], "%s.%s", prefix, endings[i]);
     }
     add_number(b, names[0], RONDO_DTYPE_F64, &zero);
-    OK(rondo_builder_add_node(b, "ReduceSum", &x, 1, (const char *[]){names[1]}, 1, &scalar));
+    OK(rondo_builder_add_node(b, "ReduceSum", &x, 1, (const char *[]){names[1]}, 1,
+                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
     add(b, "Greater", names[1], names[0], names[2]);
     for (size_t i = 0; i < 2; ++i) {
         OK(rondo_builder_create_body(b, i == 0 ? "yes" : "no", &bodies[i]));
@@ -230,11 +207,8 @@ static void add_choice(rondo_builder *b, const char *x, const char *prefix, cons
         add(bodies[i], i == 0 ? "Sin" : "Identity", "product", NULL, "made");
         OK(rondo_builder_add_output(bodies[i], "made", NULL));
     }
-    const rondo_attribute branches[] = {
-        {.name = "then_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[0]},
-        {.name = "else_branch", .kind = RONDO_ATTRIBUTE_GRAPH, .body = bodies[1]}};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = branches, .attribute_count = 2};
+    const rondo_builder_node_options options =
+        WITH(ATTRIBUTE_BODY("then_branch", bodies[0]), ATTRIBUTE_BODY("else_branch", bodies[1]));
     OK(rondo_builder_add_node(b, "If", (const char *[]){names[2]}, 1, &out, 1, &options));
     rondo_builder_destroy(bodies[0]);
     rondo_builder_destroy(bodies[1]);
@@ -250,14 +224,8 @@ static rondo_program *make_bodies(const double *w, const double *v) {
     OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F64, &row, w));
     OK(rondo_builder_add_constant(b, "v", RONDO_DTYPE_F64, &row, v));
     OK(rondo_builder_create_body(b, NULL, &body));
-    const rondo_port ports[] = {
-        {.struct_size = sizeof(rondo_port), .name = "turn", .dtype = RONDO_DTYPE_I64},
-        {.struct_size = sizeof(rondo_port), .name = "go", .dtype = RONDO_DTYPE_BOOL},
-        {.struct_size = sizeof(rondo_port),
-         .name = "h",
-         .dtype = RONDO_DTYPE_F64,
-         .rank = 1,
-         .extent = {COUNT}}};
+    const rondo_port ports[] = {PORT("turn", RONDO_DTYPE_I64), PORT("go", RONDO_DTYPE_BOOL),
+                                PORT("h", RONDO_DTYPE_F64, COUNT)};
     for (size_t i = 0; i < 3; ++i) {
         OK(rondo_builder_add_input(body, &ports[i]));
     }
@@ -267,11 +235,8 @@ static rondo_program *make_bodies(const double *w, const double *v) {
     add(body, "Add", "part", "x", "h2");
     OK(rondo_builder_add_output(body, "goes", NULL));
     OK(rondo_builder_add_output(body, "h2", NULL));
-    const rondo_attribute attribute = {.name = "body", .kind = RONDO_ATTRIBUTE_GRAPH, .body = body};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
-                              (const char *[]){"last"}, 1, &options));
+                              (const char *[]){"last"}, 1, &WITH(ATTRIBUTE_BODY("body", body))));
     rondo_builder_destroy(body);
     add_choice(b, "last", "outer", "y");
     OK(rondo_builder_add_mean(b, "y", "loss"));
@@ -283,8 +248,7 @@ static rondo_program *make_bodies(const double *w, const double *v) {
 
 static double run_bodies(rondo_executor *executor, double *x) {
     rondo_binding fetch = {.name = "loss"};
-    const rondo_binding feed = {.name = "x",
-                                .tensor = {.dtype = RONDO_DTYPE_F64, .shape = row, .data = x}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F64, x, row);
     OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     const double loss = *(const double *)fetch.tensor.data;
     rondo_tensor_deinit(&fetch.tensor);
@@ -428,10 +392,7 @@ TEST(ops_of_users) {
     const rondo_op_definition cube = {.struct_size = sizeof cube,
                                       .domain = "test.gradient",
                                       .name = "Cube",
-                                      .input_min = 1,
-                                      .input_max = 1,
-                                      .output_min = 1,
-                                      .output_max = 1,
+                                      ONE_TO_ONE,
                                       .infer = infer_cube,
                                       .compute = compute_cube};
     const rondo_builder_node_options options = {.struct_size = sizeof options,
@@ -518,14 +479,12 @@ TEST(kinks) {
 // Two heads of q share one of keys and values; how many rows there are is not known.
 TEST(heads_that_share_rows_of_any_number) {
     static const rondo_shape four = {1, {4}}, one = {1, {1}};
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F64, .rank = 1, .extent = {-1}};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
     double values[COUNT] = {0.3, 0.8, -0.2, 0.7, -0.4, 0.9};
     world w;
     rondo_builder *b;
     OK(rondo_builder_create(&opset, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F64, -1)));
     OK(rondo_builder_add_constant(b, "shape", RONDO_DTYPE_I64, &four, (int64_t[]){1, 2, -1, 1}));
     OK(rondo_builder_add_constant(b, "heads", RONDO_DTYPE_I64, &one, (int64_t[]){1}));
     add(b, "Reshape", "x", "shape", "q");

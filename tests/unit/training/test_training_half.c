@@ -7,6 +7,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "training/training_golden.h"
 
@@ -19,13 +20,8 @@ static rondo_builder *begin_sum(rondo_dtype stored, const float *start) {
     uint16_t halves[COUNT];
     uint32_t bits;
     rondo_builder *b;
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COUNT}};
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     for (int i = 0; i < COUNT; ++i) {
         memcpy(&bits, &start[i], sizeof bits);  // short enough for either half
         halves[i] =
@@ -33,18 +29,12 @@ static rondo_builder *begin_sum(rondo_dtype stored, const float *start) {
     }
     OK(rondo_builder_add_constant(b, "w", stored, &shape,
                                   stored == RONDO_DTYPE_F32 ? (const void *)start : halves));
-    const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
-    const rondo_builder_node_options wide = {
-        .struct_size = sizeof wide, .attributes = &to, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "Cast", (const char *[]){"w"}, 1, (const char *[]){"w32"}, 1,
-                              &wide));
+                              &WITH(ATTRIBUTE_INT("to", 1))));
     OK(rondo_builder_add_node(b, "Mul", (const char *[]){"w32", "x"}, 2, (const char *[]){"p"}, 1,
                               NULL));
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &keep, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &options));
+                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
 }
@@ -79,8 +69,7 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dt
     for (int i = 0; i < COUNT; ++i) {
         values[i] = i % 2 == 0 ? 1.0f : -1.0f;
     }
-    const rondo_binding feed = {
-        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = values}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, values, shape);
     for (int step = 0; step < STEPS; ++step) {
         OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
     }
@@ -141,11 +130,6 @@ static void step_once(bool is_square, double scale, float *weight) {
     const rondo_shape of_t = {2, {ROWS, KINDS}};
     const rondo_shape of_w = {2, {INPUTS, KINDS}};
     const rondo_shape of_y = {1, {ROWS}};
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 2,
-                             .extent = {ROWS, INPUTS}};
     float x[ROWS * INPUTS], t[ROWS * KINDS];
     int64_t y[ROWS];
     rondo_builder *b;
@@ -159,7 +143,7 @@ static void step_once(bool is_square, double scale, float *weight) {
         y[i] = i % KINDS;
     }
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &port));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ROWS, INPUTS)));
     OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F32, &of_w, weight));
     OK(rondo_builder_add_constant(b, "t", RONDO_DTYPE_F32, &of_t, t));
     OK(rondo_builder_add_constant(b, "y", RONDO_DTYPE_I64, &of_y, y));
@@ -178,8 +162,7 @@ static void step_once(bool is_square, double scale, float *weight) {
     rondo_builder_destroy(b);
     OK(rondo_device_open(on_devices_get_name(), &device));
     OK(rondo_executor_create(program, device, &options, &executor));
-    const rondo_binding feed = {
-        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {2, {ROWS, INPUTS}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, ROWS, INPUTS);
     OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
     read_variable(executor, "w", weight);
     rondo_executor_destroy(executor);
@@ -235,10 +218,8 @@ static rondo_builder *begin_many(void) {
     static char names[WEIGHTS][3][8];
     rondo_builder *b;
     const char *sum = "factor";
-    const rondo_port factor = {
-        .struct_size = sizeof factor, .name = "factor", .dtype = RONDO_DTYPE_F32};
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &factor));
+    OK(rondo_builder_add_input(b, &PORT("factor", RONDO_DTYPE_F32)));
     for (int i = 0; i < WEIGHTS; ++i) {
         for (int64_t k = 0; k < lengths[i]; ++k) {
             values[k] = 0.5f - (float)((k * 37 + i) % 101) / 101.0f;
@@ -284,8 +265,7 @@ static void train_many(const rondo_minimize_options *how, bool op_by_op, float *
     OK(rondo_executor_create(program, device, &options, &executor));
     for (size_t step = 0; step < sizeof factors / sizeof *factors; ++step) {
         float factor = factors[step];
-        const rondo_binding feed = {.name = "factor",
-                                    .tensor = {.dtype = RONDO_DTYPE_F32, .data = &factor}};
+        const rondo_binding feed = BIND("factor", RONDO_DTYPE_F32, &factor);
         if (isfinite(factor) || how->scale_loss) {
             OK(rondo_executor_run(executor, &feed, 1, NULL, 0));
         }
@@ -359,29 +339,19 @@ static void fill(uint32_t seed, size_t count, double scale, float *out) {
 }
 
 static void add_layer(rondo_builder *b, const char *x, int i, const char *out) {
-    const rondo_attribute turned = {.name = "transB", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &turned, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "Gemm",
                               (const char *[]){x, layers[2 * i].name, layers[2 * i + 1].name}, 3,
-                              (const char *[]){out}, 1, &options));
+                              (const char *[]){out}, 1, &WITH(ATTRIBUTE_INT("transB", 1))));
 }
 
 // make_golden.py's two layers, with gradients as outputs.
 static rondo_builder *begin_layers(void) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {BATCH, WIDE}};
-    const rondo_port y = {
-        .struct_size = sizeof y, .name = "y", .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {8}};
     float values[HIDDEN * WIDE];
     rondo_builder *b;
     const char *names[LAYERS], *changes[LAYERS];
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
-    OK(rondo_builder_add_input(b, &y));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, BATCH, WIDE)));
+    OK(rondo_builder_add_input(b, &PORT("y", RONDO_DTYPE_I64, 8)));
     for (uint32_t i = 0; i < LAYERS; ++i) {
         fill(2000 + i, (size_t)rondo_shape_get_count(&layers[i].shape), 0.4, values);
         OK(rondo_builder_add_constant(b, layers[i].name, RONDO_DTYPE_F32, &layers[i].shape,
@@ -445,18 +415,12 @@ TEST(bf16_is_autocasts) {
         OK(rondo_device_open(on_devices_get_name(), &device));
         OK(rondo_executor_create(program, device, &options, &executor));
         for (uint32_t step = 0; step < 20; ++step) {
-            const rondo_binding feeds[] = {
-                {.name = "x",
-                 .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {2, {BATCH, WIDE}}, .data = x}},
-                {.name = "y",
-                 .tensor = {.dtype = RONDO_DTYPE_I64, .shape = {1, {BATCH}}, .data = y}}};
-            rondo_binding fetches[1 + LAYERS] = {
-                {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &losses[step]}}};
+            const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, BATCH, WIDE),
+                                           BIND("y", RONDO_DTYPE_I64, y, BATCH)};
+            rondo_binding fetches[1 + LAYERS] = {BIND("loss", RONDO_DTYPE_F32, &losses[step])};
             for (int i = 0; i < LAYERS; ++i) {
-                fetches[1 + i] = (rondo_binding){
-                    .name = layers[i].change,
-                    .tensor = {
-                        .dtype = RONDO_DTYPE_F32, .shape = layers[i].shape, .data = gradients[i]}};
+                fetches[1 + i] =
+                    BIND_SHAPE(layers[i].change, RONDO_DTYPE_F32, gradients[i], layers[i].shape);
             }
             fill(300 + step % 4, BATCH * WIDE, 1.0, x);
             OK(rondo_executor_run(executor, feeds, 2, fetches, step == 0 ? 1 + LAYERS : 1));

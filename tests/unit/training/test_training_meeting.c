@@ -20,6 +20,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/ranks_world.h"
+#include "support/short_forms.h"
 
 // One of several ranks, each in a thread.
 typedef struct rank {
@@ -48,8 +49,6 @@ static bool note_wait(void *user_data, const char *what, double seconds) {
 static rondo_status make_step(const rank *r, rondo_program **out_program) {
     static const rondo_shape shape = {1, {4}};
     float start[4] = {1.0f, 2.0f, 3.0f, 4.0f};
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {4}};
     const rondo_tensor w = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = start};
     const rondo_minimize_options options = {.struct_size = sizeof options,
                                             .learning_rate = r->rate > 0.0 ? r->rate : 0.1,
@@ -60,7 +59,7 @@ static rondo_status make_step(const rank *r, rondo_program **out_program) {
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    status = rondo_builder_add_input(b, &x);
+    status = rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 4));
     status = status != RONDO_STATUS_OK
                  ? status
                  : rondo_builder_add_parameter(b, "w", &w, RONDO_PARAMETER_COPIED);
@@ -82,7 +81,7 @@ static rondo_status train(rank *r, rondo_device *device, rondo_communicator *com
                                             .seed = r->seed,
                                             .dtype = r->dtype};
     float x[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, 4);
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     rondo_status status = make_step(r, &program);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 #include "training/training_golden.h"
@@ -34,10 +35,8 @@ static void add_parameter(rondo_builder *b, const char *name, const rondo_shape 
 
 static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
                      const char *out, const rondo_attribute *attributes, size_t count) {
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = attributes, .attribute_count = count};
     OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, &options));
+                              (const char *[]){out}, 1, &WITH_LIST(attributes, count)));
 }
 
 static void add_input(rondo_builder *b, const char *name, rondo_dtype dtype, const rondo_shape *s) {
@@ -88,7 +87,7 @@ static rondo_builder *begin_sum(void) {
     fill(1, COUNT, 1.0, start);
     add_parameter(b, "w", &shape, start);
     add_node(b, "Mul", "w", "x", "p", NULL, 0);
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_attribute keep = ATTRIBUTE_INT("keepdims", 0);
     add_node(b, "ReduceSum", "p", NULL, "loss", &keep, 1);
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
@@ -272,10 +271,8 @@ static int64_t count_elements(const rondo_shape *shape) {
 
 static void add_many(rondo_builder *b, const char *op, const char *const *inputs, size_t count,
                      const char *out, const rondo_attribute *attributes, size_t attribute_count) {
-    const rondo_builder_node_options options = {.struct_size = sizeof options,
-                                                .attributes = attributes,
-                                                .attribute_count = attribute_count};
-    OK(rondo_builder_add_node(b, op, inputs, count, &out, 1, &options));
+    OK(rondo_builder_add_node(b, op, inputs, count, &out, 1,
+                              &WITH_LIST(attributes, attribute_count)));
 }
 
 // make_golden.py's Network; `batch` -1: a symbol.
@@ -287,16 +284,8 @@ static rondo_builder *begin_network(int64_t batch) {
     rondo_builder *b;
     OK(rondo_builder_create(
         &(rondo_builder_options){.struct_size = sizeof(rondo_builder_options), .opset = 20}, &b));
-    rondo_port x = {.struct_size = sizeof x,
-                    .name = "x",
-                    .dtype = RONDO_DTYPE_F32,
-                    .rank = 4,
-                    .extent = {batch, 2, 8, 8}};
-    rondo_port y = {.struct_size = sizeof y,
-                    .name = "y",
-                    .dtype = RONDO_DTYPE_I64,
-                    .rank = 1,
-                    .extent = {batch}};
+    rondo_port x = PORT("x", RONDO_DTYPE_F32, batch, 2, 8, 8);
+    rondo_port y = PORT("y", RONDO_DTYPE_I64, batch);
     x.symbol[0] = y.symbol[0] = batch < 0 ? "batch" : NULL;
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_input(b, &y));
@@ -308,13 +297,11 @@ static rondo_builder *begin_network(int64_t batch) {
     add_parameter(b, "mean", &four, values);
     values[0] = values[1] = values[2] = values[3] = 1.0f;
     add_parameter(b, "variance", &four, values);
-    const rondo_attribute conv[] = {
-        {.name = "pads", .kind = RONDO_ATTRIBUTE_INTS, .ints = pads, .count = 4},
-        {.name = "strides", .kind = RONDO_ATTRIBUTE_INTS, .ints = two, .count = 2}};
-    const rondo_attribute pool[] = {
-        {.name = "kernel_shape", .kind = RONDO_ATTRIBUTE_INTS, .ints = two, .count = 2},
-        {.name = "strides", .kind = RONDO_ATTRIBUTE_INTS, .ints = two, .count = 2}};
-    const rondo_attribute turned = {.name = "transB", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+    const rondo_attribute conv[] = {ATTRIBUTE_INTS("pads", pads, 4),
+                                    ATTRIBUTE_INTS("strides", two, 2)};
+    const rondo_attribute pool[] = {ATTRIBUTE_INTS("kernel_shape", two, 2),
+                                    ATTRIBUTE_INTS("strides", two, 2)};
+    const rondo_attribute turned = ATTRIBUTE_INT("transB", 1);
     add_many(b, "Conv", (const char *[]){"x", "conv.weight", "conv.bias"}, 3, "c", conv, 2);
     add_many(b, "BatchNormalization",
              (const char *[]){"c", "norm.weight", "norm.bias", "mean", "variance"}, 5, "n", NULL,
@@ -334,11 +321,9 @@ static rondo_builder *begin_network(int64_t batch) {
 
 static float run_network(const world *w, int64_t batch, float *x, int64_t *y) {
     float loss = NAN;
-    const rondo_binding feeds[] = {
-        {.name = "x",
-         .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {4, {batch, 2, 8, 8}}, .data = x}},
-        {.name = "y", .tensor = {.dtype = RONDO_DTYPE_I64, .shape = {1, {batch}}, .data = y}}};
-    rondo_binding fetch = {.name = "loss", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &loss}};
+    const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, batch, 2, 8, 8),
+                                   BIND("y", RONDO_DTYPE_I64, y, batch)};
+    rondo_binding fetch = BIND("loss", RONDO_DTYPE_F32, &loss);
     OK(rondo_executor_run(w->executor, feeds, 2, &fetch, 1));
     return loss;
 }
@@ -475,7 +460,7 @@ TEST(rows_change_alone) {
         OK(rondo_builder_add_constant(b, "line", RONDO_DTYPE_F32, &line, weights));
         OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
         add_node(b, "Mul", "rows", "line", "p", NULL, 0);
-        const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+        const rondo_attribute keep = ATTRIBUTE_INT("keepdims", 0);
         add_node(b, "ReduceSum", "p", NULL, "loss", &keep, 1);
         const rondo_minimize_options options = {
             BASE(RONDO_OPTIMIZER_SGD, 0.25), .scale_loss = is_scaled == 1,
@@ -490,8 +475,7 @@ TEST(rows_change_alone) {
                 assert_string_equal(rondo_program_get_node_input(w.program, n, 0), "table");
             }
         }
-        const rondo_binding feed = {
-            .name = "ids", .tensor = {.dtype = RONDO_DTYPE_I32, .shape = looked_up, .data = ids}};
+        const rondo_binding feed = BIND_SHAPE("ids", RONDO_DTYPE_I32, ids, looked_up);
         for (int run = 0; run < 3; ++run) {
             OK(rondo_executor_run(w.executor, &feed, 1, NULL, 0));
         }
@@ -572,12 +556,12 @@ static void open_dropped(world *w, rondo_dtype dtype) {
         }
         const rondo_tensor tensor = {.dtype = dtype, .shape = shape, .data = half};
         OK(rondo_builder_add_parameter(b, "w", &tensor, RONDO_PARAMETER_COPIED));
-        const rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
+        const rondo_attribute to = ATTRIBUTE_INT("to", 1);
         add_node(b, "Cast", "w", NULL, "wide", &to, 1);
     }
     add_node(b, "Mul", "wide", "x", "p", NULL, 0);
     add_node(b, "Dropout", "p", NULL, "d", NULL, 0);
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
+    const rondo_attribute keep = ATTRIBUTE_INT("keepdims", 0);
     add_node(b, "ReduceSum", "d", NULL, "loss", &keep, 1);
     OK(rondo_builder_add_output(b, "loss", NULL));
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.001), .scale_loss = true};

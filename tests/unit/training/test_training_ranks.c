@@ -22,6 +22,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/ranks_world.h"
+#include "support/short_forms.h"
 
 extern char **environ;
 
@@ -57,23 +58,16 @@ static rondo_status add_cast(rondo_builder *b, const char *from, const char *to,
                            : dtype == RONDO_DTYPE_BF16 ? 16
                            : dtype == RONDO_DTYPE_I32  ? 6
                                                        : 7;
-    const rondo_attribute to_type = {
-        .name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = number};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &to_type, .attribute_count = 1};
-    return rondo_builder_add_node(b, "Cast", &from, 1, &to, 1, &options);
+    return rondo_builder_add_node(b, "Cast", &from, 1, &to, 1, &WITH(ATTRIBUTE_INT("to", number)));
 }
 
 static rondo_status make_sums(rondo_program **out_program) {
     static const char *const typed[] = {"t0", "t1", "t2", "t3", "t4", "t5"};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {ELEMENTS}};
     rondo_builder *b;
     rondo_status status = rondo_builder_create(NULL, &b);
-    status = status == RONDO_STATUS_OK ? rondo_builder_add_input(b, &x) : status;
+    status = status == RONDO_STATUS_OK
+                 ? rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ELEMENTS))
+                 : status;
     for (size_t i = 0; i < TYPES && status == RONDO_STATUS_OK; ++i) {
         status = add_cast(b, "x", typed[i], sum_types[i]);
     }
@@ -111,8 +105,7 @@ static void run_sums(rank_world *w, rondo_executor *executor, int run) {
     for (int i = 0; i < ELEMENTS; ++i) {
         x[i] = (float)(w->rank * 2 + i + run);
     }
-    const rondo_binding feed = {"x",
-                                {.dtype = RONDO_DTYPE_F32, .shape = {1, {ELEMENTS}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, ELEMENTS);
     RANK_OK(w, rondo_executor_run(executor, &feed, 1, fetches, TYPES + REALS));
     for (int k = 0; k < TYPES + REALS; ++k) {
         const double *got = fetches[k].tensor.data;
@@ -188,11 +181,6 @@ static rondo_status add(rondo_builder *b, const char *op, const char *x, const c
 
 // loss = mean((tanh(x w) v')^2), over rows of x.
 static rondo_status make_lesson(const lesson *l, bool has_ranks, rondo_program **out_program) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {-1, COLUMNS}};
     const rondo_minimize_options options = {.struct_size = sizeof options,
                                             .optimizer = RONDO_OPTIMIZER_ADAM,
                                             .learning_rate = 0.01,
@@ -203,7 +191,7 @@ static rondo_status make_lesson(const lesson *l, bool has_ranks, rondo_program *
                                             .bucket_bytes = l->bucket_bytes};
     rondo_builder *b;
     TRY(rondo_builder_create(NULL, &b));
-    rondo_status status = rondo_builder_add_input(b, &x);
+    rondo_status status = rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, -1, COLUMNS));
     status = status != RONDO_STATUS_OK ? status : add_weights(b, "w", COLUMNS);
     status = status != RONDO_STATUS_OK ? status : add_weights(b, "v", 1);
     status = status != RONDO_STATUS_OK ? status : add(b, "MatMul", "x", "w", "a");
@@ -246,10 +234,8 @@ static void learn(rank_world *w) {
         if (l->scale_loss && run == 3) {
             x[ROWS * COLUMNS - 1] = INFINITY;  // of one rank; all leave the step out
         }
-        const rondo_binding feed = {"x",
-                                    {.dtype = RONDO_DTYPE_F32,
-                                     .shape = {2, {rows, COLUMNS}},
-                                     .data = x + w->rank * rows * COLUMNS}};
+        const rondo_binding feed =
+            BIND("x", RONDO_DTYPE_F32, x + w->rank * rows * COLUMNS, rows, COLUMNS);
         RANK_OK(w, rondo_executor_run(executor, &feed, 1, NULL, 0));
     }
     RANK_OK(w, read_weights(executor, "v", own));
@@ -263,13 +249,10 @@ static void learn(rank_world *w) {
 
 // A table of which each rank looks up its own row: loss = sum of that row, over ranks the average.
 static void look_up(rank_world *w) {
-    const rondo_port at = {
-        .struct_size = sizeof at, .name = "at", .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {1}};
     const rondo_minimize_options options = {
         .struct_size = sizeof options, .learning_rate = 1.0, .average_ranks = true};
     const int64_t row = w->rank;
-    const rondo_binding feed = {
-        "at", {.dtype = RONDO_DTYPE_I64, .shape = {1, {1}}, .data = (void *)(uintptr_t)&row}};
+    const rondo_binding feed = BIND("at", RONDO_DTYPE_I64, (void *)(uintptr_t)&row, 1);
     float values[COLUMNS * COLUMNS] = {0};
     rondo_builder *b;
     rondo_program *program;
@@ -277,7 +260,7 @@ static void look_up(rank_world *w) {
     const rondo_tensor table = {
         .dtype = RONDO_DTYPE_F32, .shape = {2, {3, COLUMNS}}, .data = values};
     RANK_OK(w, rondo_builder_create(NULL, &b));
-    RANK_OK(w, rondo_builder_add_input(b, &at));
+    RANK_OK(w, rondo_builder_add_input(b, &PORT("at", RONDO_DTYPE_I64, 1)));
     RANK_OK(w, rondo_builder_add_parameter(b, "t", &table, RONDO_PARAMETER_COPIED));
     RANK_OK(w, add(b, "Gather", "t", "at", "r"));
     RANK_OK(w, add(b, "ReduceSum", "r", NULL, "loss"));
@@ -330,19 +313,14 @@ static void test_training(void **state) {
 
 static rondo_status make_sum_of(rondo_reduction reduction, int64_t count, bool gathers,
                                 rondo_program **out_program) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {count}};
-    const rondo_port at = {
-        .struct_size = sizeof at, .name = "at", .dtype = RONDO_DTYPE_I64, .rank = 1, .extent = {1}};
     rondo_builder *b;
     TRY(rondo_builder_create(NULL, &b));
-    rondo_status status = rondo_builder_add_input(b, &x);
+    rondo_status status = rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, count));
     const char *from = gathers ? "g" : "x";
     if (gathers) {
-        status = status != RONDO_STATUS_OK ? status : rondo_builder_add_input(b, &at);
+        status = status != RONDO_STATUS_OK
+                     ? status
+                     : rondo_builder_add_input(b, &PORT("at", RONDO_DTYPE_I64, 1));
         status = status != RONDO_STATUS_OK ? status : add(b, "Gather", "x", "at", "g");
     }
     status = status != RONDO_STATUS_OK
@@ -356,7 +334,7 @@ static rondo_status make_sum_of(rondo_reduction reduction, int64_t count, bool g
 
 static rondo_status run_plain(rondo_executor *executor, int64_t count) {
     float x[64] = {0};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {count}}, .data = x}};
+    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, count);
     return rondo_executor_run(executor, &feed, 1, NULL, 0);
 }
 
@@ -420,9 +398,8 @@ static void fail_in_run(rank_world *w) {
     rondo_executor *executor;
     float x[4] = {0};
     const int64_t at = w->rank == 1 ? 17 : 1;
-    const rondo_binding feeds[] = {
-        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}, .data = x}},
-        {"at", {.dtype = RONDO_DTYPE_I64, .shape = {1, {1}}, .data = (void *)(uintptr_t)&at}}};
+    const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, 4),
+                                   BIND("at", RONDO_DTYPE_I64, (void *)(uintptr_t)&at, 1)};
     RANK_OK(w, make_sum_of(RONDO_REDUCTION_SUM, 4, true, &program));
     open_executor(w, program, RONDO_GRAPHS_AUTO, &executor);
     const rondo_status status = rondo_executor_run(executor, feeds, 2, NULL, 0);
@@ -652,12 +629,10 @@ static void test_refusals(void **state) {
 
     // Averages of whole numbers; a body; names.
     rondo_builder *b;
-    const rondo_port x = {
-        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_I32, .rank = 1, .extent = {2}};
     const char *in = "x";
     const char *out = "y";
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_I32, 2)));
     assert_int_equal(rondo_builder_add_all_reduce(b, 5, &in, &out, 1), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_builder_add_all_reduce(b, 0, &in, &out, 0), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_builder_add_all_reduce(b, 0, &in, &out, 241), RONDO_STATUS_INVALID);
@@ -669,8 +644,7 @@ static void test_refusals(void **state) {
     if (status == RONDO_STATUS_OK) {
         OK(rondo_executor_create(program, device, NULL, &executor));
         int32_t numbers[2] = {0};
-        const rondo_binding feed = {"x",
-                                    {.dtype = RONDO_DTYPE_I32, .shape = {1, {2}}, .data = numbers}};
+        const rondo_binding feed = BIND("x", RONDO_DTYPE_I32, numbers, 2);
         status = rondo_executor_run(executor, &feed, 1, NULL, 0);
         rondo_executor_destroy(executor);
         rondo_program_destroy(program);

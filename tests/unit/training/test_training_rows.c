@@ -7,6 +7,7 @@
 
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "training/training_golden.h"
 
@@ -60,11 +61,8 @@ static rondo_builder *begin_table(bool has_grid, float *table) {
     OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
     add_node(b, "Mul", "rows", "x", "p");
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &keep, .attribute_count = 1};
     OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &options));
+                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
 }
@@ -97,9 +95,8 @@ static void run_step(const world *w, bool has_grid, int step, float *x) {
     const rondo_shape flat[2] = {{1, {LOOKED_UP}}, {2, {LOOKED_UP, COLUMNS}}};
     const rondo_shape grid[2] = {{2, {3, 2}}, {3, {3, 2, COLUMNS}}};
     const rondo_shape *shapes = has_grid ? grid : flat;
-    const rondo_binding feeds[] = {
-        {.name = "ids", .tensor = {.dtype = RONDO_DTYPE_I64, .shape = shapes[0], .data = ids}},
-        {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shapes[1], .data = x}}};
+    const rondo_binding feeds[] = {BIND_SHAPE("ids", RONDO_DTYPE_I64, ids, shapes[0]),
+                                   BIND_SHAPE("x", RONDO_DTYPE_F32, x, shapes[1])};
     OK(rondo_executor_run(w->executor, feeds, 2, NULL, 0));
 }
 
@@ -236,30 +233,17 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
                          float *weight) {
     static float start[LONG * COLUMNS];
     float x[LOOKED_UP * COLUMNS], w[COLUMNS];
-    const rondo_port ids = {.struct_size = sizeof ids,
-                            .name = "ids",
-                            .dtype = RONDO_DTYPE_I64,
-                            .rank = 1,
-                            .extent = {LOOKED_UP}};
-    const rondo_port fed = {.struct_size = sizeof fed,
-                            .name = "x",
-                            .dtype = RONDO_DTYPE_F32,
-                            .rank = 2,
-                            .extent = {LOOKED_UP, COLUMNS}};
     const rondo_tensor tensor = {
         .dtype = RONDO_DTYPE_F32, .shape = {2, {LONG, COLUMNS}}, .data = start};
     const rondo_tensor line = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COLUMNS}}, .data = w};
-    const rondo_attribute keep = {.name = "keepdims", .kind = RONDO_ATTRIBUTE_INT};
-    const rondo_builder_node_options dropped = {
-        .struct_size = sizeof dropped, .attributes = &keep, .attribute_count = 1};
     rondo_transfer_stats moved = {.struct_size = sizeof moved};
     rondo_builder *b;
     world v;
     fill(9, LONG * COLUMNS, 1.0, start);
     fill(10, COLUMNS, 1.0, w);
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &ids));
-    OK(rondo_builder_add_input(b, &fed));
+    OK(rondo_builder_add_input(b, &PORT("ids", RONDO_DTYPE_I64, LOOKED_UP)));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, LOOKED_UP, COLUMNS)));
     OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_parameter(b, "w", &line, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_begin_place(b, "cpu"));
@@ -268,7 +252,7 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     add_node(b, "Mul", "rows", "w", "q");
     add_node(b, "Mul", "q", "x", "p");
     OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &dropped));
+                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", how));
     OK(rondo_builder_finish(b, &v.program));
@@ -340,11 +324,6 @@ TEST(patterns_choose_parameters) {
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.1), .train = patterns,
                                             .train_count = 2};
     const rondo_shape shape = {1, {COLUMNS}};
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 1,
-                          .extent = {COLUMNS}};
     float start[COLUMNS] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
     rondo_builder *b;
     rondo_program *model, *trained;
@@ -352,7 +331,7 @@ TEST(patterns_choose_parameters) {
     size_t count;
     world w;
     OK(rondo_builder_create(NULL, &b));
-    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COLUMNS)));
     OK(rondo_builder_add_mean(b, "x", "sum0"));
     for (size_t i = 0; i < 4; ++i) {
         char products[2][8], sums[2][8];
@@ -371,8 +350,7 @@ TEST(patterns_choose_parameters) {
     OK(rondo_builder_create_from(model, &b));
     OK(rondo_builder_minimize(b, "sum4", &options));
     open_world(b, &w);
-    const rondo_binding feed = {
-        .name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = start}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, start, shape);
     OK(rondo_executor_run(w.executor, &feed, 1, NULL, 0));
     OK(rondo_executor_get_trained(w.executor, model, &trained));
     OK(rondo_program_list_parameters(trained, 4, list, &count));

@@ -6,6 +6,7 @@
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 
 enum { PLACES = 6 };  // two in pageable, pinned and device memory each
@@ -144,16 +145,8 @@ TEST(test_executor_carried__large_tensors) {
         print_message("skipped: the fake driver knows one addition\n");
         skip();
     }
-    const rondo_port ports[] = {{.struct_size = sizeof(rondo_port),
-                                 .name = "x",
-                                 .dtype = RONDO_DTYPE_F32,
-                                 .rank = 1,
-                                 .extent = {LARGE}},
-                                {.struct_size = sizeof(rondo_port),
-                                 .name = "term",
-                                 .dtype = RONDO_DTYPE_F32,
-                                 .rank = 1,
-                                 .extent = {1}}};
+    const rondo_port ports[] = {PORT("x", RONDO_DTYPE_F32, LARGE),
+                                PORT("term", RONDO_DTYPE_F32, 1)};
     rondo_program *program =
         one_op_build("Add", ports, 2, (const char *[]){"x", "term", NULL}, "y", NULL);
     rondo_device *device;
@@ -213,17 +206,12 @@ static void expect_values(add_world *w, const rondo_tensor *tensor, float first,
 
 // Relu(x) and x itself, in either order of outputs.
 static rondo_program *build_relu_and_input(int order) {
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {FEW}};
     const char *const x_name = "x";
     const char *const names[] = {"y", "same"};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, FEW)));
     OK(rondo_builder_add_node(builder, "Relu", &x_name, 1, &names[0], 1, NULL));
     OK(rondo_builder_add_node(builder, "Identity", &x_name, 1, &names[1], 1, NULL));
     OK(rondo_builder_add_output(builder, names[order], NULL));
@@ -292,16 +280,11 @@ enum { ROW = 8 };  // 256 bytes, too
 
 // A product of two values, all of which are fetched.
 static rondo_program *build_product(void) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {ROW, ROW}};
     const char *const names[] = {"x", "turned", "soft", "product"};
     rondo_builder *builder;
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, ROW, ROW)));
     OK(rondo_builder_add_node(builder, "Softmax", names, 1, &names[2], 1, NULL));
     OK(rondo_builder_add_node(builder, "Transpose", names, 1, &names[1], 1, NULL));
     OK(rondo_builder_add_node(builder, "MatMul", &names[1], 2, &names[3], 1, NULL));

@@ -7,6 +7,7 @@
 #include "rondo/models.h"
 #include "support/models/add_program.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/variables_world.h"
 
@@ -353,11 +354,7 @@ TEST(test_executor_states__a_weight_is_replaced_by_a_copy) {
 TEST(test_executor_states__what_does_not_fit_is_told) {
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "v",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {VARIABLES_COUNT}};
+    const rondo_port port = PORT("v", RONDO_DTYPE_F32, VARIABLES_COUNT);
     rondo_port other = port;
     rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_NORMAL, .b = -1};
     EXPECT(INVALID, "deviation", rondo_builder_add_variable(b, &port, &start));

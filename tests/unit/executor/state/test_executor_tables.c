@@ -12,6 +12,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 #include "support/variables_world.h"
@@ -26,28 +27,15 @@ static const rondo_shape ids_shape = {.rank = 2, .extent = {IDS, 1}};
 static void build_table(const char *op, const char *reduction, rondo_program **out_program) {
     rondo_builder *b;
     const rondo_builder_options newest = {.struct_size = sizeof newest, .opset = 24};
-    const rondo_port table = {.struct_size = sizeof table,
-                              .name = "table",
-                              .dtype = RONDO_DTYPE_F32,
-                              .rank = 2,
-                              .extent = {ROWS, COLUMNS}};
-    const rondo_port ids = {.struct_size = sizeof ids,
-                            .name = "ids",
-                            .dtype = RONDO_DTYPE_I64,
-                            .rank = 2,
-                            .extent = {IDS, 1}};
+    const rondo_port table = PORT("table", RONDO_DTYPE_F32, ROWS, COLUMNS);
     const rondo_start uniform = {
         .struct_size = sizeof uniform, .kind = RONDO_START_UNIFORM, .a = -1, .b = 1, .seed = 5};
-    const rondo_attribute attribute = {
-        .name = "reduction", .kind = RONDO_ATTRIBUTE_STRING, .string_value = reduction};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &attribute, .attribute_count = 1};
     const float rate = -0.37f;
     const int64_t wide[] = {IDS, COLUMNS};
     const rondo_shape pair = {.rank = 1, .extent = {2}};
     const bool is_nd = strcmp(op, "ScatterND") == 0;
     OK(rondo_builder_create(&newest, &b));
-    OK(rondo_builder_add_input(b, &ids));
+    OK(rondo_builder_add_input(b, &PORT("ids", RONDO_DTYPE_I64, IDS, 1)));
     OK(rondo_builder_add_variable(b, &table, &uniform));
     OK(rondo_builder_add_constant(b, "rate", RONDO_DTYPE_F32, &(rondo_shape){0}, &rate));
     OK(rondo_builder_add_constant(b, "wide", RONDO_DTYPE_I64, &pair, wide));
@@ -58,7 +46,8 @@ static void build_table(const char *op, const char *reduction, rondo_program **o
     OK(rondo_builder_add_node(b, "Expand", (const char *[]){"ids", "wide"}, 2,
                               (const char *[]){"each"}, 1, NULL));
     OK(rondo_builder_add_node(b, op, (const char *[]){"table", is_nd ? "ids" : "each", "step"}, 3,
-                              (const char *[]){"table.next"}, 1, &options));
+                              (const char *[]){"table.next"}, 1,
+                              &WITH(ATTRIBUTE_TEXT("reduction", reduction))));
     OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"table"}, 1, (const char *[]){"sum"},
                               1, NULL));  // of the old table
     OK(rondo_builder_add_output(b, "rows", NULL));
@@ -108,10 +97,9 @@ static void test_table(const char *op, const char *reduction) {
         const rondo_shape some = {.rank = 2, .extent = {IDS, COLUMNS}};
         const rondo_shape one = {.rank = 2, .extent = {1, 1}};
         for (int i = 0; i < 2; ++i) {
-            rondo_binding fetches[] = {
-                {"rows", {.dtype = RONDO_DTYPE_F32, .shape = some, .data = rows[i]}},
-                {"sum", {.dtype = RONDO_DTYPE_F32, .shape = one, .data = &sums[i]}},
-                {"table.next", next}};
+            rondo_binding fetches[] = {BIND_SHAPE("rows", RONDO_DTYPE_F32, rows[i], some),
+                                       BIND_SHAPE("sum", RONDO_DTYPE_F32, &sums[i], one),
+                                       {"table.next", next}};
             OK(rondo_executor_run(i == 0 ? kept : copying, feeds, i == 0 ? 1 : 2, fetches,
                                   i == 0 ? 2 : 3));
         }
@@ -231,17 +219,12 @@ TEST(test_executor_tables__files_keep_them) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "noise",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 1,
-                             .extent = {VARIABLES_COUNT}};
     const rondo_start normal = {.struct_size = sizeof normal,
                                 .kind = RONDO_START_HE_NORMAL,
                                 .a = 1.5,
                                 .seed = UINT64_MAX,
                                 .fan_in = 7};
-    OK(rondo_builder_add_variable(b, &port, &normal));
+    OK(rondo_builder_add_variable(b, &PORT("noise", RONDO_DTYPE_F32, VARIABLES_COUNT), &normal));
     variables_add_node(b, "Add", "sum", "x", "next");
     variables_add_node(b, "Add", "next", "noise", "y");
     OK(rondo_builder_set_update(b, "sum", "next"));
@@ -326,10 +309,9 @@ static void step_decoder(decoder *d, int64_t step, bool is_kept) {
     int64_t id = 1 + step % 7;
     int64_t position = step + 1;
     const rondo_shape one = {.rank = 2, .extent = {1, 1}};
-    const rondo_binding feeds[] = {
-        {"ids", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &id}},
-        {"position", {.dtype = RONDO_DTYPE_I64, .shape = one, .data = &position}},
-        {"past", d->past}};
+    const rondo_binding feeds[] = {BIND_SHAPE("ids", RONDO_DTYPE_I64, &id, one),
+                                   BIND_SHAPE("position", RONDO_DTYPE_I64, &position, one),
+                                   {"past", d->past}};
     rondo_binding fetches[] = {{.name = "logits"}, {.name = "present"}};
     rondo_tensor_deinit(&d->logits);
     OK(rondo_executor_run(d->executor, feeds, is_kept ? 2 : 3, fetches, is_kept ? 1 : 2));
@@ -401,15 +383,12 @@ TEST(test_executor_tables__a_log_is_appended_to) {
     rondo_port x = log;
     x.name = "x";
     x.extent[0] = 1;
-    const rondo_attribute axis = {.name = "axis", .kind = RONDO_ATTRIBUTE_INT, .int_value = 0};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
     assert_non_null(all);
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_variable(b, &log, NULL));
     OK(rondo_builder_add_node(b, "Concat", (const char *[]){"log", "x"}, 2,
-                              (const char *[]){"log.next"}, 1, &options));
+                              (const char *[]){"log.next"}, 1, &WITH(ATTRIBUTE_INT("axis", 0))));
     variables_add_node(b, "ReduceSum", "log", NULL, "before");
     OK(rondo_builder_add_output(b, "before", NULL));
     OK(rondo_builder_set_update(b, "log", "log.next"));
@@ -431,9 +410,7 @@ TEST(test_executor_tables__a_log_is_appended_to) {
         for (int i = 0; i < WIDTH; ++i) {
             row_at[i] = (float)((i + round) % 5);
         }
-        const rondo_binding feed = {
-            "x",
-            {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {1, WIDTH}}, .data = row_at}};
+        const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, row_at, 1, WIDTH);
         rondo_binding fetch = {.name = "before"};
         OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
         assert_true(((const float *)fetch.tensor.data)[0] == want);
@@ -500,8 +477,8 @@ TEST(test_executor_tables__adapters_are_swapped) {
         for (int i = 0; i < WIDTH; ++i) {
             x[i] = (float)(i % 4);
         }
-        const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = line, .data = x}};
-        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = line, .data = y}};
+        const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, line);
+        rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, y, line);
         OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
         for (int i = 0; i < WIDTH; ++i) {  // whole numbers: exact in every order
             float want = 0;
@@ -526,25 +503,17 @@ TEST(test_executor_tables__running_statistics_stay_in_their_place) {
     rondo_builder *b;
     variables_world w;
     const rondo_builder_options newest = {.struct_size = sizeof newest, .opset = 15};
-    const rondo_port port = {.struct_size = sizeof port,
-                             .name = "x",
-                             .dtype = RONDO_DTYPE_F32,
-                             .rank = 2,
-                             .extent = {BATCH, VARIABLES_COUNT}};
-    const rondo_attribute mode = {
-        .name = "training_mode", .kind = RONDO_ATTRIBUTE_INT, .int_value = 1};
-    const rondo_builder_node_options options = {
-        .struct_size = sizeof options, .attributes = &mode, .attribute_count = 1};
     float x[BATCH][VARIABLES_COUNT], y[BATCH][VARIABLES_COUNT];
     OK(rondo_builder_create(&newest, &b));
-    OK(rondo_builder_add_input(b, &port));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, BATCH, VARIABLES_COUNT)));
     variables_add_variable(b, "scale", 1);
     variables_add_variable(b, "shift", 0);
     variables_add_variable(b, "mean", 8);
     variables_add_variable(b, "variance", 16);
     OK(rondo_builder_add_node(b, "BatchNormalization",
                               (const char *[]){"x", "scale", "shift", "mean", "variance"}, 5,
-                              (const char *[]){"y", "new_mean", "new_variance"}, 3, &options));
+                              (const char *[]){"y", "new_mean", "new_variance"}, 3,
+                              &WITH(ATTRIBUTE_INT("training_mode", 1))));
     OK(rondo_builder_add_output(b, "y", NULL));
     OK(rondo_builder_set_update(b, "mean", "new_mean"));
     OK(rondo_builder_set_update(b, "variance", "new_variance"));
@@ -554,10 +523,10 @@ TEST(test_executor_tables__running_statistics_stay_in_their_place) {
         x[1][i] = (float)i + 2;
     }
     const rondo_shape shape = {.rank = 2, .extent = {BATCH, VARIABLES_COUNT}};
-    const rondo_binding feed = {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}};
+    const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F32, x, shape);
     float mean = 8, variance = 16;
     for (int i = 0; i < RUNS; ++i) {
-        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+        rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, y, shape);
         OK(rondo_executor_run(w.executor, &feed, 1, &fetch, 1));
         mean = mean * 0.9f + 4 * 0.1f;  // of element 3
         variance = variance * 0.9f + 1 * 0.1f;
