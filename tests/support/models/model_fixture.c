@@ -4,12 +4,6 @@
 #include "support/test.h"
 
 #include <string.h>
-void model_fixture_check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 void model_fixture_init(model_fixture *fixture) {
     model_fixture_init_on(fixture, "host");
@@ -19,15 +13,15 @@ void model_fixture_init_on(model_fixture *fixture, const char *device) {
     memset(fixture, 0, sizeof *fixture);
     model_builder_init(&fixture->builder);
     fixture->options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
-    model_fixture_check(rondo_device_open(device, &fixture->device));
+    OK(rondo_device_open(device, &fixture->device));
 }
 
 void model_fixture_load(model_fixture *fixture) {
     size_t byte_count = 0;
     const uint8_t *bytes = model_builder_pack(&fixture->builder, &byte_count);
-    model_fixture_check(rondo_program_parse_onnx(bytes, byte_count, &fixture->program));
-    model_fixture_check(rondo_executor_create(fixture->program, fixture->device, &fixture->options,
-                                              &fixture->executor));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &fixture->program));
+    OK(rondo_executor_create(fixture->program, fixture->device, &fixture->options,
+                             &fixture->executor));
 }
 
 void model_fixture_deinit(model_fixture *fixture) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/models/model_builder.h"
 
 typedef struct model_fixture {
@@ -13,9 +14,6 @@ typedef struct model_fixture {
     rondo_executor *executor;
     rondo_executor_options options;  // of the executor, to be changed before the load
 } model_fixture;
-
-// Prints the error record and fails the test where the status is not OK.
-void model_fixture_check(rondo_status status);
 
 // An empty model, the host device, default options.
 void model_fixture_init(model_fixture *fixture);

@@ -17,12 +17,11 @@
 
 #include "base/float_scope.h"
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
 enum { COUNT = 4096, RUNS = 4 };
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 // ---- what a thread of the library has ---------------------------------------------------------
 

@@ -9,19 +9,13 @@
 #include "executor/compile/branches.h"
 #include "executor/state/plan.h"
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/models/model_builder.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
 
 enum { FLOAT = 1, WIDTH = 32, VALUES_MAX = 64 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // ---- models of x [WIDTH, WIDTH] ---------------------------------------------------------------
 
@@ -153,8 +147,8 @@ static void open_model(fixture *f, void (*build)(model_builder *)) {
     build(&f->builder);
     model_builder_add_output(&f->builder, f->builder.graph, "y", FLOAT, NULL);
     const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_device_open("host", &f->device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
+    OK(rondo_device_open("host", &f->device));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &f->program));
 }
 
 static void close_model(fixture *f) {
@@ -166,14 +160,14 @@ static void close_model(fixture *f) {
 static rondo_executor *open_executor(const fixture *f, rondo_branches_mode branches) {
     const rondo_executor_options options = {.struct_size = sizeof options, .branches = branches};
     rondo_executor *executor;
-    check(rondo_executor_create(f->program, f->device, &options, &executor));
+    OK(rondo_executor_create(f->program, f->device, &options, &executor));
     return executor;
 }
 
 static void run(rondo_executor *executor, float *x, rondo_tensor *out_y) {
     const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, WIDTH, WIDTH);
     rondo_binding fetch = {.name = "y"};
-    check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     *out_y = fetch.tensor;
 }
 
@@ -188,7 +182,7 @@ static void poison(const rondo_executor *executor) {
 // The most branches of the latest plan's segments.
 static uint64_t get_branch_count(const rondo_executor *executor) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
-    check(rondo_executor_get_stats(executor, &stats));
+    OK(rondo_executor_get_stats(executor, &stats));
     return stats.branch_count;
 }
 
@@ -238,8 +232,8 @@ TEST(test_executor_branches__unequal) {
     rondo_executor *executor = open_executor(&f, RONDO_BRANCHES_ON);
     run(executor, x, &y);
     rondo_tensor_deinit(&y);
-    check(rondo__branches_find(executor, executor->main.current, &executor->main.current->steps[0],
-                               &branches));
+    OK(rondo__branches_find(executor, executor->main.current, &executor->main.current->steps[0],
+                            &branches));
     assert_int_equal(branches.count, 4);
     assert_true(branches.gain > 1.4);
     rondo__branches_deinit(&branches);
@@ -269,7 +263,7 @@ TEST(test_executor_branches__order_is_kept) {
         rondo_tensor_deinit(&y);
         const rondo__plan *plan = executor->main.current;
         rondo__branches branches;
-        check(rondo__branches_find(executor, plan, &plan->steps[0], &branches));
+        OK(rondo__branches_find(executor, plan, &plan->steps[0], &branches));
         const size_t count = plan->steps[0].item_count;
         bool *comes_before = calloc(count * count + 1, sizeof *comes_before);
         assert_non_null(comes_before);
@@ -317,12 +311,12 @@ TEST(test_executor_branches__auto_settles) {
     float x[WIDTH * WIDTH] = {1};
     open_model(&f, build_four);
     rondo_executor *executor = open_executor(&f, RONDO_BRANCHES_AUTO);
-    check(rondo_executor_set_graphs(executor, RONDO_GRAPHS_OFF));
+    OK(rondo_executor_set_graphs(executor, RONDO_GRAPHS_OFF));
     for (size_t k = 0; k < 6; ++k) {
         rondo_tensor y;
         run(executor, x, &y);
         rondo_tensor_deinit(&y);
-        check(rondo_executor_set_graphs(executor, RONDO_GRAPHS_ON));
+        OK(rondo_executor_set_graphs(executor, RONDO_GRAPHS_ON));
         const rondo__step *step = &executor->main.current->steps[0];
         assert_true(k >= 2 || step->run.branch_count == 0);
         if (k >= 3 && rondo__host_get_thread_count() > 1) {
@@ -337,7 +331,7 @@ TEST(test_executor_branches__auto_settles) {
         rondo_tensor_deinit(&y);
     }
     text_sink sink = {{0}, 0};
-    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &sink));
+    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &sink));
     assert_non_null(strstr(sink.text, "captured in 4 branches; ends with the model"));
     rondo_executor_destroy(executor);
     close_model(&f);
@@ -351,7 +345,7 @@ TEST(test_executor_branches__are_dumped) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .branches = RONDO_BRANCHES_ON, .keep_templates = true};
     rondo_executor *executor;
-    check(rondo_executor_create(f.program, f.device, &options, &executor));
+    OK(rondo_executor_create(f.program, f.device, &options, &executor));
     for (size_t k = 0; k < 5; ++k) {
         rondo_tensor y;
         run(executor, x, &y);
@@ -361,9 +355,9 @@ TEST(test_executor_branches__are_dumped) {
     size_t count;
     text_sink sink = {{0}, 0};
     assert_int_equal(get_branch_count(executor), 4);
-    check(rondo_executor_list_graphs(executor, &graph, 1, &count));
+    OK(rondo_executor_list_graphs(executor, &graph, 1, &count));
     assert_int_equal(count, 1);
-    check(rondo_graph_dump(graph, RONDO_TEXT_DOT, text_sink_append, &sink));
+    OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, text_sink_append, &sink));
     assert_non_null(strstr(sink.text, "MatMul v3_3"));
     rondo_executor_destroy(executor);
     close_model(&f);

@@ -30,8 +30,7 @@ static void run(rondo_executor *executor, size_t output_count, uint64_t seed, in
         fetches[i].tensor = (rondo_tensor){
             .dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {3, 3}}, .data = out + 9 * i};
     }
-    model_fixture_check(
-        rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, fetches, output_count));
+    OK(rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, fetches, output_count));
 }
 
 // Takes nothing of the fixture but its program.
@@ -42,8 +41,8 @@ static rondo_executor *create(model_fixture *f, rondo_graphs_mode graphs, bool o
     options.op_by_op = op_by_op;
     rondo_executor *executor;
     rondo_device *device;
-    model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
-    model_fixture_check(rondo_executor_create(f->program, device, &options, &executor));
+    OK(rondo_device_open(on_devices_get_name(), &device));
+    OK(rondo_executor_create(f->program, device, &options, &executor));
     rondo_device_release(device);
     executor->keeps_control_on_host = on_host;
     return executor;
@@ -79,7 +78,7 @@ TEST(test_executor_device_control__same_bits_as_on_the_host) {
             }
         }
         rondo_executor_stats stats = {.struct_size = sizeof stats};
-        model_fixture_check(rondo_executor_get_stats(executors[1], &stats));
+        OK(rondo_executor_get_stats(executors[1], &stats));
         device_count += stats.bypassed_count == 0 ? 1 : 0;
         const rondo__work_log *work = &executors[1]->work;
         here_count += work->here_ns > 0 || work->is_all_here ? 1 : 0;
@@ -203,8 +202,7 @@ TEST(test_executor_device_control__says_what_hinders) {
         rows[r].build(b);
         model_fixture_load(&f);
         rondo_executor *executor = create(&f, RONDO_GRAPHS_AUTO, rows[r].op_by_op, false);
-        model_fixture_check(
-            rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &t));
+        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &t));
         if (strstr(t.text, rows[r].expected) == NULL) {
             fail_msg("row %d: no \"%s\" in:\n%s", (int)r, rows[r].expected, t.text);
         }
@@ -218,7 +216,7 @@ TEST(test_executor_device_control__says_what_hinders) {
                                        BIND("go", RONDO_DTYPE_BOOL, &go)};
         for (int i = 0; i < 3; ++i) {
             rondo_binding fetch = {.name = "y"};
-            model_fixture_check(rondo_executor_run(executor, feeds, 3, &fetch, 1));
+            OK(rondo_executor_run(executor, feeds, 3, &fetch, 1));
             if (rows[r].build != build_draws && rows[r].build != build_grows) {
                 assert_true(((float *)fetch.tensor.data)[1] == 2.0f);
             }
@@ -244,8 +242,8 @@ static void put(const recorded *r, size_t index, void *data) {
     from.device = NULL;
     from.storage = NULL;
     from.data = data;
-    model_fixture_check(rondo_tensor_copy(r->stream, &from, &r->on_device[index]));
-    model_fixture_check(rondo_stream_synchronize(r->stream));
+    OK(rondo_tensor_copy(r->stream, &from, &r->on_device[index]));
+    OK(rondo_stream_synchronize(r->stream));
 }
 
 static float replay(recorded *r, float x, uint8_t go) {
@@ -256,9 +254,9 @@ static float replay(recorded *r, float x, uint8_t go) {
     to.data = values;
     put(r, 0, values);
     put(r, 2, &go);
-    model_fixture_check(rondo_graph_replay(r->graph, r->stream));
-    model_fixture_check(rondo_tensor_copy(r->stream, &r->on_device[3], &to));
-    model_fixture_check(rondo_stream_synchronize(r->stream));
+    OK(rondo_graph_replay(r->graph, r->stream));
+    OK(rondo_tensor_copy(r->stream, &r->on_device[3], &to));
+    OK(rondo_stream_synchronize(r->stream));
     return values[3];
 }
 
@@ -276,15 +274,14 @@ static void open_recorded(recorded *r, void (*build)(model_builder *b)) {
     model_fixture_load(&r->f);
     r->executor = create(&r->f, RONDO_GRAPHS_AUTO, false, false);
     rondo_device *device = rondo_stream_get_device(rondo_executor_get_stream(r->executor));
-    model_fixture_check(rondo_stream_create(device, NULL, &r->stream));
-    model_fixture_check(rondo_graph_create(device, NULL, &r->graph));
+    OK(rondo_stream_create(device, NULL, &r->stream));
+    OK(rondo_graph_create(device, NULL, &r->graph));
     for (size_t i = 0; i < 4; ++i) {
-        model_fixture_check(rondo_tensor_init_device(device,
-                                                     i == 1   ? RONDO_DTYPE_I64
-                                                     : i == 2 ? RONDO_DTYPE_BOOL
-                                                              : RONDO_DTYPE_F32,
-                                                     i == 0 || i == 3 ? &square : &scalar,
-                                                     &r->on_device[i]));
+        OK(rondo_tensor_init_device(device,
+                                    i == 1   ? RONDO_DTYPE_I64
+                                    : i == 2 ? RONDO_DTYPE_BOOL
+                                             : RONDO_DTYPE_F32,
+                                    i == 0 || i == 3 ? &square : &scalar, &r->on_device[i]));
     }
     put(r, 1, &n);
     put(r, 2, &(uint8_t){1});
@@ -295,8 +292,8 @@ static rondo_status record(recorded *r) {
     const rondo_binding feeds[] = {
         {"x", r->on_device[0]}, {"n", r->on_device[1]}, {"go", r->on_device[2]}};
     rondo_binding fetch = {"y", r->on_device[3]};
-    model_fixture_check(rondo_executor_run(r->executor, feeds, 3, &fetch, 1));
-    model_fixture_check(rondo_graph_capture_begin(r->graph, r->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_executor_run(r->executor, feeds, 3, &fetch, 1));
+    OK(rondo_graph_capture_begin(r->graph, r->stream, RONDO_CAPTURE_THREAD_LOCAL));
     const rondo_status status = rondo_executor_record(r->executor, r->stream, feeds, 3, &fetch, 1);
     if (status != RONDO_STATUS_OK) {
         rondo_graph_capture_abort(r->graph);
@@ -318,14 +315,14 @@ static void close_recorded(recorded *r) {
 TEST(test_executor_device_control__parts_of_other_graphs) {
     recorded r;
     open_recorded(&r, build_branches_agree);
-    model_fixture_check(record(&r));
+    OK(record(&r));
     assert_true(replay(&r, -5.0f, 1) == 5.0f);
     assert_true(replay(&r, -5.0f, 0) == 5.0f);
     assert_true(replay(&r, 5.0f, 1) == -5.0f);
     assert_true(replay(&r, 5.0f, 0) == 5.0f);
     close_recorded(&r);
     open_recorded(&r, build_counted_rows);  // three turns
-    model_fixture_check(record(&r));
+    OK(record(&r));
     assert_true(replay(&r, 7.0f, 1) == -7.0f);
     close_recorded(&r);
     open_recorded(&r, build_uncounted);
@@ -362,7 +359,7 @@ static rondo_status run_later(rondo_executor *executor, int64_t n) {
                                    BIND("n", RONDO_DTYPE_I64, &n),
                                    BIND("go", RONDO_DTYPE_BOOL, &go)};
     rondo_binding fetch = BIND_SHAPE("y", RONDO_DTYPE_F32, y, shape);
-    model_fixture_check(rondo_executor_run_async(executor, feeds, 3, &fetch, 1, NULL));
+    OK(rondo_executor_run_async(executor, feeds, 3, &fetch, 1, NULL));
     const rondo_status status = rondo_executor_wait(executor);
     if (status == RONDO_STATUS_OK) {
         assert_true(y[1] == (n % 2 == 0 ? -2.0f : 2.0f));
@@ -383,10 +380,10 @@ TEST(test_executor_device_control__loops_without_end) {
         model_fixture_load(&f);
         rondo_executor *executor;
         rondo_device *device;
-        model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
-        model_fixture_check(rondo_executor_create(f.program, device, &f.options, &executor));
+        OK(rondo_device_open(on_devices_get_name(), &device));
+        OK(rondo_executor_create(f.program, device, &f.options, &executor));
         for (int round = 0; round < 4; ++round) {  // the first run conventionally, then in a graph
-            model_fixture_check(run_later(executor, 99 + round % 2));
+            OK(run_later(executor, 99 + round % 2));
             canceller c = {.executor = executor};
             pthread_t thread;
             if (is_limited != 0) {

@@ -7,20 +7,14 @@
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
 static rondo_device *open_device(void) {
     rondo_device *device;
-    check(rondo_device_open("host", &device));
+    OK(rondo_device_open("host", &device));
     return device;
 }
 
@@ -74,15 +68,15 @@ static void load_model(const char *folder, model *out_model) {
     rondo_port port = {.struct_size = sizeof port};
     memset(out_model, 0, sizeof *out_model);
     (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
-    check(rondo_program_load_onnx(path, &out_model->program));
+    OK(rondo_program_load_onnx(path, &out_model->program));
     out_model->feed_count = rondo_program_get_input_count(out_model->program);
     out_model->fetch_count = rondo_program_get_output_count(out_model->program);
     for (size_t i = 0; i < out_model->feed_count; ++i) {
-        check(rondo_program_get_input(out_model->program, i, &port));
+        OK(rondo_program_get_input(out_model->program, i, &port));
         out_model->feeds[i].name = port.name;
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
-        check(rondo_tensor_load_onnx(path, &out_model->feeds[i].tensor));
+        OK(rondo_tensor_load_onnx(path, &out_model->feeds[i].tensor));
     }
 }
 
@@ -95,18 +89,18 @@ static void free_model(model *m) {
 
 static void run_in_mode(model *m, rondo_device *device, const rondo_executor_options *options) {
     rondo_executor *executor;
-    check(rondo_executor_create(m->program, device, options, &executor));
+    OK(rondo_executor_create(m->program, device, options, &executor));
     const int runs = options->graphs == RONDO_GRAPHS_OFF ? 1 : 2;
     for (int run = 0; run < runs; ++run) {
         for (size_t i = 0; i < m->fetch_count; ++i) {
             rondo_port port = {.struct_size = sizeof port};
-            check(rondo_program_get_output(m->program, i, &port));
+            OK(rondo_program_get_output(m->program, i, &port));
             m->fetches[i].name = port.name;
         }
-        check(rondo_executor_run(executor, m->feeds, m->feed_count, m->fetches, m->fetch_count));
+        OK(rondo_executor_run(executor, m->feeds, m->feed_count, m->fetches, m->fetch_count));
         for (size_t i = 0; i < m->fetch_count; ++i) {
             rondo_port port = {.struct_size = sizeof port};
-            check(rondo_program_get_output(m->program, i, &port));
+            OK(rondo_program_get_output(m->program, i, &port));
             assert_int_equal(m->fetches[i].tensor.dtype, port.dtype);
             rondo_tensor_deinit(&m->fetches[i].tensor);
         }
@@ -154,7 +148,7 @@ TEST(test_executor_half__types_hold_in_every_mode) {
 
 static int32_t add_value(rondo_program *program, const char *name) {
     int32_t value;
-    check(rondo__program_add_value(program, name, &value));
+    OK(rondo__program_add_value(program, name, &value));
     program->values[value].dtype = RONDO_DTYPE_F32;
     return value;
 }
@@ -162,7 +156,7 @@ static int32_t add_value(rondo_program *program, const char *name) {
 // y = sqrt(pow(x, 2)): fine for 300 in f32, out of range in f16.
 static rondo_program *make_square_root(void) {
     rondo_program *program;
-    check(rondo__program_create("p", &program));
+    OK(rondo__program_create("p", &program));
     const int32_t x = add_value(program, "x");
     int32_t inputs[2] = {x, add_value(program, "two")};
     const int32_t square = add_value(program, "square");
@@ -174,13 +168,13 @@ static rondo_program *make_square_root(void) {
     v->has_shape = true;
     v->rank = shape.rank;
     v->dims[0] = (rondo__dimension){.number = shape.extent[0], .symbol = -1};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &scalar, &program->values[inputs[1]].constant));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &scalar, &program->values[inputs[1]].constant));
     memcpy(program->values[inputs[1]].constant.data, &two, sizeof two);
-    check(rondo__program_add_input(program, x));
-    check(rondo__program_add_simple(program, "", "Pow", "power", inputs, 2, &square, 1));
-    check(rondo__program_add_simple(program, "", "Sqrt", "root", &square, 1, &y, 1));
-    check(rondo__program_add_output(program, y));
-    check(rondo__program_verify(program));
+    OK(rondo__program_add_input(program, x));
+    OK(rondo__program_add_simple(program, "", "Pow", "power", inputs, 2, &square, 1));
+    OK(rondo__program_add_simple(program, "", "Sqrt", "root", &square, 1, &y, 1));
+    OK(rondo__program_add_output(program, y));
+    OK(rondo__program_verify(program));
     return program;
 }
 
@@ -188,7 +182,7 @@ static rondo_binding make_feed(void) {
     static const float values[3] = {300.0f, -2.0f, 1.0f};
     const rondo_shape shape = {.rank = 1, .extent = {3}};
     rondo_binding feed = {.name = "x"};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
     memcpy(feed.tensor.data, values, sizeof values);
     return feed;
 }
@@ -198,8 +192,8 @@ static float run_square_root(rondo_program *program, rondo_device *device,
     rondo_executor *executor;
     rondo_binding feed = make_feed();
     rondo_binding fetch = {.name = "y"};
-    check(rondo_executor_create(program, device, options, &executor));
-    check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    OK(rondo_executor_create(program, device, options, &executor));
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     assert_int_equal(fetch.tensor.dtype, RONDO_DTYPE_F32);
     const float result = ((const float *)fetch.tensor.data)[0];
     rondo_tensor_deinit(&feed.tensor);
@@ -270,10 +264,10 @@ TEST(test_executor_half__description_says_why) {
     rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_executor *executor;
-    check(rondo_executor_create(program, device, &options, &executor));
+    OK(rondo_executor_create(program, device, &options, &executor));
     for (int format = RONDO_TEXT_PLAIN; format <= RONDO_TEXT_JSON; ++format) {
         char text[8192] = "";
-        check(rondo_executor_describe(executor, (rondo_text_format)format, collect, text));
+        OK(rondo_executor_describe(executor, (rondo_text_format)format, collect, text));
         for (size_t i = 0; i < 3; ++i) {
             if (strstr(text, wanted[format][i]) == NULL) {
                 fail_msg("\"%s\" is missing in:\n%s", wanted[format][i], text);
@@ -301,12 +295,12 @@ static rondo_program *make_mean_norm(void) {
     const rondo_builder_options options = {.struct_size = sizeof options, .opset = 17};
     rondo_builder *b;
     rondo_program *program;
-    check(rondo_builder_create(&options, &b));
-    check(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 3, 8)));
-    check(rondo_builder_add_constant(b, "gain", RONDO_DTYPE_F32, &row, gain));
-    check(rondo_builder_add_constant(b, "two", RONDO_DTYPE_F32, &scalar, &two));
-    check(rondo_builder_add_constant(b, "small", RONDO_DTYPE_F32, &scalar, &small));
-    check(rondo_builder_add_constant(b, "power", RONDO_DTYPE_F32, &scalar, &power));
+    OK(rondo_builder_create(&options, &b));
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 3, 8)));
+    OK(rondo_builder_add_constant(b, "gain", RONDO_DTYPE_F32, &row, gain));
+    OK(rondo_builder_add_constant(b, "two", RONDO_DTYPE_F32, &scalar, &two));
+    OK(rondo_builder_add_constant(b, "small", RONDO_DTYPE_F32, &scalar, &small));
+    OK(rondo_builder_add_constant(b, "power", RONDO_DTYPE_F32, &scalar, &power));
     for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
         const bool is_cast = strcmp(nodes[i].op, "Cast") == 0;
         const rondo_builder_node_options more = {
@@ -314,12 +308,11 @@ static rondo_program *make_mean_norm(void) {
             .name = nodes[i].output,
             .attributes = is_cast ? &to : &axes,
             .attribute_count = is_cast || strcmp(nodes[i].op, "ReduceMean") == 0 ? 1 : 0};
-        check(rondo_builder_add_node(b, nodes[i].op, nodes[i].inputs,
-                                     nodes[i].inputs[1] != NULL ? 2 : 1, &nodes[i].output, 1,
-                                     &more));
+        OK(rondo_builder_add_node(b, nodes[i].op, nodes[i].inputs,
+                                  nodes[i].inputs[1] != NULL ? 2 : 1, &nodes[i].output, 1, &more));
     }
-    check(rondo_builder_add_output(b, "y", NULL));
-    check(rondo_builder_finish(b, &program));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_finish(b, &program));
     rondo_builder_destroy(b);
     return program;
 }
@@ -336,8 +329,8 @@ TEST(test_executor_half__norms_are_named_first) {
         options.dtype = RONDO_DTYPE_F16;
         options.keep_f32 = asked;
         options.keep_f32_count = kept;
-        check(rondo_executor_create(program, device, &options, &executor));
-        check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
+        OK(rondo_executor_create(program, device, &options, &executor));
+        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
         if ((strstr(text, "RMSNormalization") != NULL) == (kept == 1) ||
             (strstr(text, "ReduceMean") != NULL) == (kept == 0)) {
             fail_msg("%zu kept:\n%s", kept, text);
@@ -356,9 +349,9 @@ TEST(test_executor_half__description_shows_bodies) {
     rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_executor *executor;
-    check(rondo_executor_create(m.program, device, &options, &executor));
+    OK(rondo_executor_create(m.program, device, &options, &executor));
     char text[8192] = "";
-    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
+    OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
     assert_non_null(strstr(text, "half precision in body of /Loop: 4 ops"));
     assert_non_null(strstr(text, "half precision in then_branch of /If_1: 3 ops"));
     assert_non_null(strstr(text, "half precision in then_branch of /If_2: 1 ops"));
@@ -374,12 +367,12 @@ TEST(test_executor_half__loss_is_found) {
     rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_precision_loss loss = {.struct_size = sizeof loss};
-    check(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss));
+    OK(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss));
     assert_false(loss.is_found);
     assert_int_equal(loss.compared_count, 2);
     options.use_f16 = (const char *const[]){"Pow"};
     options.use_f16_count = 1;
-    check(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss));
+    OK(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss));
     assert_true(loss.is_found);
     assert_string_equal(loss.op, "Pow");
     assert_string_equal(loss.node, "power");

@@ -18,7 +18,7 @@ enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
 static rondo_status run(model_fixture *f, const rondo_binding *feed, rondo_tensor *out_result) {
     rondo_port port = {.struct_size = sizeof port};
-    model_fixture_check(rondo_program_get_output(f->program, 0, &port));
+    OK(rondo_program_get_output(f->program, 0, &port));
     rondo_binding fetch = {.name = port.name};
     rondo_status status =
         rondo_executor_run(f->executor, feed, feed != NULL ? 1 : 0, &fetch, out_result != NULL);
@@ -121,7 +121,7 @@ TEST(test_executor_limits__what_does_not_fit_is_not_folded) {
         assert_int_equal(run(&f, &feed, &result), rows[i].status);
         if (rows[i].status == RONDO_STATUS_OK) {
             assert_true(*(float *)result.data == 8.0f);
-            model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
+            OK(rondo_executor_get_stats(f.executor, &stats));
             assert_int_equal(stats.op_count < 12, rows[i].is_folded);
         }
         rondo_tensor_deinit(&result);
@@ -167,7 +167,7 @@ TEST(test_executor_limits__a_loop_that_grows_ends_at_the_limit) {
         assert_int_equal(run(&f, &feed, &result), RONDO_STATUS_NO_MEMORY);
         expect_in_message("memory_limit_bytes");
         count = 5;  // and what fits runs as before
-        model_fixture_check(run(&f, &feed, &result));
+        OK(run(&f, &feed, &result));
         assert_int_equal(result.shape.extent[0], 128);
         rondo_tensor_deinit(&result);
     }
@@ -200,14 +200,14 @@ TEST(test_executor_limits__plans_make_room_for_each_other) {
         rondo_binding feed = {.name = "x"};
         rondo_shape shape = {.rank = 2, .extent = {rows, 512}};
         rondo_tensor result;
-        model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
         ((float *)feed.tensor.data)[5] = 3.0f;
-        model_fixture_check(run(&f, &feed, &result));
+        OK(run(&f, &feed, &result));
         assert_true(((float *)result.data)[5] == 6.0f);
         rondo_tensor_deinit(&result);
         rondo_tensor_deinit(&feed.tensor);
     }
-    model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
+    OK(rondo_executor_get_stats(f.executor, &stats));
     assert_true(stats.plan_count >= 1 && stats.plan_count < 6);
     assert_true(stats.constant_bytes >= MIB && stats.constant_bytes < 3 * MIB);
     model_fixture_deinit(&f);
@@ -219,7 +219,7 @@ TEST(test_executor_limits__plans_make_room_for_each_other) {
     model_fixture_load(&f);
     rondo_shape shape = {.rank = 2, .extent = {1, 512}};
     rondo_binding feed = {.name = "x"};
-    model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
     assert_int_equal(run(&f, &feed, NULL), RONDO_STATUS_NO_MEMORY);
     expect_in_message("f32 [512, 512]");
     expect_in_message("\"product\"");
@@ -230,7 +230,7 @@ TEST(test_executor_limits__plans_make_room_for_each_other) {
 static rondo_binding make_rows(int64_t rows) {
     const rondo_shape shape = {.rank = 2, .extent = {rows, 512}};
     rondo_binding feed = {.name = "x"};
-    model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
     ((float *)feed.tensor.data)[5] = 3.0f;
     return feed;
 }
@@ -253,17 +253,17 @@ TEST(test_executor_limits__a_refused_run_leaves_the_one_before) {
     for (int call = 0; call < 3; ++call) {
         rondo_tensor result;
         rondo_binding fetch = {.name = "y"};
-        model_fixture_check(rondo_executor_run_async(f.executor, &small, 1, &fetch, 1, NULL));
+        OK(rondo_executor_run_async(f.executor, &small, 1, &fetch, 1, NULL));
         run_in_vain(&f, &large);
         if (call == 2) {
             expect_in_message("; the largest owner is packed weights with 1048576 bytes");
         } else if (call == 0) {
-            model_fixture_check(rondo_executor_wait(f.executor));
+            OK(rondo_executor_wait(f.executor));
         } else if (call == 1) {
             assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
             expect_in_message("its plan was dropped");
         }
-        model_fixture_check(run(&f, &small, &result));
+        OK(run(&f, &small, &result));
         assert_true(((float *)fetch.tensor.data)[5] == 6.0f);
         assert_true(((float *)result.data)[5] == 6.0f);
         rondo_tensor_deinit(&result);
@@ -290,14 +290,12 @@ TEST(test_executor_limits__a_description_is_not_run_again) {
     rondo_binding feed = make_rows(8);
     rondo_binding other = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 512}}}};
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
-    model_fixture_check(
-        rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
+    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
-    model_fixture_check(run(&f, &feed, NULL));
-    model_fixture_check(
-        rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
-    model_fixture_check(rondo_executor_rerun(f.executor));
-    model_fixture_check(rondo_executor_get_times(f.executor, &times));
+    OK(run(&f, &feed, NULL));
+    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
+    OK(rondo_executor_rerun(f.executor));
+    OK(rondo_executor_get_times(f.executor, &times));
     assert_true(times.was_replayed);  // the plan of 8 rows, the second time
     rondo_tensor_deinit(&feed.tensor);
     model_fixture_deinit(&f);
@@ -358,14 +356,14 @@ TEST(test_executor_limits__loops_have_so_many_turns_in_a_run) {
         build_endless(&f, is_nested != 0);
         f.options.loop_limit = 110;
         model_fixture_load(&f);
-        model_fixture_check(run_endless(&f, 10));  // nested: 10 and 100 turns
-        model_fixture_check(run_endless(&f, 10));  // counted anew
+        OK(run_endless(&f, 10));  // nested: 10 and 100 turns
+        OK(run_endless(&f, 10));  // counted anew
         assert_int_equal(run_endless(&f, INT64_MAX), RONDO_STATUS_BAD_DATA);
         expect_in_message("110 turns");
         expect_in_message("loop_limit");
         expect_in_message(is_nested ? "\"spin1\"" : "\"spin0\"");
         assert_int_equal(run_endless(&f, is_nested ? 11 : 111), RONDO_STATUS_BAD_DATA);
-        model_fixture_check(run_endless(&f, 10));
+        OK(run_endless(&f, 10));
         model_fixture_deinit(&f);
     }
 }
@@ -381,8 +379,8 @@ TEST(test_executor_limits__a_failure_hides_no_other) {
     build_endless(&f, false);
     f.options.loop_limit = 110;
     model_fixture_load(&f);
-    model_fixture_check(run_endless(&f, 10));
-    model_fixture_check(rondo_executor_run_async(f.executor, feeds, 2, &fetches[0], 1, NULL));
+    OK(run_endless(&f, 10));
+    OK(rondo_executor_run_async(f.executor, feeds, 2, &fetches[0], 1, NULL));
     sweep_fail_allocation(0, false);
     const rondo_status status =
         rondo_executor_run_async(f.executor, feeds, 2, &fetches[1], 1, NULL);
@@ -390,8 +388,8 @@ TEST(test_executor_limits__a_failure_hides_no_other) {
     assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
     assert_int_equal(rondo_executor_wait(f.executor), RONDO_STATUS_BAD_DATA);
     expect_in_message("110 turns");
-    model_fixture_check(rondo_executor_wait(f.executor));
-    model_fixture_check(run_endless(&f, 10));
+    OK(rondo_executor_wait(f.executor));
+    OK(run_endless(&f, 10));
     rondo_tensor_deinit(&fetches[0].tensor);
     model_fixture_deinit(&f);
 }
@@ -422,9 +420,9 @@ TEST(test_executor_limits__another_thread_cancels) {
         build_endless(&f, is_nested != 0);
         f.options.loop_limit = UINT64_MAX;
         model_fixture_load(&f);
-        model_fixture_check(run_endless(&f, 3));
-        model_fixture_check(rondo_executor_cancel(f.executor));  // nothing runs: nothing happens
-        model_fixture_check(run_endless(&f, 3));
+        OK(run_endless(&f, 3));
+        OK(rondo_executor_cancel(f.executor));  // nothing runs: nothing happens
+        OK(run_endless(&f, 3));
         for (int attempt = 0; attempt < 3; ++attempt) {
             canceller c = {.executor = f.executor};
             pthread_t thread;
@@ -433,8 +431,8 @@ TEST(test_executor_limits__another_thread_cancels) {
             atomic_store(&c.is_done, true);
             pthread_join(thread, NULL);
             expect_in_message("cancelled");
-            model_fixture_check(run_endless(&f, 3));
-            model_fixture_check(rondo_executor_rerun(f.executor));
+            OK(run_endless(&f, 3));
+            OK(rondo_executor_rerun(f.executor));
         }
         model_fixture_deinit(&f);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/models/model_builder.h"
 #include "support/test.h"
 
@@ -16,13 +17,6 @@ enum { COUNT = 20000 };
 #endif
 
 enum { FLOAT = 1, OPERAND_BYTES = 12 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 // "x0 x1 x2 ..."
 static char *list_names(model_builder *b, char letter) {
@@ -130,16 +124,16 @@ static void bindings_init(bindings *all, const rondo_program *program) {
     assert_non_null(all->fetches);
     float number = 1;
     for (size_t i = 0; i < all->feed_count; ++i) {
-        check(rondo_program_get_input(program, i, &port));
+        OK(rondo_program_get_input(program, i, &port));
         all->feeds[i].name = port.name;
         const rondo_shape shape = {.rank = port.rank, .extent = {port.extent[0], port.extent[1]}};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &all->feeds[i].tensor));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &all->feeds[i].tensor));
         for (int64_t k = 0; k < rondo_shape_get_count(&shape); ++k) {
             ((float *)all->feeds[i].tensor.data)[k] = number++;
         }
     }
     for (size_t i = 0; i < all->fetch_count; ++i) {
-        check(rondo_program_get_output(program, i, &port));
+        OK(rondo_program_get_output(program, i, &port));
         all->fetches[i].name = port.name;
     }
 }
@@ -162,13 +156,13 @@ static void run(model_builder *b, bindings *all) {
     rondo_executor *executor;
     size_t byte_count = 0;
     const uint8_t *bytes = model_builder_pack(b, &byte_count);
-    check(rondo_device_open("host", &device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &program));
-    check(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_parse_onnx(bytes, byte_count, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
     bindings_init(all, program);
     for (int i = 0; i < 2; ++i) {
-        check(rondo_executor_run(executor, all->feeds, all->feed_count, all->fetches,
-                                 all->fetch_count));
+        OK(rondo_executor_run(executor, all->feeds, all->feed_count, all->fetches,
+                              all->fetch_count));
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);

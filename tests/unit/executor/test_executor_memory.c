@@ -7,17 +7,11 @@
 #include <unistd.h>
 
 #include "rondo/models.h"
+#include "support/expect_ok.h"
 #include "support/models/model_builder.h"
 #include "support/test.h"
 
 enum { FLOAT = 1, CHANNELS = 128, LAYERS = 6, PLANS = 20 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 static double get_resident_mib(void) {
     long pages[2] = {0};
@@ -55,7 +49,7 @@ static rondo_program *make_network(void) {
     size_t byte_count = 0;
     rondo_program *program = NULL;
     const uint8_t *packed = model_builder_pack(&b, &byte_count);
-    check(rondo_program_parse_onnx(packed, byte_count, &program));
+    OK(rondo_program_parse_onnx(packed, byte_count, &program));
     model_builder_deinit(&b);
     return program;
 }
@@ -67,18 +61,18 @@ static double run_plans(rondo_program *program, rondo_device *device, int plan_c
     rondo_executor *executor;
     rondo_executor_options options = {.struct_size = sizeof options};
     options.plan_limit = PLANS;
-    check(rondo_executor_create(program, device, &options, &executor));
+    OK(rondo_executor_create(program, device, &options, &executor));
     for (int plan = 0; plan < plan_count; ++plan) {
         const rondo_shape shape = {.rank = 4, .extent = {1, CHANNELS, 32, 32 + 4 * plan}};
         rondo_binding feed = {.name = "x"};
         rondo_binding fetch = {.name = "y"};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
-        check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
         rondo_tensor_deinit(&feed.tensor);
         rondo_tensor_deinit(&fetch.tensor);
     }
     rondo_executor_stats stats = {.struct_size = sizeof stats};
-    check(rondo_executor_get_stats(executor, &stats));
+    OK(rondo_executor_get_stats(executor, &stats));
     *out_constant_bytes = stats.constant_bytes;
     const double held = get_resident_mib();
     rondo_executor_destroy(executor);
@@ -91,7 +85,7 @@ TEST(test_executor_memory__destroying_gives_it_back) {
     skip();
 #endif
     rondo_device *device;
-    check(rondo_device_open("host", &device));
+    OK(rondo_device_open("host", &device));
     rondo_program *program = make_network();
     uint64_t constant_bytes = 0;
     (void)run_plans(program, device, 1, &constant_bytes);  // loads what stays loaded
@@ -125,20 +119,20 @@ TEST(test_executor_memory__growing_shapes_share_it) {
     model_builder_add_node(&b, b.graph, "Relu", "relu", "x", "y");
     model_builder_add_output(&b, b.graph, "y", FLOAT, NULL);
     const uint8_t *packed = model_builder_pack(&b, &byte_count);
-    check(rondo_program_parse_onnx(packed, byte_count, &program));
+    OK(rondo_program_parse_onnx(packed, byte_count, &program));
     model_builder_deinit(&b);
-    check(rondo_device_open("host", &device));
-    check(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_executor_create(program, device, NULL, &executor));
     for (int plan = 0; plan < PLANS; ++plan) {
         const rondo_shape shape = {.rank = 2, .extent = {FIRST + STEP * plan, 131072}};
         rondo_binding feed = {.name = "x"};
         rondo_binding fetch = {.name = "y"};
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
-        check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
         rondo_tensor_deinit(&feed.tensor);
         rondo_tensor_deinit(&fetch.tensor);
     }
-    check(rondo_executor_get_stats(executor, &stats));
+    OK(rondo_executor_get_stats(executor, &stats));
     print_message("the last of %d plans needs %.1f MiB, all have %.1f\n", PLANS,
                   (double)stats.arena_bytes / 1048576.0, (double)stats.plan_bytes / 1048576.0);
     assert_int_equal(stats.plan_count, PLANS);

@@ -80,7 +80,7 @@ static void expect_run(model_fixture *f, float *scale, float *shift, int64_t shi
         feeds[count++] = feed("scale", scale, 1, 2, 0);
     }
     rondo_binding fetches[3] = {{.name = "scale"}, {.name = "y"}, {.name = "w"}};
-    model_fixture_check(rondo_executor_run(f->executor, feeds, count, fetches, 3));
+    OK(rondo_executor_run(f->executor, feeds, count, fetches, 3));
     const float *used_scale = scale != NULL ? scale : default_scale;
     const float *used_shift = shift != NULL ? shift : default_shift;
     for (int i = 0; i < 2; ++i) {
@@ -111,10 +111,10 @@ TEST(test_executor_optional__fed_or_not_in_any_order) {
             expect_run(&f, NULL, shift, 1);  // another extent: its dimension is a symbol
             expect_run(&f, scale, shift, 2);
             expect_run(&f, NULL, NULL, 2);
-            model_fixture_check(rondo_executor_rerun(f.executor));
+            OK(rondo_executor_rerun(f.executor));
         }
         rondo_executor_stats stats = {.struct_size = sizeof stats};
-        model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
+        OK(rondo_executor_get_stats(f.executor, &stats));
         assert_int_equal(stats.eager_run_count + stats.replay_run_count, 4 * 8);
         model_fixture_deinit(&f);
     }
@@ -125,15 +125,15 @@ TEST(test_executor_optional__are_listed_apart) {
     rondo_port port = {.struct_size = sizeof port};
     build(&f, 8);
     assert_int_equal(rondo_program_get_input_count(f.program), 1);
-    model_fixture_check(rondo_program_get_input(f.program, 0, &port));
+    OK(rondo_program_get_input(f.program, 0, &port));
     assert_string_equal(port.name, "x");
     assert_int_equal(rondo_program_get_optional_input_count(f.program), 2);
-    model_fixture_check(rondo_program_get_optional_input(f.program, 0, &port));
+    OK(rondo_program_get_optional_input(f.program, 0, &port));
     assert_string_equal(port.name, "shift");
     assert_int_equal(port.rank, 1);
     assert_int_equal(port.extent[0], -1);
     assert_string_equal(port.symbol[0], "n");
-    model_fixture_check(rondo_program_get_optional_input(f.program, 1, &port));
+    OK(rondo_program_get_optional_input(f.program, 1, &port));
     assert_string_equal(port.name, "scale");
     assert_int_equal(port.extent[0], 2);
     assert_int_equal(rondo_program_get_optional_input(f.program, 2, &port), RONDO_STATUS_INVALID);
@@ -193,7 +193,7 @@ TEST(test_executor_optional__a_default_may_decide_shapes) {
         const bool is_fed = round % 2 == 1;
         rondo_binding feeds[2] = {feed("x", x, 1, 6, 0), BIND("target", RONDO_DTYPE_I64, fed, 2)};
         rondo_binding fetch = {.name = "y"};
-        model_fixture_check(rondo_executor_run(f.executor, feeds, is_fed ? 2 : 1, &fetch, 1));
+        OK(rondo_executor_run(f.executor, feeds, is_fed ? 2 : 1, &fetch, 1));
         assert_int_equal(fetch.tensor.shape.extent[0], is_fed ? 1 : 3);
         assert_true(((float *)fetch.tensor.data)[1] == (is_fed ? 2.0f : 4.0f));
         rondo_tensor_deinit(&fetch.tensor);
@@ -228,9 +228,9 @@ TEST(test_executor_optional__many_sets_take_turns) {
             (void)snprintf(name, sizeof name, "w%d", i);
             rondo_binding feeds[2] = {feed("x", &x, 1, 1, 0), feed(name, &w, 1, 1, 0)};
             rondo_binding fetch = {.name = "y"};
-            model_fixture_check(rondo_executor_set_graphs(
-                f.executor, round == 1 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
-            model_fixture_check(rondo_executor_run(f.executor, feeds, 2, &fetch, 1));
+            OK(rondo_executor_set_graphs(f.executor,
+                                         round == 1 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
+            OK(rondo_executor_run(f.executor, feeds, 2, &fetch, 1));
             assert_true(*(float *)fetch.tensor.data == 1 + 5 + COUNT - 1);
             rondo_tensor_deinit(&fetch.tensor);
         }

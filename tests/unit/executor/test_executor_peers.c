@@ -320,13 +320,6 @@ TEST(test_executor_peers__transfers_are_told) {
 
 // ---- what cannot be done ----------------------------------------------------------------------
 
-static void expect_message(rondo_status status, rondo_status want, const char *text) {
-    const char *message = rondo_error_get_last()->message;
-    if (status != want || strstr(message, text) == NULL) {
-        fail_msg("status %d, \"%s\": not %d, \"%s\"", (int)status, message, (int)want, text);
-    }
-}
-
 TEST(test_executor_peers__refusals) {
     static const struct {
         const char *entry;
@@ -356,7 +349,7 @@ TEST(test_executor_peers__refusals) {
             placed_fill(&f, 0);
             status = rondo_executor_run(executor, f.list, 2, NULL, 0);
         }
-        expect_message(status, RONDO_STATUS_UNSUPPORTED, rows[i].text);
+        EXPECT(UNSUPPORTED, rows[i].text, status);
         rondo_executor_destroy(executor);
         rondo_program_destroy(program);
     }
@@ -396,9 +389,8 @@ TEST(test_executor_peers__device_tensors) {
     }
     OK(rondo_graph_create(g_gpus[0], NULL, &graph));
     OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    expect_message(rondo_executor_record(gpu, stream, f.list, 2, &fetch, 1),
-                   RONDO_STATUS_UNSUPPORTED,
-                   "Neg node \"b\" cannot be recorded: it runs on cuda:1");
+    EXPECT(UNSUPPORTED, "Neg node \"b\" cannot be recorded: it runs on cuda:1",
+           rondo_executor_record(gpu, stream, f.list, 2, &fetch, 1));
     rondo_graph_capture_abort(graph);
     rondo_graph_destroy(graph);
     rondo_tensor_deinit(&x);

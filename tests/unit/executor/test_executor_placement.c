@@ -311,13 +311,6 @@ TEST(test_executor_placement__large_table) {
 
 // ---- what cannot be done ------------------------------------------------------------------------
 
-static void expect_message(rondo_status status, rondo_status want, const char *text) {
-    const char *message = rondo_error_get_last()->message;
-    if (status != want || strstr(message, text) == NULL) {
-        fail_msg("status %d, \"%s\": not %d, \"%s\"", (int)status, message, (int)want, text);
-    }
-}
-
 TEST(test_executor_placement__refusals) {
     static const struct {
         bool is_host;
@@ -359,19 +352,17 @@ TEST(test_executor_placement__refusals) {
             placed_fill(&f, 0);
             status = rondo_executor_run(executor, f.list, 2, NULL, 0);
         }
-        expect_message(status, rows[i].status, rows[i].text);
+        expect_words(status, rows[i].status, rows[i].text, __FILE__, __LINE__);
         rondo_executor_destroy(executor);
         // The same program, asked by itself, beside an executor that has the GPU.
         OK(rondo_program_set_place(program, "Neg", "gpu"));
         OK(rondo_executor_create(program, g_gpu, NULL, &executor));
         rondo_executor *host = NULL;
-        expect_message(rondo_executor_create(program, g_host, NULL, &host),
-                       RONDO_STATUS_UNSUPPORTED, "by rondo_program_set_place");
+        EXPECT(UNSUPPORTED, "by rondo_program_set_place",
+               rondo_executor_create(program, g_host, NULL, &host));
         rondo_executor_destroy(executor);
-        expect_message(rondo_program_set_place(program, "Frob", "cpu"), RONDO_STATUS_INVALID,
-                       "matches no op");
-        expect_message(rondo_program_set_place(program, "b", "cpu:1"), RONDO_STATUS_INVALID,
-                       "\"cpu:1\" is none of");
+        EXPECT(INVALID, "matches no op", rondo_program_set_place(program, "Frob", "cpu"));
+        EXPECT(INVALID, "\"cpu:1\" is none of", rondo_program_set_place(program, "b", "cpu:1"));
         rondo_program_destroy(program);
     }
 }
@@ -381,8 +372,8 @@ TEST(test_executor_placement__builder) {
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32)));
-    expect_message(rondo_builder_end_place(builder), RONDO_STATUS_STATE, "no scope");
-    expect_message(rondo_builder_begin_place(builder, "here"), RONDO_STATUS_INVALID, "\"here\"");
+    EXPECT(STATE, "no scope", rondo_builder_end_place(builder));
+    EXPECT(INVALID, "\"here\"", rondo_builder_begin_place(builder, "here"));
     OK(rondo_builder_begin_place(builder, "gpu"));
     OK(rondo_builder_begin_place(builder, "cpu"));
     OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"x"}, 1, (const char *[]){"a"}, 1,
@@ -391,8 +382,7 @@ TEST(test_executor_placement__builder) {
     OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"a"}, 1, (const char *[]){"b"}, 1,
                               NULL));
     OK(rondo_builder_add_output(builder, "b", NULL));
-    expect_message(rondo_builder_finish(builder, &program), RONDO_STATUS_STATE,
-                   "1 scopes of places are open");
+    EXPECT(STATE, "1 scopes of places are open", rondo_builder_finish(builder, &program));
     OK(rondo_builder_end_place(builder));
     OK(rondo_builder_finish(builder, &program));
     for (size_t n = 0; n < 2; ++n) {
@@ -413,8 +403,7 @@ static void expect_failure(const placed_node *nodes) {
         placed_fill(&f, run);
         OK(rondo_executor_run(gpu, f.list, 2, NULL, 0));
         f.i = 4;
-        expect_message(rondo_executor_run(gpu, f.list, 2, NULL, 0), RONDO_STATUS_BAD_DATA,
-                       "Gather node \"g\"");
+        EXPECT(BAD_DATA, "Gather node \"g\"", rondo_executor_run(gpu, f.list, 2, NULL, 0));
         assert_string_equal(rondo_error_get_last()->op, "g");
     }
     rondo_executor_destroy(gpu);

@@ -169,13 +169,6 @@ TEST(test_executor_spill__queries) {
     rondo_program_destroy(program);
 }
 
-static void expect_message(rondo_status status, rondo_status want, const char *text) {
-    const char *message = rondo_error_get_last()->message;
-    if (status != want || strstr(message, text) == NULL) {
-        fail_msg("status %d, \"%s\": not %d, \"%s\"", (int)status, message, (int)want, text);
-    }
-}
-
 // A limit that leaves no room for the buffers is refused by name; one that is wide enough, or on
 // the host, changes nothing.
 TEST(test_executor_spill__limits) {
@@ -186,8 +179,8 @@ TEST(test_executor_spill__limits) {
     float x[COUNT] = {0};
     const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, x, NULL, NULL}};
     OK(rondo_executor_create(program, g_gpu, &options, &executor));
-    expect_message(rondo_executor_run(executor, &feed, 1, NULL, 0), RONDO_STATUS_NO_MEMORY,
-                   "weight_limit_bytes (--weight-limit) is 2048");
+    EXPECT(NO_MEMORY, "weight_limit_bytes (--weight-limit) is 2048",
+           rondo_executor_run(executor, &feed, 1, NULL, 0));
     rondo_executor_destroy(executor);
     options.weight_limit_bytes = 6 * BYTES;
     OK(rondo_executor_create(program, g_gpu, &options, &executor));

@@ -22,8 +22,7 @@ static void run(rondo_executor *executor, uint64_t seed, int64_t n, bool go,
         (void)snprintf(names[i], sizeof names[i], "out%d", (int)i);
         fetches[i] = (rondo_binding){.name = names[i]};
     }
-    model_fixture_check(
-        rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, fetches, OUTPUT_COUNT));
+    OK(rondo_executor_run(executor, feeds.bindings, FLOW_FEED_COUNT, fetches, OUTPUT_COUNT));
 }
 
 // Runs both and compares what comes out; trip counts and conditions change from run to run.
@@ -72,10 +71,10 @@ TEST(test_kernel_flow__one_launch_a_run) {
         rondo_device *device;
         rondo_executor *executor;
         rondo_executor_stats stats = {.struct_size = sizeof stats};
-        model_fixture_check(rondo_device_open("cuda:0", &device));
-        model_fixture_check(rondo_executor_create(f.program, device, NULL, &executor));
+        OK(rondo_device_open("cuda:0", &device));
+        OK(rondo_executor_create(f.program, device, NULL, &executor));
         compare(executor, f.executor, rows[r].is_on_device);
-        model_fixture_check(rondo_executor_get_stats(executor, &stats));
+        OK(rondo_executor_get_stats(executor, &stats));
         assert_int_equal(stats.bypassed_count, rows[r].is_on_device ? 0 : 3);
         assert_true(!rows[r].is_on_device || stats.segment_count == 1);
         rondo_executor_destroy(executor);

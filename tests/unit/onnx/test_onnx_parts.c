@@ -48,7 +48,7 @@ static rondo_program *parse_ok(model_builder *builder, bool allow_newer) {
     rondo_log_set_sink(keep_warning, NULL);
     const rondo_status status = parse_with(builder, allow_newer, &program);
     rondo_log_set_sink(NULL, NULL);
-    model_fixture_check(status);
+    OK(status);
     return program;
 }
 
@@ -133,7 +133,7 @@ TEST(test_onnx_parts__sparse_tensors_may_be_external) {
     char *path = model_builder_write_file(builder, folder, "model.onnx", bytes, count);
     char *data = model_builder_write_file(builder, folder, "data.bin", file, sizeof file);
     rondo_program *program = NULL;
-    model_fixture_check(rondo_program_load_onnx_with(path, NULL, &program));
+    OK(rondo_program_load_onnx_with(path, NULL, &program));
     check_dense(program, "w");
     rondo_program_destroy(program);
     remove(data);
@@ -258,7 +258,7 @@ static void run_row(const char *op, int64_t axis, const char *second_shape, floa
     const rondo_binding feeds[2] = {BIND("x", RONDO_DTYPE_F32, x, 2, 3, 2),
                                     BIND("b", RONDO_DTYPE_F32, second, (int64_t)count)};
     rondo_binding fetches[1] = {BIND("y", RONDO_DTYPE_F32, y, 2, 3, 2)};
-    model_fixture_check(rondo_executor_run(fixture.executor, feeds, 2, fetches, 1));
+    OK(rondo_executor_run(fixture.executor, feeds, 2, fetches, 1));
     for (int i = 0; i < 12; ++i) {
         if (y[i] != expected[i]) {
             fail_msg("%s, axis %d: element %d is %g, not %g", op, (int)axis, i, (double)y[i],

@@ -12,14 +12,8 @@
 #include "pool/arena_use.h"
 #include "pool/order.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s\n", rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 enum {
     STREAMS = 4,
@@ -100,7 +94,7 @@ static void touch(world *w, const block *b, int stream) {
     if (w->node_count == NODES_MAX) {
         return;
     }
-    must(rondo_stream_fill(w->streams[stream], (void *)b->begin, 1, 1, 16));
+    OK(rondo_stream_fill(w->streams[stream], (void *)b->begin, 1, 1, 16));
     add_node(&w->ancestors[stream], w->node_count);
     for (uintptr_t a = b->begin; a < b->begin + b->bytes; a += 512) {
         add_node(&get_unit(w, a)->touched_by, w->node_count);
@@ -111,7 +105,7 @@ static void touch(world *w, const block *b, int stream) {
 static void take(world *w, int stream) {
     size_t bytes = 1 + (size_t)rand() % (rand() % 8 == 0 ? 60000 : 3000);
     void *address;
-    must(rondo_pool_allocate(w->pool, w->streams[stream], bytes, &address));
+    OK(rondo_pool_allocate(w->pool, w->streams[stream], bytes, &address));
     block *b = &w->blocks[w->block_count++];
     *b = (block){.begin = (uintptr_t)address,
                  .bytes = (bytes + 511) / 512 * 512,
@@ -136,7 +130,7 @@ static void bury(world *w, const block *b) {
 
 static void give(world *w, size_t index) {
     block b = w->blocks[index];
-    must(rondo_pool_free(w->pool, (void *)b.begin));
+    OK(rondo_pool_free(w->pool, (void *)b.begin));
     w->blocks[index] = w->blocks[--w->block_count];
     if (w->is_recording && b.capture != w->capture) {
         w->late[w->late_count++] = b;
@@ -159,9 +153,9 @@ static void settle(world *w, bool has_succeeded) {
 
 static void join(world *w, int to, int from) {
     rondo_event *event;
-    must(rondo_event_create(w->device, 0, &event));
-    must(rondo_event_record(event, w->streams[from]));
-    must(rondo_stream_wait_event(w->streams[to], event));
+    OK(rondo_event_create(w->device, 0, &event));
+    OK(rondo_event_record(event, w->streams[from]));
+    OK(rondo_stream_wait_event(w->streams[to], event));
     rondo_event_destroy(event);
     add_all(&w->ancestors[to], &w->ancestors[from]);
     w->has_joined[to] = true;
@@ -171,7 +165,7 @@ static void use(world *w, size_t index, int stream) {
     block *b = &w->blocks[index];
     // As a program would: the stream comes after the owner's work so far.
     join(w, stream, b->stream);
-    must(rondo_pool_use(w->pool, w->streams[stream], (void *)b->begin));
+    OK(rondo_pool_use(w->pool, w->streams[stream], (void *)b->begin));
     touch(w, b, stream);
 }
 
@@ -231,14 +225,14 @@ static void step(world *w) {
 
 // The streams of blocks from earlier captures must be in this one, or be joined, before use.
 static void capture(world *w, rondo_graph *graph, bool aborts) {
-    must(rondo_graph_reset(graph));
+    OK(rondo_graph_reset(graph));
     memset(w->ancestors, 0, sizeof w->ancestors);
     memset(w->has_joined, 0, sizeof w->has_joined);
     for (size_t i = 0; i < UNITS_MAX; ++i) {
         memset(&w->units[i].touched_by, 0, sizeof w->units[i].touched_by);
     }
     w->node_count = 0;
-    must(rondo_graph_capture_begin(graph, w->streams[0], RONDO_CAPTURE_RELAXED));
+    OK(rondo_graph_capture_begin(graph, w->streams[0], RONDO_CAPTURE_RELAXED));
     w->capture += 1;
     w->is_recording = true;
     w->has_joined[0] = true;
@@ -257,7 +251,7 @@ static void capture(world *w, rondo_graph *graph, bool aborts) {
         for (int i = 1; i < STREAMS; ++i) {
             join(w, 0, i);
         }
-        must(rondo_graph_capture_end(graph));
+        OK(rondo_graph_capture_end(graph));
     }
     w->is_recording = false;
     settle(w, !aborts);
@@ -268,16 +262,16 @@ TEST(test_pool_arena__random_traffic_against_a_model) {
     srand(11);
     world w = {.units = calloc(UNITS_MAX, sizeof *w.units)};
     assert_non_null(w.units);
-    must(rondo_device_open("host", &w.device));
-    must(rondo_pool_create(w.device, NULL, &w.pool));
-    must(rondo_arena_create(w.device, NULL, &w.arena));
+    OK(rondo_device_open("host", &w.device));
+    OK(rondo_pool_create(w.device, NULL, &w.pool));
+    OK(rondo_arena_create(w.device, NULL, &w.arena));
     for (int i = 0; i < STREAMS; ++i) {
-        must(rondo_stream_create(w.device, NULL, &w.streams[i]));
+        OK(rondo_stream_create(w.device, NULL, &w.streams[i]));
     }
     rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = w.arena;
     for (int i = 0; i < GRAPHS; ++i) {
-        must(rondo_graph_create(w.device, &options, &w.graphs[i]));
+        OK(rondo_graph_create(w.device, &options, &w.graphs[i]));
     }
     for (int round = 0; round < 60; ++round) {
         capture(&w, w.graphs[rand() % GRAPHS], rand() % 5 == 0);
@@ -294,13 +288,13 @@ TEST(test_pool_arena__random_traffic_against_a_model) {
     while (w.block_count > 0) {
         give(&w, 0);
     }
-    must(rondo_device_synchronize(w.device));
-    must(rondo_pool_trim(w.pool, 0, NULL));
+    OK(rondo_device_synchronize(w.device));
+    OK(rondo_pool_trim(w.pool, 0, NULL));
     assert_int_equal(w.pool->stats.reserved_bytes, 0);
     assert_int_equal(w.pool->stats.pending_bytes, 0);
     assert_null(w.pool->arena_pools);
     rondo_arena_stats stats = {.struct_size = sizeof stats};
-    must(rondo_arena_get_stats(w.arena, &stats));
+    OK(rondo_arena_get_stats(w.arena, &stats));
     assert_int_equal(stats.live_bytes + stats.reserved_bytes + stats.graph_count, 0);
     rondo_arena_release(w.arena);
     for (int i = 0; i < STREAMS; ++i) {
@@ -335,25 +329,25 @@ TEST(test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time) {
     rondo_stream *streams[2];
     rondo_graph *graphs[2];
     void *x;
-    must(rondo_device_open("host", &device));
-    must(rondo_pool_create(device, NULL, &pool));
-    must(rondo_arena_create(device, NULL, &arena));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_pool_create(device, NULL, &pool));
+    OK(rondo_arena_create(device, NULL, &arena));
     rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = arena;
     for (int i = 0; i < 2; ++i) {
-        must(rondo_stream_create(device, NULL, &streams[i]));
-        must(rondo_graph_create(device, &options, &graphs[i]));
-        must(rondo_graph_capture_begin(graphs[i], streams[i], RONDO_CAPTURE_THREAD_LOCAL));
-        must(rondo_pool_allocate(pool, streams[i], 100, &x));
-        must(rondo_stream_fill(streams[i], x, 1, 1, 100));
-        must(rondo_pool_free(pool, x));
-        must(rondo_graph_capture_end(graphs[i]));
+        OK(rondo_stream_create(device, NULL, &streams[i]));
+        OK(rondo_graph_create(device, &options, &graphs[i]));
+        OK(rondo_graph_capture_begin(graphs[i], streams[i], RONDO_CAPTURE_THREAD_LOCAL));
+        OK(rondo_pool_allocate(pool, streams[i], 100, &x));
+        OK(rondo_stream_fill(streams[i], x, 1, 1, 100));
+        OK(rondo_pool_free(pool, x));
+        OK(rondo_graph_capture_end(graphs[i]));
     }
     rondo__participant *first = graphs[1]->participants;
     while (first->type != &rondo__arena_graph_type) {
         first = first->next;
     }
-    must(rondo__order_prepare_replay(first, streams[1]));
+    OK(rondo__order_prepare_replay(first, streams[1]));
     replayer r = {.graph = graphs[0], .stream = streams[0]};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, replay_on_thread, &r), 0);
@@ -382,33 +376,33 @@ TEST(test_pool_arena__a_conflict_goes_during_a_replay) {
     rondo_stream *stream;
     rondo_graph *graphs[2];
     void *x;
-    must(rondo_device_open("host", &device));
-    must(rondo_pool_create(device, NULL, &pool));
-    must(rondo_arena_create(device, NULL, &arena));
-    must(rondo_stream_create(device, NULL, &stream));
+    OK(rondo_device_open("host", &device));
+    OK(rondo_pool_create(device, NULL, &pool));
+    OK(rondo_arena_create(device, NULL, &arena));
+    OK(rondo_stream_create(device, NULL, &stream));
     rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = arena;
     for (int i = 0; i < 2; ++i) {
-        must(rondo_graph_create(device, &options, &graphs[i]));
-        must(rondo_graph_capture_begin(graphs[i], stream, RONDO_CAPTURE_THREAD_LOCAL));
-        must(rondo_pool_allocate(pool, stream, 100, &x));
-        must(rondo_stream_fill(stream, x, 1, 1, 100));
-        must(rondo_graph_capture_end(graphs[i]));
-        must(rondo_graph_replay(graphs[i], stream));
-        must(rondo_stream_synchronize(stream));
-        must(rondo_pool_free(pool, x));
+        OK(rondo_graph_create(device, &options, &graphs[i]));
+        OK(rondo_graph_capture_begin(graphs[i], stream, RONDO_CAPTURE_THREAD_LOCAL));
+        OK(rondo_pool_allocate(pool, stream, 100, &x));
+        OK(rondo_stream_fill(stream, x, 1, 1, 100));
+        OK(rondo_graph_capture_end(graphs[i]));
+        OK(rondo_graph_replay(graphs[i], stream));
+        OK(rondo_stream_synchronize(stream));
+        OK(rondo_pool_free(pool, x));
     }
     rondo__participant *second = graphs[1]->participants;
     while (second->type != &rondo__arena_graph_type) {
         second = second->next;
     }
     const rondo__arena_graph *in_arena = (const rondo__arena_graph *)second;
-    must(rondo__order_prepare_replay(second, stream));
+    OK(rondo__order_prepare_replay(second, stream));
     assert_int_equal(in_arena->conflicts.count, 1);
     rondo_graph_destroy(graphs[0]);
     assert_int_equal(in_arena->conflicts.count, 0);
     rondo__order_note_replay(second, stream);
-    must(rondo_graph_replay(graphs[1], stream));
+    OK(rondo_graph_replay(graphs[1], stream));
     rondo_graph_destroy(graphs[1]);
     rondo_stream_destroy(stream);
     rondo_arena_release(arena);

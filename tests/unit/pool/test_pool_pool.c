@@ -11,15 +11,9 @@
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/pool.h"
+#include "support/expect_ok.h"
 #include "support/gpu_present.h"
 #include "support/test.h"
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s\n", rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 static const char *device_name = "host";
 
@@ -32,10 +26,10 @@ typedef struct world {
 
 static world make_world(const rondo_pool_options *options) {
     world w;
-    must(rondo_device_open(device_name, &w.device));
-    must(rondo_stream_create(w.device, NULL, &w.a));
-    must(rondo_stream_create(w.device, NULL, &w.b));
-    must(rondo_pool_create(w.device, options, &w.pool));
+    OK(rondo_device_open(device_name, &w.device));
+    OK(rondo_stream_create(w.device, NULL, &w.a));
+    OK(rondo_stream_create(w.device, NULL, &w.b));
+    OK(rondo_pool_create(w.device, options, &w.pool));
     return w;
 }
 
@@ -48,7 +42,7 @@ static void free_world(world *w) {
 
 static void *take(world *w, rondo_stream *stream, size_t bytes) {
     void *address;
-    must(rondo_pool_allocate(w->pool, stream, bytes, &address));
+    OK(rondo_pool_allocate(w->pool, stream, bytes, &address));
     assert_non_null(address);
     assert_int_equal((uintptr_t)address % 512, 0);
     return address;
@@ -56,19 +50,19 @@ static void *take(world *w, rondo_stream *stream, size_t bytes) {
 
 static rondo_pool_stats get_stats(world *w) {
     rondo_pool_stats stats = {.struct_size = sizeof stats};
-    must(rondo_pool_get_stats(w->pool, &stats));
+    OK(rondo_pool_get_stats(w->pool, &stats));
     return stats;
 }
 
 TEST(test_pool_pool__reuses_at_once_on_the_same_stream_only) {
     world w = make_world(NULL);
     void *first = take(&w, w.a, 5000);
-    must(rondo_pool_free(w.pool, first));
+    OK(rondo_pool_free(w.pool, first));
     assert_ptr_equal(take(&w, w.a, 5000), first);
-    must(rondo_pool_free(w.pool, first));
+    OK(rondo_pool_free(w.pool, first));
     void *other = take(&w, w.b, 5000);
     assert_ptr_not_equal(other, first);
-    must(rondo_pool_free(w.pool, other));
+    OK(rondo_pool_free(w.pool, other));
     assert_int_equal(get_stats(&w).driver_call_count, 2);
     free_world(&w);
 }
@@ -90,17 +84,17 @@ TEST(test_pool_pool__declared_use_delays_reuse) {
     atomic_bool is_open = false;
     gate g = {&is_open};
     void *block = take(&w, w.a, 1 << 20);
-    must(rondo_stream_call_host(w.b, "gate", wait_for_gate, &g, sizeof g));
-    must(rondo_pool_use(w.pool, w.b, block));
-    must(rondo_pool_use(w.pool, w.b, block));  // twice is fine
-    must(rondo_pool_use(w.pool, w.a, block));  // its own stream needs no declaration
-    must(rondo_pool_free(w.pool, block));
+    OK(rondo_stream_call_host(w.b, "gate", wait_for_gate, &g, sizeof g));
+    OK(rondo_pool_use(w.pool, w.b, block));
+    OK(rondo_pool_use(w.pool, w.b, block));  // twice is fine
+    OK(rondo_pool_use(w.pool, w.a, block));  // its own stream needs no declaration
+    OK(rondo_pool_free(w.pool, block));
     assert_int_equal(get_stats(&w).pending_bytes, 1 << 20);
     assert_int_equal(get_stats(&w).live_bytes, 0);
     void *other = take(&w, w.a, 1 << 20);
     assert_ptr_not_equal(other, block);  // stream b still works with it
     atomic_store(&is_open, true);
-    must(rondo_stream_synchronize(w.b));
+    OK(rondo_stream_synchronize(w.b));
     void *more[3];
     bool is_back = false;
     for (int i = 0; i < 3; ++i) {
@@ -109,9 +103,9 @@ TEST(test_pool_pool__declared_use_delays_reuse) {
     }
     assert_true(is_back);
     assert_int_equal(get_stats(&w).pending_bytes, 0);
-    must(rondo_pool_free(w.pool, other));
+    OK(rondo_pool_free(w.pool, other));
     for (int i = 0; i < 3; ++i) {
-        must(rondo_pool_free(w.pool, more[i]));
+        OK(rondo_pool_free(w.pool, more[i]));
     }
     free_world(&w);
 }
@@ -124,15 +118,15 @@ TEST(test_pool_pool__counts_and_trims) {
     assert_int_equal(stats.live_count, 2);
     assert_int_equal(stats.live_bytes, 512 + (40 << 20) + 512);
     assert_int_equal(stats.reserved_bytes, (2 << 20) + (42 << 20));
-    must(rondo_pool_free(w.pool, large));
+    OK(rondo_pool_free(w.pool, large));
     uint64_t released;
-    must(rondo_pool_trim(w.pool, 0, &released));
+    OK(rondo_pool_trim(w.pool, 0, &released));
     assert_int_equal(released, 42 << 20);  // the small block keeps its region
     stats = get_stats(&w);
     assert_int_equal(stats.reserved_bytes, 2 << 20);
     assert_int_equal(stats.reserved_peak_bytes, 44 << 20);
-    must(rondo_pool_free(w.pool, small));
-    must(rondo_pool_trim(w.pool, 0, &released));
+    OK(rondo_pool_free(w.pool, small));
+    OK(rondo_pool_trim(w.pool, 0, &released));
     assert_int_equal(get_stats(&w).reserved_bytes, 0);
     free_world(&w);
 }
@@ -141,15 +135,15 @@ TEST(test_pool_pool__limit_frees_the_cache_first) {
     rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 64 << 20;
     world w = make_world(&options);
-    must(rondo_pool_free(w.pool, take(&w, w.a, 40 << 20)));
+    OK(rondo_pool_free(w.pool, take(&w, w.a, 40 << 20)));
     void *block = take(&w, w.b, 60 << 20);  // only when stream a's cache is given up
     void *none;
     assert_int_equal(rondo_pool_allocate(w.pool, w.a, 10 << 20, &none),
                      RONDO_STATUS_NO_DEVICE_MEMORY);
     assert_null(none);
     assert_non_null(strstr(rondo_error_get_last()->message, "62914560 live in 1 blocks"));
-    must(rondo_pool_free(w.pool, block));
-    must(rondo_pool_free(w.pool, take(&w, w.a, 10 << 20)));
+    OK(rondo_pool_free(w.pool, block));
+    OK(rondo_pool_free(w.pool, take(&w, w.a, 10 << 20)));
     free_world(&w);
 }
 
@@ -158,16 +152,16 @@ TEST(test_pool_pool__captures_and_trims_do_not_pile_up) {
     rondo__memory_set_fault(NULL, NULL);  // counts from now on
     world w = make_world(NULL);
     rondo_graph *graph;
-    must(rondo_graph_create(w.device, NULL, &graph));
+    OK(rondo_graph_create(w.device, NULL, &graph));
     int64_t balance = 0;
     for (int i = 0; i < 40; ++i) {
-        must(rondo_graph_capture_begin(graph, w.a, RONDO_CAPTURE_THREAD_LOCAL));
+        OK(rondo_graph_capture_begin(graph, w.a, RONDO_CAPTURE_THREAD_LOCAL));
         uint32_t *block = take(&w, w.a, 1 << 20);
-        must(rondo_stream_fill(w.a, block, 1, 4, 4));
-        must(rondo_pool_free(w.pool, block));
-        must(rondo_graph_capture_end(graph));
-        must(rondo_graph_reset(graph));
-        must(rondo_pool_trim(w.pool, 0, NULL));
+        OK(rondo_stream_fill(w.a, block, 1, 4, 4));
+        OK(rondo_pool_free(w.pool, block));
+        OK(rondo_graph_capture_end(graph));
+        OK(rondo_graph_reset(graph));
+        OK(rondo_pool_trim(w.pool, 0, NULL));
         assert_int_equal(get_stats(&w).reserved_bytes, 0);
         balance = i == 10 ? rondo__memory_get_balance() : balance;
     }
@@ -180,16 +174,16 @@ TEST(test_pool_pool__misuse_is_refused) {
     world w = make_world(NULL);
     void *block = take(&w, w.a, 10);
     int local;
-    must(rondo_pool_free(w.pool, block));
+    OK(rondo_pool_free(w.pool, block));
     assert_int_equal(rondo_pool_free(w.pool, block), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_pool_free(w.pool, &local), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_pool_use(w.pool, w.b, block), RONDO_STATUS_INVALID);
     void *address = &local;
     assert_int_equal(rondo_pool_allocate(w.pool, NULL, 1, &address), RONDO_STATUS_INVALID);
     assert_null(address);
-    must(rondo_pool_allocate(w.pool, w.a, 0, &address));
+    OK(rondo_pool_allocate(w.pool, w.a, 0, &address));
     assert_null(address);
-    must(rondo_pool_free(w.pool, NULL));
+    OK(rondo_pool_free(w.pool, NULL));
     free_world(&w);
 }
 
@@ -198,8 +192,8 @@ TEST(test_pool_pool__blocks_outlive_the_pool) {
     char *block = take(&w, w.a, 4096);
     rondo_pool *pool = w.pool;
     rondo_pool_release(pool);
-    must(rondo_stream_fill(w.a, block, 1, 1, 4096));
-    must(rondo_pool_free(pool, block));  // and with the last block the pool goes
+    OK(rondo_stream_fill(w.a, block, 1, 1, 4096));
+    OK(rondo_pool_free(pool, block));  // and with the last block the pool goes
     w.pool = NULL;
     free_world(&w);
 }
@@ -208,8 +202,8 @@ TEST(test_pool_pool__regions_of_destroyed_streams_serve_others) {
     world w = make_world(NULL);
     for (int i = 0; i < 200; ++i) {
         rondo_stream *stream;
-        must(rondo_stream_create(w.device, NULL, &stream));
-        must(rondo_pool_free(w.pool, take(&w, stream, 1000)));
+        OK(rondo_stream_create(w.device, NULL, &stream));
+        OK(rondo_pool_free(w.pool, take(&w, stream, 1000)));
         rondo_stream_destroy(stream);
     }
     assert_int_equal(get_stats(&w).reserved_bytes, 2 << 20);

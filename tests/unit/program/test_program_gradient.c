@@ -14,10 +14,9 @@
 #include "program/gradient/gradient_parts.h"
 #include "support/cases/interpret.h"
 #include "support/cases/op_cases.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 #include "tensor/elements.h"
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 enum { INPUTS_MAX = 40, SAMPLES = 24, WORK_MAX = 6000 };
 

@@ -8,15 +8,9 @@
 #include "program/shapes/specialise.h"
 #include "rondo/models.h"
 #include "support/cases/interpret.h"
+#include "support/expect_ok.h"
 #include "support/short_forms.h"
 #include "support/test.h"
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 typedef struct port {
     const char *name;
@@ -42,8 +36,8 @@ static rondo_attribute ints_of(const char *name, const int64_t *values, size_t c
 
 static void add(rondo_builder *b, const char *op, const char *const *inputs, size_t count,
                 const char *output, const rondo_attribute *attributes, size_t attribute_count) {
-    check(rondo_builder_add_node(b, op, inputs, count, &output, 1,
-                                 &WITH_LIST(attributes, attribute_count)));
+    OK(rondo_builder_add_node(b, op, inputs, count, &output, 1,
+                              &WITH_LIST(attributes, attribute_count)));
 }
 
 #define ADD(b, op, output, attributes, attribute_count, ...)                                 \
@@ -69,9 +63,8 @@ static void add_net(rondo_builder *b) {
     const rondo_attribute heads[] = {int_of("q_num_heads", 2), int_of("kv_num_heads", 2),
                                      int_of("is_causal", 1)};
     const rondo_shape two = {1, {2}}, three = {1, {3}};
-    check(
-        rondo_builder_add_constant(b, "nine", RONDO_DTYPE_I64, &three, (const int64_t[]){2, 9, 6}));
-    check(rondo_builder_add_constant(b, "one", RONDO_DTYPE_I64, &two, (const int64_t[]){2, 54}));
+    OK(rondo_builder_add_constant(b, "nine", RONDO_DTYPE_I64, &three, (const int64_t[]){2, 9, 6}));
+    OK(rondo_builder_add_constant(b, "one", RONDO_DTYPE_I64, &two, (const int64_t[]){2, 54}));
     ADD(b, "Reshape", "g", NULL, 0, "s", "nine");
     ADD(b, "Attention", "m", heads, 3, "g", "g", "g");
     ADD(b, "Reshape", "f", NULL, 0, "m", "one");
@@ -88,7 +81,7 @@ static rondo_program *make_program(void) {
     rondo_builder *b;
     rondo_program *source, *program;
     rondo_tensor shapes[PORTS] = {0};
-    check(rondo_builder_create(&opset, &b));
+    OK(rondo_builder_create(&opset, &b));
     for (size_t i = 0; i < PORTS; ++i) {
         rondo_port in = {.struct_size = sizeof in,
                          .name = ports[i].name,
@@ -96,19 +89,19 @@ static rondo_program *make_program(void) {
                          .rank = ports[i].shape.rank};
         shapes[i] = (rondo_tensor){.dtype = in.dtype, .shape = ports[i].shape};
         memcpy(in.extent, ports[i].shape.extent, sizeof in.extent);
-        check(rondo_builder_add_input(b, &in));
+        OK(rondo_builder_add_input(b, &in));
     }
     add_net(b);
-    check(rondo_builder_add_output(b, "loss", NULL));
-    check(rondo_builder_add_gradients(b, "loss", of, names, GRADIENTS, NULL));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_add_gradients(b, "loss", of, names, GRADIENTS, NULL));
     for (size_t i = 0; i < GRADIENTS; ++i) {
-        check(rondo_builder_add_output(b, names[i], NULL));
+        OK(rondo_builder_add_output(b, names[i], NULL));
     }
-    check(rondo_builder_finish(b, &source));
+    OK(rondo_builder_finish(b, &source));
     rondo_builder_destroy(b);
-    check(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
+    OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
     rondo_program_destroy(source);
-    check(rondo__program_simplify(program));
+    OK(rondo__program_simplify(program));
     return program;
 }
 
@@ -116,8 +109,8 @@ static void make_feeds(rondo_tensor *feeds) {
     uint32_t seed = 7;
     for (size_t i = 0; i < PORTS; ++i) {
         const bool is_last = i + 1 == PORTS;
-        check(rondo_tensor_init(is_last ? RONDO_DTYPE_I64 : RONDO_DTYPE_F32, &ports[i].shape,
-                                &feeds[i]));
+        OK(rondo_tensor_init(is_last ? RONDO_DTYPE_I64 : RONDO_DTYPE_F32, &ports[i].shape,
+                             &feeds[i]));
         for (int64_t e = 0; e < rondo_shape_get_count(&ports[i].shape); ++e) {
             seed = seed * 1664525u + 1013904223u;
             if (is_last) {
@@ -140,15 +133,15 @@ static void expect_ops(const rondo__backward_options *options, const op_count *r
     rondo_tensor feeds[PORTS], expected[OUTPUTS] = {0}, results[OUTPUTS] = {0};
     make_feeds(feeds);
     rondo_program *program = make_program();
-    check(interpret_program(program, feeds, expected));
-    check(rondo__program_name_gradients(program, options));
+    OK(interpret_program(program, feeds, expected));
+    OK(rondo__program_name_gradients(program, options));
     for (size_t i = 0; i < row_count; ++i) {
         if (interpret_count(program, rows[i].op) != rows[i].count) {
             print_error("row %zu: %zu of them\n", i, interpret_count(program, rows[i].op));
         }
         assert_int_equal(interpret_count(program, rows[i].op), rows[i].count);
     }
-    check(interpret_program(program, feeds, results));
+    OK(interpret_program(program, feeds, results));
     for (size_t i = 0; i < OUTPUTS; ++i) {
         assert_true(compare_tensors(&results[i], &expected[i]) <= 1e-5);
         rondo_tensor_deinit(&results[i]);
