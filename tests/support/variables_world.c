@@ -8,12 +8,6 @@ rondo_tensor variables_on_host(float *values) {
     return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = variables_shape, .data = values};
 }
 
-void variables_add_node(rondo_builder *b, const char *op, const char *x, const char *y,
-                        const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
-
 void variables_add_variable(rondo_builder *b, const char *name, float start) {
     const rondo_start constant = {
         .struct_size = sizeof constant, .kind = RONDO_START_CONSTANT, .a = (double)start};

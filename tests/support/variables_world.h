@@ -16,9 +16,6 @@ typedef struct variables_world {
 
 // Values in host memory. Borrows them.
 rondo_tensor variables_on_host(float *values);
-// A node of one or two inputs (y NULL) without attributes.
-void variables_add_node(rondo_builder *b, const char *op, const char *x, const char *y,
-                        const char *out);
 // A variable whose elements start as `start`.
 void variables_add_variable(rondo_builder *b, const char *name, float start);
 void variables_add_input(rondo_builder *b, const char *name);

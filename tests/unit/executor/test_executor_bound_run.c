@@ -8,6 +8,7 @@
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/counting_heap.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -431,8 +432,7 @@ TEST(test_executor_bound_run__data_decide_shapes) {
     const rondo_tensor x = first_of(12);
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 12)));
-    OK(rondo_builder_add_node(builder, "NonZero", (const char *[]){"x"}, 1, (const char *[]){"y"},
-                              1, NULL));
+    build_node(builder, "NonZero", "x", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", &y_port));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

@@ -10,6 +10,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/build_node.h"
 #include "support/models/placed_program.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -281,8 +282,7 @@ TEST(test_executor_placement__large_table) {
     OK(rondo_builder_add_input(builder, &ids));
     OK(rondo_builder_add_parameter(builder, "table", &large, RONDO_PARAMETER_SHARED));
     OK(rondo_builder_add_embedding(builder, "ids", "table", "rows"));
-    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"rows"}, 1, (const char *[]){"y"}, 1,
-                              NULL));
+    build_node(builder, "Neg", "rows", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
@@ -376,11 +376,9 @@ TEST(test_executor_placement__builder) {
     EXPECT(INVALID, "\"here\"", rondo_builder_begin_place(builder, "here"));
     OK(rondo_builder_begin_place(builder, "gpu"));
     OK(rondo_builder_begin_place(builder, "cpu"));
-    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"x"}, 1, (const char *[]){"a"}, 1,
-                              NULL));
+    build_node(builder, "Neg", "x", "a", NULL);
     OK(rondo_builder_end_place(builder));
-    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"a"}, 1, (const char *[]){"b"}, 1,
-                              NULL));
+    build_node(builder, "Neg", "a", "b", NULL);
     OK(rondo_builder_add_output(builder, "b", NULL));
     EXPECT(STATE, "1 scopes of places are open", rondo_builder_finish(builder, &program));
     OK(rondo_builder_end_place(builder));

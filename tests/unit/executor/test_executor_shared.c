@@ -14,6 +14,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
@@ -326,10 +327,8 @@ static rondo_program *build_gate(void) {
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, -1)));
     OK(rondo_builder_add_parameter(builder, "w", &w, RONDO_PARAMETER_COPIED));
-    OK(rondo_builder_add_node(builder, "Gate", (const char *[]){"w"}, 1, (const char *[]){"v"}, 1,
-                              &options));
-    OK(rondo_builder_add_node(builder, "Add", (const char *[]){"x", "v"}, 2, (const char *[]){"y"},
-                              1, NULL));
+    build_node(builder, "Gate", "w", "v", &options);
+    build_node(builder, "Add", "x v", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

@@ -11,6 +11,7 @@
 #include "rondo/models.h"
 #include "rondo/tuning.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -53,8 +54,7 @@ static rondo_program *build(void) {
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F16, ROWS, DEPTH)));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F16, &w, weights));
-    OK(rondo_builder_add_node(builder, "MatMul", (const char *[]){"x", "w"}, 2,
-                              (const char *[]){"y"}, 1, NULL));
+    build_node(builder, "MatMul", "x w", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

@@ -5,6 +5,7 @@
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -85,9 +86,7 @@ static void test_dropout(int32_t opset, bool is_folded) {
         add_input(builder, &row);
     }
     const rondo_attribute ratio = ATTRIBUTE_FLOAT("ratio", 0.75f);
-    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x"}, 1,
-                              (const char *[]){"y", "mask"}, 2,
-                              &WITH_LIST(&ratio, opset < 12 ? 1 : 0)));
+    build_node(builder, "Dropout", "x", "y mask", &WITH_LIST(&ratio, opset < 12 ? 1 : 0));
     finish(builder, &p);
     for (int run_number = 0; run_number < 3; ++run_number) {
         float *const feed = is_folded ? NULL : x;
@@ -118,8 +117,7 @@ TEST(test_executor_training__a_choice_of_each_run) {
     float y[2][COUNT];
     rondo_builder *builder = begin(13);
     add_input(builder, &row);
-    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x"}, 1,
-                              (const char *[]){"y", "mask"}, 2, NULL));
+    build_node(builder, "Dropout", "x", "y mask", NULL);
     finish(builder, &p);
     rondo_executor *both;
     const rondo_executor_options options = {.struct_size = sizeof options, .seed = 3};
@@ -155,8 +153,7 @@ TEST(test_executor_training__said_by_an_input) {
     add_input(builder, &row);
     OK(rondo_builder_add_constant(builder, "half", RONDO_DTYPE_F32, &(rondo_shape){0}, &half));
     OK(rondo_builder_add_constant(builder, "no", RONDO_DTYPE_BOOL, &(rondo_shape){0}, &no));
-    OK(rondo_builder_add_node(builder, "Dropout", (const char *[]){"x", "half", "no"}, 3,
-                              (const char *[]){"y"}, 1, NULL));
+    build_node(builder, "Dropout", "x half no", "y", NULL);
     finish(builder, &p);
     for (int training = 0; training < 2; ++training) {
         run(p.executors[training], x, &row, y);
@@ -182,9 +179,8 @@ static void test_batch_norm(int32_t opset, int training_mode, const float *wante
     OK(rondo_builder_add_constant(builder, "m", RONDO_DTYPE_F32, &one, &mean));
     OK(rondo_builder_add_constant(builder, "v", RONDO_DTYPE_F32, &one, &variance));
     const rondo_attribute mode = ATTRIBUTE_INT("training_mode", training_mode);
-    OK(rondo_builder_add_node(builder, "BatchNormalization",
-                              (const char *[]){"x", "s", "b", "m", "v"}, 5, (const char *[]){"y"},
-                              1, &WITH_LIST(&mode, training_mode >= 0 ? 1 : 0)));
+    build_node(builder, "BatchNormalization", "x s b m v", "y",
+               &WITH_LIST(&mode, training_mode >= 0 ? 1 : 0));
     finish(builder, &p);
     for (int training = 0; training < 2; ++training) {
         for (int run_number = 0; run_number < 3; ++run_number) {
@@ -222,8 +218,7 @@ TEST(test_executor_training__own_op) {
     }
     const rondo_builder_node_options options =
         WITH(ATTRIBUTE_BODY("then_branch", bodies[0]), ATTRIBUTE_BODY("else_branch", bodies[1]));
-    OK(rondo_builder_add_node(builder, "If", (const char *[]){"condition"}, 1,
-                              (const char *[]){"y"}, 1, &options));
+    build_node(builder, "If", "condition", "y", &options);
     rondo_builder_destroy(bodies[0]);
     rondo_builder_destroy(bodies[1]);
     finish(builder, &p);

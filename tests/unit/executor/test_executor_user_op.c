@@ -11,6 +11,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/build_node.h"
 #include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/sweep.h"
@@ -233,8 +234,7 @@ static rondo_program *build_sure(void) {
     }
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 4)));
-    OK(rondo_builder_add_node(builder, "Sure", (const char *[]){"x"}, 1, (const char *[]){"y"}, 1,
-                              &options));
+    build_node(builder, "Sure", "x", "y", &options);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);
@@ -508,8 +508,7 @@ TEST(test_executor_user_op__another_rank) {
     rondo_executor *executor;
     OK(rondo_builder_create(NULL, &builder));
     add_input(builder, "x", RONDO_DTYPE_F32, 3);
-    OK(rondo_builder_add_node(builder, "Cube", (const char *[]){"x"}, 1, (const char *[]){"y"}, 1,
-                              &options));
+    build_node(builder, "Cube", "x", "y", &options);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

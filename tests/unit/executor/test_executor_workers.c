@@ -11,6 +11,7 @@
 #include "base/workers.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/models/flow_models.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -53,10 +54,8 @@ static rondo_program *build(void) {
     rondo_program *program;
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
-    OK(rondo_builder_add_node(builder, "Slow", (const char *[]){"x"}, 1, (const char *[]){"s"}, 1,
-                              &options));
-    OK(rondo_builder_add_node(builder, "Neg", (const char *[]){"s"}, 1, (const char *[]){"y"}, 1,
-                              NULL));
+    build_node(builder, "Slow", "x", "s", &options);
+    build_node(builder, "Neg", "s", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_finish(builder, &program));
     rondo_builder_destroy(builder);

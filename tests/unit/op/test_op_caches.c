@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/sweep.h"
@@ -66,18 +67,15 @@ static void add_group(rondo_builder *b, const model *m) {
     } else {
         OK(rondo_builder_add_constant(b, "total", RONDO_DTYPE_I32, &one, &most));
     }
-    OK(rondo_builder_add_node(
-        b, "GroupQueryAttention",
-        (const char *[]){"q", "k", "v", "past_k", "past_v", "lengths", "total"}, 7,
-        (const char *[]){"y", "present_k", "present_v"}, 3, &options));
+    build_node(b, "GroupQueryAttention", "q k v past_k past_v lengths total",
+               "y present_k present_v", &options);
 }
 
 static void add_onnx(rondo_builder *b, const model *m) {
     const rondo_attribute attributes[] = {make_number("q_num_heads", m->heads),
                                           make_number("kv_num_heads", m->kv_heads)};
-    OK(rondo_builder_add_node(
-        b, "Attention", (const char *[]){"q", "k", "v", "", "past_k", "past_v"}, 6,
-        (const char *[]){"y", "present_k", "present_v"}, 3, &WITH_LIST(attributes, 2)));
+    build_node(b, "Attention", "q k v - past_k past_v", "y present_k present_v",
+               &WITH_LIST(attributes, 2));
 }
 
 static rondo_program *build(const model *m) {
@@ -99,7 +97,7 @@ static rondo_program *build(const model *m) {
         add_onnx(b, m);
     }
     if (m->reads_past) {  // it stands behind, and must see what was
-        variables_add_node(b, "ReduceMax", "past_k", NULL, "most");
+        build_node(b, "ReduceMax", "past_k", "most", NULL);
         OK(rondo_builder_add_output(b, "most", NULL));
     }
     OK(rondo_builder_add_output(b, "y", NULL));

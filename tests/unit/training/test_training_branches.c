@@ -4,16 +4,12 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
 enum { ROWS = 4, WIDTH = 16, FORMS = 3, RUNS = 40, NEAR_RUNS = 6 };
-
-static void add(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
 
 static void add_weights(rondo_builder *b, const char *name) {
     float values[WIDTH * WIDTH];
@@ -37,15 +33,15 @@ static rondo_program *make_step(bool draws) {
     add_weights(b, "a");
     add_weights(b, "b");
     add_weights(b, "c");
-    add(b, "MatMul", "x", "a", "first");
+    build_op(b, "MatMul", "x", "a", "first");
     if (draws) {
-        add(b, "Dropout", "first", NULL, "kept");
+        build_op(b, "Dropout", "first", NULL, "kept");
     }
-    add(b, "MatMul", "x", "b", "inner");
-    add(b, "Relu", "inner", NULL, "shown");
-    add(b, "MatMul", "shown", "c", "second");
-    add(b, "Add", draws ? "kept" : "first", "second", "sum");
-    add(b, "Mul", "sum", "sum", "squares");
+    build_op(b, "MatMul", "x", "b", "inner");
+    build_op(b, "Relu", "inner", NULL, "shown");
+    build_op(b, "MatMul", "shown", "c", "second");
+    build_op(b, "Add", draws ? "kept" : "first", "second", "sum");
+    build_op(b, "Mul", "sum", "sum", "squares");
     OK(rondo_builder_add_mean(b, "squares", "loss"));
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", &options));

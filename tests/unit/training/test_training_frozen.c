@@ -8,6 +8,7 @@
 #include "rondo/log.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -92,16 +93,14 @@ static rondo_program *make_program(const char *op, bool trains) {
     rondo_program *program;
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
-    OK(rondo_builder_add_node(b, "Add", (const char *[]){"x", "x"}, 2, (const char *[]){"s"}, 1,
-                              NULL));
-    OK(rondo_builder_add_node(b, "Half", (const char *[]){"s"}, 1, (const char *[]){"h"}, 1, &own));
-    OK(rondo_builder_add_node(b, op, (const char *[]){"h"}, 1, (const char *[]){"y"}, 1, &own));
+    build_node(b, "Add", "x x", "s", NULL);
+    build_node(b, "Half", "s", "h", &own);
+    build_node(b, op, "h", "y", &own);
     OK(rondo_builder_add_output(b, "y", NULL));
     if (trains) {
         OK(rondo_builder_add_variable(b, &PORT("count", RONDO_DTYPE_F32), &start));
         OK(rondo_builder_add_constant(b, "one", RONDO_DTYPE_F32, &scalar, &one));
-        OK(rondo_builder_add_node(b, "Add", (const char *[]){"count", "one"}, 2,
-                                  (const char *[]){"next"}, 1, NULL));
+        build_node(b, "Add", "count one", "next", NULL);
         OK(rondo_builder_set_update(b, "count", "next"));
     }
     OK(rondo_builder_finish(b, &program));

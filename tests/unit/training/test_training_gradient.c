@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -13,11 +14,6 @@
 enum { COUNT = 6 };
 
 static const rondo_shape row = {1, {COUNT}};
-
-static void add(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
 
 static rondo_builder *begin(rondo_dtype dtype) {
     rondo_builder *b;
@@ -111,27 +107,25 @@ TEST(branches) {
     rondo_builder *yes;
     rondo_builder *no;
     add_number(b, "zero", RONDO_DTYPE_F64, &zero);
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"x"}, 1, (const char *[]){"s"}, 1,
-                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
-    add(b, "Greater", "s", "zero", "is_up");
-    add(b, "Tanh", "x", NULL, "t");
+    build_node(b, "ReduceSum", "x", "s", &WITH(ATTRIBUTE_INT("keepdims", 0)));
+    build_op(b, "Greater", "s", "zero", "is_up");
+    build_op(b, "Tanh", "x", NULL, "t");
     OK(rondo_builder_create_body(b, "yes", &yes));
-    add(yes, "Mul", "x", "t", "a");
-    add(yes, "Exp", "a", NULL, "a2");
+    build_op(yes, "Mul", "x", "t", "a");
+    build_op(yes, "Exp", "a", NULL, "a2");
     OK(rondo_builder_add_output(yes, "a2", NULL));
     OK(rondo_builder_add_output(yes, "a", NULL));
     OK(rondo_builder_create_body(b, "no", &no));
-    add(no, "Sin", "x", NULL, "c");
-    add(no, "Identity", "c", NULL, "c2");
+    build_op(no, "Sin", "x", NULL, "c");
+    build_op(no, "Identity", "c", NULL, "c2");
     OK(rondo_builder_add_output(no, "c", NULL));
     OK(rondo_builder_add_output(no, "c2", NULL));
     const rondo_builder_node_options options =
         WITH(ATTRIBUTE_BODY("then_branch", yes), ATTRIBUTE_BODY("else_branch", no));
-    OK(rondo_builder_add_node(b, "If", (const char *[]){"is_up"}, 1, (const char *[]){"u", "v"}, 2,
-                              &options));
+    build_node(b, "If", "is_up", "u v", &options);
     rondo_builder_destroy(yes);
     rondo_builder_destroy(no);
-    add(b, "Mul", "u", "v", "y");
+    build_op(b, "Mul", "u", "v", "y");
     check_both_signs(b, NULL);
 }
 
@@ -141,25 +135,23 @@ TEST(turns) {
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     rondo_builder *body;
     add_number(b, "count", RONDO_DTYPE_I64, &count);
-    add(b, "Cos", "x", NULL, "w");
+    build_op(b, "Cos", "x", NULL, "w");
     OK(rondo_builder_create_body(b, NULL, &body));
     const rondo_port ports[] = {PORT("turn", RONDO_DTYPE_I64), PORT("go", RONDO_DTYPE_BOOL),
                                 PORT("h", RONDO_DTYPE_F64, COUNT)};
     for (size_t i = 0; i < 3; ++i) {
         OK(rondo_builder_add_input(body, &ports[i]));
     }
-    add(body, "Identity", "go", NULL, "goes");
-    add(body, "Sin", "h", NULL, "sine");
-    add(body, "Mul", "sine", "w", "part");
-    add(body, "Add", "part", "h", "h2");
+    build_op(body, "Identity", "go", NULL, "goes");
+    build_op(body, "Sin", "h", NULL, "sine");
+    build_op(body, "Mul", "sine", "w", "part");
+    build_op(body, "Add", "part", "h", "h2");
     OK(rondo_builder_add_output(body, "goes", NULL));
     OK(rondo_builder_add_output(body, "h2", NULL));
     OK(rondo_builder_add_output(body, "sine", NULL));
-    OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
-                              (const char *[]){"last", "sines"}, 2,
-                              &WITH(ATTRIBUTE_BODY("body", body))));
+    build_node(b, "Loop", "count - x", "last sines", &WITH(ATTRIBUTE_BODY("body", body)));
     rondo_builder_destroy(body);
-    add(b, "Mul", "last", "sines", "y");
+    build_op(b, "Mul", "last", "sines", "y");
     check_both_signs(b, NULL);
 }
 
@@ -172,17 +164,16 @@ TEST(scans) {
     OK(rondo_builder_create_body(b, NULL, &body));
     OK(rondo_builder_add_input(body, &PORT("h", RONDO_DTYPE_F64)));
     OK(rondo_builder_add_input(body, &PORT("e", RONDO_DTYPE_F64)));
-    add(body, "Exp", "e", NULL, "power");
-    add(body, "Mul", "h", "power", "h2");
-    add(body, "Identity", "h2", NULL, "row");
+    build_op(body, "Exp", "e", NULL, "power");
+    build_op(body, "Mul", "h", "power", "h2");
+    build_op(body, "Identity", "h2", NULL, "row");
     OK(rondo_builder_add_output(body, "h2", NULL));
     OK(rondo_builder_add_output(body, "row", NULL));
     const rondo_builder_node_options options =
         WITH(ATTRIBUTE_BODY("body", body), ATTRIBUTE_INT("num_scan_inputs", 1));
-    OK(rondo_builder_add_node(b, "Scan", (const char *[]){"one", "x"}, 2,
-                              (const char *[]){"last", "rows"}, 2, &options));
+    build_node(b, "Scan", "one x", "last rows", &options);
     rondo_builder_destroy(body);
-    add(b, "Mul", "last", "rows", "y");
+    build_op(b, "Mul", "last", "rows", "y");
     check_both_signs(b, NULL);
 }
 
@@ -200,11 +191,11 @@ static void add_choice(rondo_builder *b, const char *x, const char *prefix, cons
     add_number(b, names[0], RONDO_DTYPE_F64, &zero);
     OK(rondo_builder_add_node(b, "ReduceSum", &x, 1, (const char *[]){names[1]}, 1,
                               &WITH(ATTRIBUTE_INT("keepdims", 0))));
-    add(b, "Greater", names[1], names[0], names[2]);
+    build_op(b, "Greater", names[1], names[0], names[2]);
     for (size_t i = 0; i < 2; ++i) {
         OK(rondo_builder_create_body(b, i == 0 ? "yes" : "no", &bodies[i]));
-        add(bodies[i], "Mul", x, "w", "product");
-        add(bodies[i], i == 0 ? "Sin" : "Identity", "product", NULL, "made");
+        build_op(bodies[i], "Mul", x, "w", "product");
+        build_op(bodies[i], i == 0 ? "Sin" : "Identity", "product", NULL, "made");
         OK(rondo_builder_add_output(bodies[i], "made", NULL));
     }
     const rondo_builder_node_options options =
@@ -229,14 +220,13 @@ static rondo_program *make_bodies(const double *w, const double *v) {
     for (size_t i = 0; i < 3; ++i) {
         OK(rondo_builder_add_input(body, &ports[i]));
     }
-    add(body, "Identity", "go", NULL, "goes");
+    build_op(body, "Identity", "go", NULL, "goes");
     add_choice(body, "h", "inner", "chosen");
-    add(body, "Mul", "chosen", "v", "part");
-    add(body, "Add", "part", "x", "h2");
+    build_op(body, "Mul", "chosen", "v", "part");
+    build_op(body, "Add", "part", "x", "h2");
     OK(rondo_builder_add_output(body, "goes", NULL));
     OK(rondo_builder_add_output(body, "h2", NULL));
-    OK(rondo_builder_add_node(b, "Loop", (const char *[]){"count", "", "x"}, 3,
-                              (const char *[]){"last"}, 1, &WITH(ATTRIBUTE_BODY("body", body))));
+    build_node(b, "Loop", "count - x", "last", &WITH(ATTRIBUTE_BODY("body", body)));
     rondo_builder_destroy(body);
     add_choice(b, "last", "outer", "y");
     OK(rondo_builder_add_mean(b, "y", "loss"));
@@ -332,7 +322,7 @@ TEST(drops_what_it_dropped) {
         double dx[COUNT];
         double sums = 0.0;
         rondo_builder *b = begin(RONDO_DTYPE_F64);
-        add(b, "Dropout", "x", NULL, "y");
+        build_op(b, "Dropout", "x", NULL, "y");
         finish(b, trains == 1, NULL, &w);
         for (int i = 0; i < 8; ++i) {
             const double sum = run(&w, x, dx);
@@ -379,9 +369,9 @@ static rondo_status cube_gradient(void *data, const rondo_gradient_node *node,
     assert_true(node->input_count == 1 && node->wants[0] && node->output_count == 1);
     assert_string_equal(rondo_op_get_name(node->node), "Cube_0");
     OK(rondo_builder_add_constant(builder, "cube.three", RONDO_DTYPE_F64, &scalar, &three));
-    add(builder, "Mul", node->inputs[0], node->inputs[0], "cube.square");
-    add(builder, "Mul", "cube.square", "cube.three", "cube.slope");
-    add(builder, "Mul", "cube.slope", node->changes[0], "cube.change");
+    build_op(builder, "Mul", node->inputs[0], node->inputs[0], "cube.square");
+    build_op(builder, "Mul", "cube.square", "cube.three", "cube.slope");
+    build_op(builder, "Mul", "cube.slope", node->changes[0], "cube.change");
     out_changes[0] = "cube.change";
     return RONDO_STATUS_OK;
 }
@@ -401,9 +391,8 @@ TEST(ops_of_users) {
         OK(rondo_op_register(&cube));
     }
     rondo_builder *b = begin(RONDO_DTYPE_F64);
-    OK(rondo_builder_add_node(b, "Cube", (const char *[]){"x"}, 1, (const char *[]){"c"}, 1,
-                              &options));
-    add(b, "Sin", "c", NULL, "y");
+    build_node(b, "Cube", "x", "c", &options);
+    build_op(b, "Sin", "c", NULL, "y");
     if (!is_registered) {
         EXPECT(UNSUPPORTED, "test.gradient.Cube",
                rondo_builder_add_gradients(b, "y", (const char *[]){"x"}, (const char *[]){"dx"}, 1,
@@ -422,10 +411,10 @@ TEST(computed_once_more) {
                                             .recompute = (const char *const[]){"Sin", "Exp*"},
                                             .recompute_count = 2};
     rondo_builder *b = begin(RONDO_DTYPE_F64);
-    add(b, "Sin", "x", NULL, "a");
-    add(b, "Exp", "a", NULL, "b");
-    add(b, "Mul", "a", "b", "c");
-    add(b, "Sin", "c", NULL, "y");
+    build_op(b, "Sin", "x", NULL, "a");
+    build_op(b, "Exp", "a", NULL, "b");
+    build_op(b, "Mul", "a", "b", "c");
+    build_op(b, "Sin", "c", NULL, "y");
     check_both_signs(b, &options);
 }
 
@@ -436,9 +425,9 @@ TEST(computed_once_more_and_written_out) {
                                             .recompute = (const char *const[]){"*"},
                                             .recompute_count = 1};
     rondo_builder *b = begin(RONDO_DTYPE_F64);
-    add(b, "Sin", "x", NULL, "a");
-    add(b, "Mish", "a", NULL, "b");
-    add(b, "Sin", "b", NULL, "y");
+    build_op(b, "Sin", "x", NULL, "a");
+    build_op(b, "Mish", "a", NULL, "b");
+    build_op(b, "Sin", "b", NULL, "y");
     check_both_signs(b, &options);
 }
 
@@ -464,7 +453,7 @@ TEST(kinks) {
         double dx[COUNT];
         memcpy(x, cases[c].x, sizeof x);
         rondo_builder *b = begin(RONDO_DTYPE_F64);
-        add(b, cases[c].op, "x", NULL, "y");
+        build_op(b, cases[c].op, "x", NULL, "y");
         finish(b, false, NULL, &w);
         (void)run(&w, x, dx);
         for (size_t i = 0; i < COUNT; ++i) {
@@ -487,10 +476,9 @@ TEST(heads_that_share_rows_of_any_number) {
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F64, -1)));
     OK(rondo_builder_add_constant(b, "shape", RONDO_DTYPE_I64, &four, (int64_t[]){1, 2, -1, 1}));
     OK(rondo_builder_add_constant(b, "heads", RONDO_DTYPE_I64, &one, (int64_t[]){1}));
-    add(b, "Reshape", "x", "shape", "q");
-    add(b, "ReduceMean", "q", "heads", "k");
-    OK(rondo_builder_add_node(b, "Attention", (const char *[]){"q", "k", "k"}, 3,
-                              (const char *[]){"y"}, 1, NULL));
+    build_op(b, "Reshape", "x", "shape", "q");
+    build_op(b, "ReduceMean", "q", "heads", "k");
+    build_node(b, "Attention", "q k k", "y", NULL);
     finish(b, false, NULL, &w);
     check(&w, values);
     close_world(&w);
@@ -503,8 +491,8 @@ TEST(of_what_is_read_back) {
     rondo_program *first;
     world w;
     rondo_builder *b = begin(RONDO_DTYPE_F64);
-    add(b, "Exp", "x", NULL, "e");
-    add(b, "Mul", "e", "x", "z");
+    build_op(b, "Exp", "x", NULL, "e");
+    build_op(b, "Mul", "e", "x", "z");
     OK(rondo_builder_add_gradients(b, "z", (const char *[]){"x"}, (const char *[]){"y"}, 1, NULL));
     OK(rondo_builder_add_output(b, "z", NULL));
     OK(rondo_builder_finish(b, &first));

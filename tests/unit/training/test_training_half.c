@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -29,12 +30,9 @@ static rondo_builder *begin_sum(rondo_dtype stored, const float *start) {
     }
     OK(rondo_builder_add_constant(b, "w", stored, &shape,
                                   stored == RONDO_DTYPE_F32 ? (const void *)start : halves));
-    OK(rondo_builder_add_node(b, "Cast", (const char *[]){"w"}, 1, (const char *[]){"w32"}, 1,
-                              &WITH(ATTRIBUTE_INT("to", 1))));
-    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"w32", "x"}, 2, (const char *[]){"p"}, 1,
-                              NULL));
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
+    build_node(b, "Cast", "w", "w32", &WITH(ATTRIBUTE_INT("to", 1)));
+    build_node(b, "Mul", "w32 x", "p", NULL);
+    build_node(b, "ReduceSum", "p", "loss", &WITH(ATTRIBUTE_INT("keepdims", 0)));
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
 }
@@ -147,14 +145,12 @@ static void step_once(bool is_square, double scale, float *weight) {
     OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F32, &of_w, weight));
     OK(rondo_builder_add_constant(b, "t", RONDO_DTYPE_F32, &of_t, t));
     OK(rondo_builder_add_constant(b, "y", RONDO_DTYPE_I64, &of_y, y));
-    OK(rondo_builder_add_node(b, "MatMul", (const char *[]){"x", "w"}, 2, (const char *[]){"s"}, 1,
-                              NULL));
+    build_node(b, "MatMul", "x w", "s", NULL);
     if (is_square) {
         OK(rondo_builder_add_square_error_cost(b, "s", "t", "cost"));
         OK(rondo_builder_add_mean(b, "cost", "loss"));
     } else {
-        OK(rondo_builder_add_node(b, "SoftmaxCrossEntropyLoss", (const char *[]){"s", "y"}, 2,
-                                  (const char *[]){"loss"}, 1, NULL));
+        build_node(b, "SoftmaxCrossEntropyLoss", "s y", "loss", NULL);
     }
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", &how));
@@ -206,12 +202,6 @@ static const char *name_weight(int i) {
     return names[i];
 }
 
-static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
-                     const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
-
 // loss = factor * the sum of the means of exp(w)
 static rondo_builder *begin_many(void) {
     static float values[LONGEST];
@@ -229,12 +219,12 @@ static rondo_builder *begin_many(void) {
         for (int k = 0; k < 3; ++k) {
             (void)snprintf(names[i][k], sizeof names[i][k], "%c%d", "ems"[k], i);
         }
-        add_node(b, "Exp", name_weight(i), NULL, names[i][0]);
+        build_op(b, "Exp", name_weight(i), NULL, names[i][0]);
         OK(rondo_builder_add_mean(b, names[i][0], names[i][1]));
-        add_node(b, i == 0 ? "Mul" : "Add", sum, names[i][1], names[i][2]);
+        build_op(b, i == 0 ? "Mul" : "Add", sum, names[i][1], names[i][2]);
         sum = names[i][2];
     }
-    add_node(b, "Mul", sum, "factor", "loss");
+    build_op(b, "Mul", sum, "factor", "loss");
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
 }
@@ -360,9 +350,9 @@ static rondo_builder *begin_layers(void) {
         changes[i] = layers[i].change;
     }
     add_layer(b, "x", 0, "h");
-    add_node(b, "Relu", "h", NULL, "r");
+    build_op(b, "Relu", "h", NULL, "r");
     add_layer(b, "r", 1, "s");
-    add_node(b, "SoftmaxCrossEntropyLoss", "s", "y", "loss");
+    build_op(b, "SoftmaxCrossEntropyLoss", "s", "y", "loss");
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_add_gradients(b, "loss", names, changes, LAYERS, NULL));
     for (int i = 0; i < LAYERS; ++i) {

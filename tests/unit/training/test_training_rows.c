@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -34,12 +35,6 @@ typedef struct world {
     rondo_executor *executor;
 } world;
 
-static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
-                     const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
-
 // loss = sum(table[ids] * x): the gradient of a row is the sum of its x. Ids [3, 2], or [places].
 static rondo_builder *begin_table(bool has_grid, float *table) {
     const rondo_port ids = {.struct_size = sizeof ids,
@@ -60,9 +55,8 @@ static rondo_builder *begin_table(bool has_grid, float *table) {
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
-    add_node(b, "Mul", "rows", "x", "p");
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
+    build_op(b, "Mul", "rows", "x", "p");
+    build_node(b, "ReduceSum", "p", "loss", &WITH(ATTRIBUTE_INT("keepdims", 0)));
     OK(rondo_builder_add_output(b, "loss", NULL));
     return b;
 }
@@ -249,10 +243,9 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     OK(rondo_builder_begin_place(b, "cpu"));
     OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
     OK(rondo_builder_end_place(b));
-    add_node(b, "Mul", "rows", "w", "q");
-    add_node(b, "Mul", "q", "x", "p");
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"p"}, 1, (const char *[]){"loss"}, 1,
-                              &WITH(ATTRIBUTE_INT("keepdims", 0))));
+    build_op(b, "Mul", "rows", "w", "q");
+    build_op(b, "Mul", "q", "x", "p");
+    build_node(b, "ReduceSum", "p", "loss", &WITH(ATTRIBUTE_INT("keepdims", 0)));
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", how));
     OK(rondo_builder_finish(b, &v.program));
@@ -312,7 +305,7 @@ TEST(other_tables_are_refused) {
     EXPECT(INVALID, "\"none\"", rondo_builder_minimize(b, "loss", &none));
     const rondo_minimize_options by_rows = {BASE(RONDO_OPTIMIZER_ADAM, 0.1), BY_ROWS};
     OK(rondo_builder_add_mean(b, "table", "mean"));
-    add_node(b, "Add", "loss", "mean", "both");
+    build_op(b, "Add", "loss", "mean", "both");
     EXPECT(UNSUPPORTED, "one Gather", rondo_builder_minimize(b, "both", &by_rows));
     rondo_builder_destroy(b);
 }
@@ -340,9 +333,9 @@ TEST(patterns_choose_parameters) {
         (void)snprintf(sums[0], 8, "sum%zu", i);
         (void)snprintf(sums[1], 8, "sum%zu", i + 1);
         OK(rondo_builder_add_constant(b, names[i], RONDO_DTYPE_F32, &shape, start));
-        add_node(b, "Mul", "x", names[i], products[0]);
+        build_op(b, "Mul", "x", names[i], products[0]);
         OK(rondo_builder_add_mean(b, products[0], products[1]));
-        add_node(b, "Add", sums[0], products[1], sums[1]);
+        build_op(b, "Add", sums[0], products[1], sums[1]);
     }
     OK(rondo_builder_add_output(b, "sum4", NULL));
     OK(rondo_builder_finish(b, &model));

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/models.h"
 #include "support/add_world.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/test.h"
 #include "support/variables_world.h"
@@ -13,8 +14,8 @@ static void open_sum(variables_world *w, rondo_tensor *out_near) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
-    variables_add_node(b, "Add", "sum", "x", "next");
-    variables_add_node(b, "Add", "sum", "sum", "y");
+    build_node(b, "Add", "sum x", "next", NULL);
+    build_node(b, "Add", "sum sum", "y", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     OK(rondo_builder_add_output(b, "y", NULL));
     variables_open(w, b);
@@ -138,8 +139,8 @@ TEST(test_executor_bound_states__are_fed_elsewhere) {
     variables_add_input(b, "x");
     variables_add_input(b, "z");
     variables_add_variable(b, "sum", 2);
-    variables_add_node(b, "Add", "x", "sum", "next");
-    variables_add_node(b, "Add", "z", "next", "y");
+    build_node(b, "Add", "x sum", "next", NULL);
+    build_node(b, "Add", "z next", "y", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     OK(rondo_builder_add_output(b, "y", NULL));
     variables_open(&w, b);

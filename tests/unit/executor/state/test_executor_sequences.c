@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/test.h"
 
@@ -67,11 +68,6 @@ static void check(const values *have, const values *want) {
 
 // ---- the program ------------------------------------------------------------------------------
 
-static void add(rondo_builder *b, const char *op, const char *x, const char *y, const char *out) {
-    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, y != NULL ? 2 : 1,
-                              (const char *[]){out}, 1, NULL));
-}
-
 static void build(world *w) {
     rondo_builder *b;
     rondo_port port = {.struct_size = sizeof port, .dtype = RONDO_DTYPE_F32, .rank = 1};
@@ -92,13 +88,13 @@ static void build(world *w) {
     }
     w->parameter = draw_values(w);
     OK(rondo_builder_add_constant(b, "parameter", RONDO_DTYPE_F32, &row, w->parameter.at));
-    add(b, "Add", "sum", "x", "sum.next");
-    add(b, "Identity", "last", NULL, "previous.next");
-    add(b, "Add", "previous", "x", "last.next");
-    add(b, "Add", "sum", "weight", "t0");
-    add(b, "Add", "t0", "parameter", "t1");
-    add(b, "Add", "t1", "cache", "y");
-    add(b, "Add", "x", "weight", "cache.next");
+    build_node(b, "Add", "sum x", "sum.next", NULL);
+    build_node(b, "Identity", "last", "previous.next", NULL);
+    build_node(b, "Add", "previous x", "last.next", NULL);
+    build_node(b, "Add", "sum weight", "t0", NULL);
+    build_node(b, "Add", "t0 parameter", "t1", NULL);
+    build_node(b, "Add", "t1 cache", "y", NULL);
+    build_node(b, "Add", "x weight", "cache.next", NULL);
     OK(rondo_builder_set_update(b, "sum", "sum.next"));
     OK(rondo_builder_set_update(b, "previous", "previous.next"));
     OK(rondo_builder_set_update(b, "last", "last.next"));

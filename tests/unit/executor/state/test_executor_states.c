@@ -6,6 +6,7 @@
 
 #include "rondo/models.h"
 #include "support/models/add_program.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -224,8 +225,8 @@ TEST(test_executor_states__a_sum_grows_where_it_lies) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
-    variables_add_node(b, "Add", "sum", "x", "next");
-    variables_add_node(b, "Add", "sum", "sum", "twice");
+    build_node(b, "Add", "sum x", "next", NULL);
+    build_node(b, "Add", "sum sum", "twice", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     OK(rondo_builder_add_output(b, "twice", NULL));
     variables_open(&w, b);
@@ -268,8 +269,8 @@ TEST(test_executor_states__the_old_value_is_given_out) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
-    variables_add_node(b, "Identity", "sum", NULL, "old");
-    variables_add_node(b, "Add", "sum", "x", "next");
+    build_node(b, "Identity", "sum", "old", NULL);
+    build_node(b, "Add", "sum x", "next", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     OK(rondo_builder_add_output(b, "old", NULL));
     variables_open(&w, b);
@@ -298,9 +299,9 @@ TEST(test_executor_states__two_change_places) {
     variables_add_variable(b, "a", 1);
     variables_add_variable(b, "b", 10);
     variables_add_variable(b, "c", 100);
-    variables_add_node(b, "Identity", "b", NULL, "a.next");
-    variables_add_node(b, "Identity", "a", NULL, "b.next");
-    variables_add_node(b, "Add", "c", "a", "c.next");
+    build_node(b, "Identity", "b", "a.next", NULL);
+    build_node(b, "Identity", "a", "b.next", NULL);
+    build_node(b, "Add", "c a", "c.next", NULL);
     OK(rondo_builder_set_update(b, "a", "a.next"));
     OK(rondo_builder_set_update(b, "b", "b.next"));
     OK(rondo_builder_set_update(b, "c", "c.next"));
@@ -327,7 +328,7 @@ TEST(test_executor_states__a_weight_is_replaced_by_a_copy) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "w", 5);
-    variables_add_node(b, "Add", "x", "w", "y");
+    build_node(b, "Add", "x w", "y", NULL);
     OK(rondo_builder_add_output(b, "y", NULL));
     variables_open(&w, b);
     float x[VARIABLES_COUNT] = {0}, y[VARIABLES_COUNT], weight[VARIABLES_COUNT];
@@ -374,7 +375,7 @@ TEST(test_executor_states__what_does_not_fit_is_told) {
     OK(rondo_builder_add_variable(b, &port, NULL));
     EXPECT(INVALID, "no variable", rondo_builder_set_update(b, "w", "v"));
     EXPECT(INVALID, "\"nobody\"", rondo_builder_set_update(b, "v", "nobody"));
-    variables_add_node(b, "Add", "v", "v", "v2");
+    build_node(b, "Add", "v v", "v2", NULL);
     OK(rondo_builder_set_update(b, "v", "v2"));
     EXPECT(INVALID, "an update already", rondo_builder_set_update(b, "v", "v2"));
     rondo_program *program;
@@ -400,7 +401,7 @@ TEST(test_executor_states__a_failure_is_remembered) {
     OK(rondo_builder_create(NULL, &b));
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
-    variables_add_node(b, "Add", "sum", "x", "next");
+    build_node(b, "Add", "sum x", "next", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     variables_open(&w, b);
     float x[VARIABLES_COUNT] = {0};

@@ -11,6 +11,7 @@
 
 #include "executor/state/plan.h"
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
@@ -39,17 +40,13 @@ static void build_table(const char *op, const char *reduction, rondo_program **o
     OK(rondo_builder_add_variable(b, &table, &uniform));
     OK(rondo_builder_add_constant(b, "rate", RONDO_DTYPE_F32, &(rondo_shape){0}, &rate));
     OK(rondo_builder_add_constant(b, "wide", RONDO_DTYPE_I64, &pair, wide));
-    OK(rondo_builder_add_node(b, "GatherND", (const char *[]){"table", "ids"}, 2,
-                              (const char *[]){"rows"}, 1, NULL));
-    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"rows", "rate"}, 2,
-                              (const char *[]){"step"}, 1, NULL));
-    OK(rondo_builder_add_node(b, "Expand", (const char *[]){"ids", "wide"}, 2,
-                              (const char *[]){"each"}, 1, NULL));
+    build_node(b, "GatherND", "table ids", "rows", NULL);
+    build_node(b, "Mul", "rows rate", "step", NULL);
+    build_node(b, "Expand", "ids wide", "each", NULL);
     OK(rondo_builder_add_node(b, op, (const char *[]){"table", is_nd ? "ids" : "each", "step"}, 3,
                               (const char *[]){"table.next"}, 1,
                               &WITH(ATTRIBUTE_TEXT("reduction", reduction))));
-    OK(rondo_builder_add_node(b, "ReduceSum", (const char *[]){"table"}, 1, (const char *[]){"sum"},
-                              1, NULL));  // of the old table
+    build_node(b, "ReduceSum", "table", "sum", NULL);  // of the old table
     OK(rondo_builder_add_output(b, "rows", NULL));
     OK(rondo_builder_add_output(b, "sum", NULL));
     OK(rondo_builder_set_update(b, "table", "table.next"));
@@ -159,7 +156,7 @@ TEST(test_executor_tables__starts_are_drawn) {
         start.struct_size = sizeof start;
         OK(rondo_builder_create(NULL, &b));
         OK(rondo_builder_add_variable(b, &port, &start));
-        variables_add_node(b, "Neg", "v", NULL, "y");
+        build_node(b, "Neg", "v", "y", NULL);
         OK(rondo_builder_add_output(b, "y", NULL));
         OK(rondo_builder_finish(b, &program));
         rondo_builder_destroy(b);
@@ -225,8 +222,8 @@ TEST(test_executor_tables__files_keep_them) {
                                 .seed = UINT64_MAX,
                                 .fan_in = 7};
     OK(rondo_builder_add_variable(b, &PORT("noise", RONDO_DTYPE_F32, VARIABLES_COUNT), &normal));
-    variables_add_node(b, "Add", "sum", "x", "next");
-    variables_add_node(b, "Add", "next", "noise", "y");
+    build_node(b, "Add", "sum x", "next", NULL);
+    build_node(b, "Add", "next noise", "y", NULL);
     OK(rondo_builder_set_update(b, "sum", "next"));
     OK(rondo_builder_add_output(b, "y", NULL));
     variables_open(&w, b);
@@ -387,9 +384,8 @@ TEST(test_executor_tables__a_log_is_appended_to) {
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_variable(b, &log, NULL));
-    OK(rondo_builder_add_node(b, "Concat", (const char *[]){"log", "x"}, 2,
-                              (const char *[]){"log.next"}, 1, &WITH(ATTRIBUTE_INT("axis", 0))));
-    variables_add_node(b, "ReduceSum", "log", NULL, "before");
+    build_node(b, "Concat", "log x", "log.next", &WITH(ATTRIBUTE_INT("axis", 0)));
+    build_node(b, "ReduceSum", "log", "before", NULL);
     OK(rondo_builder_add_output(b, "before", NULL));
     OK(rondo_builder_set_update(b, "log", "log.next"));
     variables_open(&w, b);
@@ -456,10 +452,10 @@ TEST(test_executor_tables__adapters_are_swapped) {
     port.extent[0] = RANK;
     port.extent[1] = WIDTH;
     OK(rondo_builder_add_variable(b, &port, NULL));
-    variables_add_node(b, "MatMul", "x", "w", "base");
-    variables_add_node(b, "MatMul", "x", "down", "low");
-    variables_add_node(b, "MatMul", "low", "up", "more");
-    variables_add_node(b, "Add", "base", "more", "y");
+    build_node(b, "MatMul", "x w", "base", NULL);
+    build_node(b, "MatMul", "x down", "low", NULL);
+    build_node(b, "MatMul", "low up", "more", NULL);
+    build_node(b, "Add", "base more", "y", NULL);
     OK(rondo_builder_add_output(b, "y", NULL));
     variables_open(&w, b);
     for (int run = 0; run < RUNS; ++run) {
@@ -510,10 +506,8 @@ TEST(test_executor_tables__running_statistics_stay_in_their_place) {
     variables_add_variable(b, "shift", 0);
     variables_add_variable(b, "mean", 8);
     variables_add_variable(b, "variance", 16);
-    OK(rondo_builder_add_node(b, "BatchNormalization",
-                              (const char *[]){"x", "scale", "shift", "mean", "variance"}, 5,
-                              (const char *[]){"y", "new_mean", "new_variance"}, 3,
-                              &WITH(ATTRIBUTE_INT("training_mode", 1))));
+    build_node(b, "BatchNormalization", "x scale shift mean variance", "y new_mean new_variance",
+               &WITH(ATTRIBUTE_INT("training_mode", 1)));
     OK(rondo_builder_add_output(b, "y", NULL));
     OK(rondo_builder_set_update(b, "mean", "new_mean"));
     OK(rondo_builder_set_update(b, "variance", "new_variance"));
