@@ -1,3 +1,4 @@
+// support/variables_world.c — see variables_world.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/variables_world.h"
 #include "support/short_forms.h"
@@ -20,11 +21,18 @@ void variables_add_input(rondo_builder *b, const char *name) {
 
 void variables_read_all(rondo_executor *executor, const char *name, float *values) {
     rondo_tensor now;
-    const rondo_tensor to = variables_on_host(values);
     OK(rondo_executor_get_variable(executor, name, &now));
+    const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
     OK(rondo_tensor_copy(rondo_executor_get_stream(executor), &now, &to));
     OK(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
     rondo_tensor_deinit(&now);
+}
+
+void variables_fill(uint32_t seed, size_t count, double scale, float *out) {
+    for (size_t i = 0; i < count; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        out[i] = (float)(((double)(seed >> 8) / 16777216.0 - 0.5) * 2.0 * scale);
+    }
 }
 
 float variables_read_one(rondo_executor *executor, const char *name) {

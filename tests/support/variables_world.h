@@ -1,6 +1,7 @@
 // support/variables_world.h — small programs with variables, for the tests of what executors keep:
 // a program, its executor, and values of one shape. Each call fails the running test where it
-// fails. SPDX-License-Identifier: Apache-2.0
+// fails.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "rondo/models.h"
@@ -19,7 +20,9 @@ rondo_tensor variables_on_host(float *values);
 // A variable whose elements start as `start`.
 void variables_add_variable(rondo_builder *b, const char *name, float start);
 void variables_add_input(rondo_builder *b, const char *name);
-// Reads a variable, or element 3 of it.
+// Numbers between -scale and scale; tests/training/make_golden.py has the same.
+void variables_fill(uint32_t seed, size_t count, double scale, float *out);
+// Reads a variable into memory of its size, or element 3 of it.
 void variables_read_all(rondo_executor *executor, const char *name, float *values);
 float variables_read_one(rondo_executor *executor, const char *name);
 // Where it lies.

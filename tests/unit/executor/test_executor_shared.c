@@ -18,6 +18,7 @@
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 
 enum { LENGTHS = 64, THREADS = 4, HEADS = 4, WIDTH = 32 };
 
@@ -82,12 +83,6 @@ static double step(rondo_executor *executor, int64_t length, int64_t position) {
     return sum;
 }
 
-static rondo_executor_stats get_stats(const rondo_executor *executor) {
-    rondo_executor_stats stats = {.struct_size = sizeof stats};
-    OK(rondo_executor_get_stats(executor, &stats));
-    return stats;
-}
-
 // ---- plans ------------------------------------------------------------------------------------
 
 TEST(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass) {
@@ -97,7 +92,7 @@ TEST(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass) {
     for (int64_t i = 0; i < LENGTHS; ++i) {
         sums[i] = step(executor, 1 + i, 1 + i);
     }
-    rondo_executor_stats stats = get_stats(executor);
+    rondo_executor_stats stats = variables_get_stats(executor);
     assert_int_equal(stats.eager_run_count, LENGTHS);
     assert_int_equal(stats.plan_miss_count, LENGTHS);
     assert_true(stats.node_count > 0);  // recorded while the device worked
@@ -106,7 +101,7 @@ TEST(test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass) {
     for (int64_t i = 0; i < LENGTHS; ++i) {
         assert_true(step(executor, 1 + i, 1 + i) == sums[i]);
     }
-    stats = get_stats(executor);
+    stats = variables_get_stats(executor);
     assert_int_equal(stats.replay_run_count, LENGTHS);
     assert_int_equal(stats.eager_run_count, LENGTHS);
     assert_int_equal(stats.plan_hit_count, LENGTHS);
@@ -125,10 +120,10 @@ TEST(test_executor_shared__a_position_needs_no_plan_of_its_own) {
     double sums[8];
     for (int64_t position = 0; position < 8; ++position) {
         sums[position] = step(executor, 9, position);
-        assert_true((get_stats(executor).node_count > 0) == (position > 0));
+        assert_true((variables_get_stats(executor).node_count > 0) == (position > 0));
     }
     assert_true(sums[2] != sums[3]);
-    rondo_executor_stats stats = get_stats(executor);
+    rondo_executor_stats stats = variables_get_stats(executor);
     assert_int_equal(stats.plan_count, 1);
     assert_int_equal(stats.replay_run_count, 7);
     rondo_executor_destroy(executor);
@@ -148,23 +143,23 @@ TEST(test_executor_shared__plans_keep_within_their_bytes) {
     for (int64_t length = 1; length <= LENGTHS; ++length) {
         (void)step(free_one, length, length);
     }
-    const uint64_t limit = get_stats(free_one).plan_bytes / 3;
+    const uint64_t limit = variables_get_stats(free_one).plan_bytes / 3;
     rondo_executor_destroy(free_one);
     rondo_executor *executor = make_executor(&d, 0, limit);
     for (int pass = 0; pass < 2; ++pass) {
         for (int64_t length = 1; length <= LENGTHS; ++length) {
             (void)step(executor, length, length);
-            const rondo_executor_stats stats = get_stats(executor);
+            const rondo_executor_stats stats = variables_get_stats(executor);
             assert_true(stats.plan_bytes <= limit);
             assert_true(stats.plan_count >= 1 && stats.plan_count < LENGTHS);
         }
     }
-    assert_true(get_stats(executor).plan_eviction_count > LENGTHS / 2);
+    assert_true(variables_get_stats(executor).plan_eviction_count > LENGTHS / 2);
     rondo_executor_destroy(executor);
     executor = make_executor(&d, 0, 1);  // one is always kept
     for (int64_t run = 0; run < 6; ++run) {
         (void)step(executor, 1 + run % 2, 1);
-        assert_int_equal(get_stats(executor).plan_count, 1);
+        assert_int_equal(variables_get_stats(executor).plan_count, 1);
     }
     rondo_executor_destroy(executor);
     close_decoder(&d);
@@ -176,27 +171,27 @@ TEST(test_executor_shared__weights_are_packed_once_for_a_program) {
     decoder d = open_decoder();
     rondo_executor *first = make_executor(&d, 0, 0);
     const double sum = step(first, 3, 2);
-    assert_int_equal(get_stats(first).shared_constant_bytes, 0);
-    const uint64_t bytes = get_stats(first).constant_bytes;
+    assert_int_equal(variables_get_stats(first).shared_constant_bytes, 0);
+    const uint64_t bytes = variables_get_stats(first).constant_bytes;
     rondo_executor *second = make_executor(&d, 0, 0);
     assert_true(first->resources.weights.store == second->resources.weights.store);
     assert_true(first->main.base == second->main.base);
     const int64_t taken = rondo__memory_get_thread_bytes();
     assert_true(step(second, 3, 2) == sum);
     assert_true(rondo__memory_get_thread_bytes() - taken < (int64_t)bytes);  // none of it again
-    assert_int_equal(get_stats(second).constant_bytes, bytes);
-    assert_int_equal(get_stats(second).shared_constant_bytes, bytes);
+    assert_int_equal(variables_get_stats(second).constant_bytes, bytes);
+    assert_int_equal(variables_get_stats(second).shared_constant_bytes, bytes);
     // Each counts it in full, whoever made it.
     assert_true(rondo__budget_get_used(second->resources.budget) >= bytes);
     assert_true(rondo__budget_get_used(first->resources.budget) >= bytes);
     rondo_executor_destroy(first);
-    assert_int_equal(get_stats(second).shared_constant_bytes, 0);
+    assert_int_equal(variables_get_stats(second).shared_constant_bytes, 0);
     assert_true(step(second, 3, 2) == sum);
     // Another program of the same file shares nothing.
     decoder other = open_decoder();
     rondo_executor *third = make_executor(&other, 0, 0);
     assert_true(step(third, 3, 2) == sum);
-    assert_int_equal(get_stats(third).shared_constant_bytes, 0);
+    assert_int_equal(variables_get_stats(third).shared_constant_bytes, 0);
     rondo_executor_destroy(third);
     close_decoder(&other);
     // Executors keep the program alive, and what hangs on it.

@@ -20,6 +20,7 @@
 #include "support/on_devices.h"
 #include "support/source_dir.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 
 // ---- counting ---------------------------------------------------------------------------------
 
@@ -204,16 +205,10 @@ static void run(world *w) {
     rondo_tensor_deinit(&fetch.tensor);
 }
 
-static rondo_executor_stats get_stats(const rondo_executor *executor) {
-    rondo_executor_stats stats = {.struct_size = sizeof stats};
-    OK(rondo_executor_get_stats(executor, &stats));
-    return stats;
-}
-
 // On the host: each kind by itself, and all of them.
 static void expect_counted(const world *w, const char *model) {
     const rondo__budget *budget = w->executor->resources.budget;
-    const rondo_executor_stats stats = get_stats(w->executor);
+    const rondo_executor_stats stats = variables_get_stats(w->executor);
     const uint64_t forms = rondo__budget_get_owned(budget, RONDO__OWNER_WEIGHT) +
                            rondo__budget_get_owned(budget, RONDO__OWNER_PACKED);
     uint64_t all = forms + rondo__budget_get_owned(budget, RONDO__OWNER_FOLDED);
@@ -282,7 +277,7 @@ TEST(test_program_owners__each_kind_is_told_apart) {
 }
 
 static void expect_as_driver(const world *w, const char *model, size_t device, size_t pinned) {
-    const rondo_executor_stats stats = get_stats(w->executor);
+    const rondo_executor_stats stats = variables_get_stats(w->executor);
     const rondo__budget *budget = w->executor->resources.budget;
     const uint64_t on_host = rondo__budget_get_owned(budget, RONDO__OWNER_PINNED);
     if (stats.device_memory_bytes != fake_cuda_count_bytes(false) - device ||

@@ -10,6 +10,7 @@
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 
 enum { COUNT = 6 };
 
@@ -27,14 +28,9 @@ static void add_number(rondo_builder *b, const char *name, rondo_dtype dtype, co
     OK(rondo_builder_add_constant(b, name, dtype, &scalar, value));
 }
 
-typedef struct world {
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} world;
-
 // Ends the program "x" to "y" with the gradient "dx".
-static void finish(rondo_builder *b, bool trains, const rondo_gradient_options *options, world *w) {
+static void finish(rondo_builder *b, bool trains, const rondo_gradient_options *options,
+                   variables_world *w) {
     const rondo_executor_options how = {.struct_size = sizeof how, .training = trains, .seed = 9};
     OK(rondo_builder_add_gradients(b, "y", (const char *[]){"x"}, (const char *[]){"dx"}, 1,
                                    options));
@@ -46,13 +42,7 @@ static void finish(rondo_builder *b, bool trains, const rondo_gradient_options *
     OK(rondo_executor_create(w->program, w->device, &how, &w->executor));
 }
 
-static void close_world(world *w) {
-    rondo_executor_destroy(w->executor);
-    rondo_program_destroy(w->program);
-    rondo_device_release(w->device);
-}
-
-static double run(const world *w, double *x, double *dx) {
+static double run(const variables_world *w, double *x, double *dx) {
     rondo_binding fetches[] = {{.name = "y"}, {.name = "dx"}};
     const rondo_binding feed = BIND_SHAPE("x", RONDO_DTYPE_F64, x, row);
     OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
@@ -71,7 +61,7 @@ static double run(const world *w, double *x, double *dx) {
 }
 
 // dx is what differences say, at these points.
-static void check(const world *w, double *x) {
+static void check(const variables_world *w, double *x) {
     double dx[COUNT];
     (void)run(w, x, dx);
     for (size_t i = 0; i < COUNT; ++i) {
@@ -91,12 +81,12 @@ static void check(const world *w, double *x) {
 static void check_both_signs(rondo_builder *b, const rondo_gradient_options *options) {
     double up[COUNT] = {0.3, 0.8, -0.2, 0.7, 0.4, 0.9};
     double down[COUNT] = {-0.3, -0.8, 0.2, -0.7, -0.4, -0.9};
-    world w;
+    variables_world w;
     finish(b, false, options, &w);
     check(&w, up);
     check(&w, down);
     check(&w, up);
-    close_world(&w);
+    variables_close(&w);
 }
 
 // ---- control flow -------------------------------------------------------------------------------
@@ -275,7 +265,7 @@ TEST(parameters_of_bodies) {
     rondo_program *model = make_bodies(w, v);
     rondo_program *trained;
     rondo_builder *b;
-    world run = {0};
+    variables_world run = {0};
     rondo_parameter list[16];
     size_t count;
     OK(rondo_builder_create_from(model, &b));
@@ -309,7 +299,7 @@ TEST(parameters_of_bodies) {
     assert_true(measure_bodies(trained, x) == run_bodies(run.executor, x));
     rondo_program_destroy(trained);
     rondo_program_destroy(model);
-    close_world(&run);
+    variables_close(&run);
 }
 
 // ---- what is special ----------------------------------------------------------------------------
@@ -317,7 +307,7 @@ TEST(parameters_of_bodies) {
 // y is x where x was kept, doubled; dx says the same of the same draw.
 TEST(drops_what_it_dropped) {
     for (int trains = 0; trains < 2; ++trains) {
-        world w;
+        variables_world w;
         double x[COUNT] = {1, 2, 3, 4, 5, 6};
         double dx[COUNT];
         double sums = 0.0;
@@ -335,7 +325,7 @@ TEST(drops_what_it_dropped) {
             assert_true(fabs(sum - want) < 1e-9);
         }
         assert_true(trains == 0 || (sums > 20.0 && sums < 76.0));
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
@@ -448,7 +438,7 @@ TEST(kinks) {
         {"ReduceProd", {2, 3, 0, 1, 1, 1}, {0, 0, 6, 0, 0, 0}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        world w;
+        variables_world w;
         double x[COUNT];
         double dx[COUNT];
         memcpy(x, cases[c].x, sizeof x);
@@ -461,7 +451,7 @@ TEST(kinks) {
                 fail_msg("%s at %g: %.17g", cases[c].op, x[i], dx[i]);
             }
         }
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
@@ -470,7 +460,7 @@ TEST(heads_that_share_rows_of_any_number) {
     static const rondo_shape four = {1, {4}}, one = {1, {1}};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
     double values[COUNT] = {0.3, 0.8, -0.2, 0.7, -0.4, 0.9};
-    world w;
+    variables_world w;
     rondo_builder *b;
     OK(rondo_builder_create(&opset, &b));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F64, -1)));
@@ -481,7 +471,7 @@ TEST(heads_that_share_rows_of_any_number) {
     build_node(b, "Attention", "q k k", "y", NULL);
     finish(b, false, NULL, &w);
     check(&w, values);
-    close_world(&w);
+    variables_close(&w);
 }
 
 // A finished program goes on as a builder; the second gradient is of the first.
@@ -489,7 +479,7 @@ TEST(of_what_is_read_back) {
     double x[COUNT] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.6};
     double ddx[COUNT];
     rondo_program *first;
-    world w;
+    variables_world w;
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     build_op(b, "Exp", "x", NULL, "e");
     build_op(b, "Mul", "e", "x", "z");
@@ -504,7 +494,7 @@ TEST(of_what_is_read_back) {
     for (size_t i = 0; i < COUNT; ++i) {
         assert_true(fabs(ddx[i] - exp(x[i]) * (2.0 + x[i])) < 1e-12);
     }
-    close_world(&w);
+    variables_close(&w);
 }
 
 int main(void) {

@@ -10,6 +10,7 @@
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 #include "training/training_golden.h"
 
 enum { COUNT = 32, STEPS = 24 };
@@ -115,8 +116,6 @@ TEST(small_steps_add_up) {
 
 enum { ROWS = 32, INPUTS = 4, KINDS = 3 };
 
-static void fill(uint32_t seed, size_t count, double scale, float *out);
-
 // What a step of SGD makes of w in softmax(x w), or x w beside t. `scale` 0: of f32.
 static void step_once(bool is_square, double scale, float *weight) {
     const rondo_minimize_options how = {.struct_size = sizeof how,
@@ -134,9 +133,9 @@ static void step_once(bool is_square, double scale, float *weight) {
     rondo_program *program;
     rondo_device *device;
     rondo_executor *executor;
-    fill(1, ROWS * INPUTS, 0.1, x);
-    fill(2, ROWS * KINDS, 0.5, t);
-    fill(3, INPUTS * KINDS, 0.5, weight);
+    variables_fill(1, ROWS * INPUTS, 0.1, x);
+    variables_fill(2, ROWS * KINDS, 0.5, t);
+    variables_fill(3, INPUTS * KINDS, 0.5, weight);
     for (int i = 0; i < ROWS; ++i) {
         y[i] = i % KINDS;
     }
@@ -170,7 +169,7 @@ static void step_once(bool is_square, double scale, float *weight) {
 TEST(scales_leave_the_range) {
     const double scales[] = {1024.0, 65536.0, 1048576.0};
     float start[INPUTS * KINDS], single[INPUTS * KINDS], half[INPUTS * KINDS];
-    fill(3, INPUTS * KINDS, 0.5, start);
+    variables_fill(3, INPUTS * KINDS, 0.5, start);
     for (int square = 0; square < 2; ++square) {
         step_once(square != 0, 0.0, single);
         for (size_t k = 0; k < sizeof scales / sizeof *scales; ++k) {
@@ -320,14 +319,6 @@ static const struct {
     {"b1", "d3", {1, {CLASSES}}, golden_bf16_gradient_3},
 };
 
-// make_golden.py has the same numbers.
-static void fill(uint32_t seed, size_t count, double scale, float *out) {
-    for (size_t i = 0; i < count; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        out[i] = (float)(((double)(seed >> 8) / 16777216.0 - 0.5) * 2.0 * scale);
-    }
-}
-
 static void add_layer(rondo_builder *b, const char *x, int i, const char *out) {
     OK(rondo_builder_add_node(b, "Gemm",
                               (const char *[]){x, layers[2 * i].name, layers[2 * i + 1].name}, 3,
@@ -343,7 +334,7 @@ static rondo_builder *begin_layers(void) {
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, BATCH, WIDE)));
     OK(rondo_builder_add_input(b, &PORT("y", RONDO_DTYPE_I64, 8)));
     for (uint32_t i = 0; i < LAYERS; ++i) {
-        fill(2000 + i, (size_t)rondo_shape_get_count(&layers[i].shape), 0.4, values);
+        variables_fill(2000 + i, (size_t)rondo_shape_get_count(&layers[i].shape), 0.4, values);
         OK(rondo_builder_add_constant(b, layers[i].name, RONDO_DTYPE_F32, &layers[i].shape,
                                       values));
         names[i] = layers[i].name;
@@ -412,7 +403,7 @@ TEST(bf16_is_autocasts) {
                 fetches[1 + i] =
                     BIND_SHAPE(layers[i].change, RONDO_DTYPE_F32, gradients[i], layers[i].shape);
             }
-            fill(300 + step % 4, BATCH * WIDE, 1.0, x);
+            variables_fill(300 + step % 4, BATCH * WIDE, 1.0, x);
             OK(rondo_executor_run(executor, feeds, 2, fetches, step == 0 ? 1 + LAYERS : 1));
         }
         OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, look_for_bf16, &has));

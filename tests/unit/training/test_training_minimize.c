@@ -11,17 +11,10 @@
 #include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
+#include "support/variables_world.h"
 #include "training/training_golden.h"
 
 enum { COUNT = 64, STEPS = 12 };
-
-// make_golden.py has the same numbers.
-static void fill(uint32_t seed, size_t count, double scale, float *out) {
-    for (size_t i = 0; i < count; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        out[i] = (float)(((double)(seed >> 8) / 16777216.0 - 0.5) * 2.0 * scale);
-    }
-}
 
 static rondo_tensor vector(float *values, int64_t count) {
     return (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = {1, {count}}, .data = values};
@@ -45,13 +38,7 @@ static void add_input(rondo_builder *b, const char *name, rondo_dtype dtype, con
     OK(rondo_builder_add_input(b, &port));
 }
 
-typedef struct world {
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} world;
-
-static void open_world(rondo_builder *b, rondo_graphs_mode graphs, world *w) {
+static void open_world(rondo_builder *b, rondo_graphs_mode graphs, variables_world *w) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .graphs = graphs, .seed = 5};
     OK(rondo_builder_finish(b, &w->program));
@@ -60,13 +47,7 @@ static void open_world(rondo_builder *b, rondo_graphs_mode graphs, world *w) {
     OK(rondo_executor_create(w->program, w->device, &options, &w->executor));
 }
 
-static void close_world(world *w) {
-    rondo_executor_destroy(w->executor);
-    rondo_program_destroy(w->program);
-    rondo_device_release(w->device);
-}
-
-static void read_variable(const world *w, const char *name, float *values) {
+static void read_variable(const variables_world *w, const char *name, float *values) {
     rondo_tensor now;
     OK(rondo_executor_get_variable(w->executor, name, &now));
     const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
@@ -84,7 +65,7 @@ static rondo_builder *begin_sum(void) {
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
     add_input(b, "x", RONDO_DTYPE_F32, &shape);
-    fill(1, COUNT, 1.0, start);
+    variables_fill(1, COUNT, 1.0, start);
     add_parameter(b, "w", &shape, start);
     add_node(b, "Mul", "w", "x", "p", NULL, 0);
     const rondo_attribute keep = ATTRIBUTE_INT("keepdims", 0);
@@ -93,7 +74,7 @@ static rondo_builder *begin_sum(void) {
     return b;
 }
 
-static void run_sum(const world *w, float *x) {
+static void run_sum(const variables_world *w, float *x) {
     const rondo_binding feed = {.name = "x", .tensor = vector(x, COUNT)};
     OK(rondo_executor_run(w->executor, &feed, 1, NULL, 0));
 }
@@ -139,13 +120,13 @@ static int64_t count_steps(float have, unsigned want) {
 
 TEST(optimizers_are_pytorchs) {
     for (size_t c = 0; c < sizeof optimizer_cases / sizeof *optimizer_cases; ++c) {
-        world w;
+        variables_world w;
         float values[COUNT];
         rondo_builder *b = begin_sum();
         OK(rondo_builder_minimize(b, "loss", &optimizer_cases[c].options));
         open_world(b, RONDO_GRAPHS_AUTO, &w);
         for (uint32_t step = 0; step < STEPS; ++step) {
-            fill(100 + step, COUNT, 0.3, values);
+            variables_fill(100 + step, COUNT, 0.3, values);
             run_sum(&w, values);
         }
         read_variable(&w, "w", values);
@@ -158,14 +139,14 @@ TEST(optimizers_are_pytorchs) {
                          (double)values[i], (long long)apart);
             }
         }
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
 // ---- the loss scale -----------------------------------------------------------------------------
 
 TEST(scale_is_gradscalers) {
-    world w;
+    variables_world w;
     float x[COUNT] = {0};
     float before[COUNT];
     float after[COUNT];
@@ -186,14 +167,14 @@ TEST(scale_is_gradscalers) {
         assert_int_equal(memcmp(before, after, sizeof before) == 0, is_bad);
         memcpy(before, after, sizeof before);
     }
-    close_world(&w);
+    variables_close(&w);
 }
 
 TEST(scale_has_patience_and_floor) {
     static const float wanted[] = {64, 64, 32, 16, 16, 16, 32, 32, 32, 16, 16, 16};
     static const bool is_bad[] = {true,  true, true, true, true, false,
                                   false, true, true, true, true, true};
-    world w;
+    variables_world w;
     float x[COUNT] = {0};
     rondo_builder *b = begin_sum();
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_SGD, 0.01),
@@ -211,13 +192,13 @@ TEST(scale_has_patience_and_floor) {
         read_variable(&w, "train.scale", &scale);
         assert_float_equal(scale, wanted[step], 0.0f);
     }
-    close_world(&w);
+    variables_close(&w);
 }
 
 // ---- micro-batches ------------------------------------------------------------------------------
 
 TEST(micro_batches_are_averaged) {
-    world w;
+    variables_world w;
     float start[COUNT];
     float x[COUNT];
     float now[COUNT];
@@ -226,7 +207,7 @@ TEST(micro_batches_are_averaged) {
                                             .accumulate = 4};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
-    fill(1, COUNT, 1.0, start);
+    variables_fill(1, COUNT, 1.0, start);
     for (int run = 0; run < 8; ++run) {
         for (size_t i = 0; i < COUNT; ++i) {
             x[i] = (float)(run % 4 + 1);  // 2.5 on average
@@ -238,7 +219,7 @@ TEST(micro_batches_are_averaged) {
             assert_true(fabsf(now[i] - (start[i] - moved)) < 1e-5f);
         }
     }
-    close_world(&w);
+    variables_close(&w);
 }
 
 // ---- a network ----------------------------------------------------------------------------------
@@ -290,7 +271,7 @@ static rondo_builder *begin_network(int64_t batch) {
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_input(b, &y));
     for (uint32_t i = 0; i < PARAMETERS; ++i) {
-        fill(1000 + i, (size_t)count_elements(&network[i].shape), 0.5, values);
+        variables_fill(1000 + i, (size_t)count_elements(&network[i].shape), 0.5, values);
         add_parameter(b, network[i].name, &network[i].shape, values);
     }
     memset(values, 0, sizeof values);
@@ -319,7 +300,7 @@ static rondo_builder *begin_network(int64_t batch) {
     return b;
 }
 
-static float run_network(const world *w, int64_t batch, float *x, int64_t *y) {
+static float run_network(const variables_world *w, int64_t batch, float *x, int64_t *y) {
     float loss = NAN;
     const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, batch, 2, 8, 8),
                                    BIND("y", RONDO_DTYPE_I64, y, batch)};
@@ -329,7 +310,7 @@ static float run_network(const world *w, int64_t batch, float *x, int64_t *y) {
 }
 
 // The host has one op each for what gradients write with many, all with vector code.
-static void look_at_plan(const world *w) {
+static void look_at_plan(const variables_world *w) {
     static const char *const ops[] = {
         "rondo.BatchNormalization simd", "rondo.NormGradient   simd",
         "rondo.ConvWeights    simd",     "rondo.PoolGradient   simd",
@@ -348,7 +329,7 @@ static void look_at_plan(const world *w) {
 
 // The step of SGD with a rate of 1 is the gradient.
 static void test_network(int64_t batch, const char *recompute) {
-    world w;
+    variables_world w;
     float x[3 * 2 * 8 * 8];
     float before[256];
     float after[256];
@@ -360,7 +341,7 @@ static void test_network(int64_t batch, const char *recompute) {
                                             .recompute_count = recompute != NULL ? 1 : 0};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
-    fill(77, 3 * 2 * 8 * 8, 1.0, x);
+    variables_fill(77, 3 * 2 * 8 * 8, 1.0, x);
     const float loss = run_network(&w, 3, x, y);
     float wanted_loss;
     memcpy(&wanted_loss, golden_network_loss, sizeof wanted_loss);
@@ -370,7 +351,7 @@ static void test_network(int64_t batch, const char *recompute) {
     }
     for (uint32_t i = 0; i < PARAMETERS; ++i) {
         const size_t count = (size_t)count_elements(&network[i].shape);
-        fill(1000 + i, count, 0.5, before);
+        variables_fill(1000 + i, count, 0.5, before);
         read_variable(&w, network[i].name, after);
         for (size_t k = 0; k < count; ++k) {
             float want = 0.0f;
@@ -386,7 +367,7 @@ static void test_network(int64_t batch, const char *recompute) {
     // ONNX keeps nine tenths of the old mean.
     read_variable(&w, "variance", after);
     assert_true(after[0] > 0.9f && after[0] < 1.5f && after[0] != 1.0f);
-    close_world(&w);
+    variables_close(&w);
 }
 
 TEST(network_is_pytorchs) {
@@ -396,7 +377,7 @@ TEST(network_is_pytorchs) {
 }
 
 TEST(replays_are_eager_runs) {
-    world worlds[2];
+    variables_world worlds[2];
     float x[5 * 2 * 8 * 8];
     float values[2][256];
     int64_t y[5];
@@ -417,7 +398,7 @@ TEST(replays_are_eager_runs) {
     float last[2] = {0};
     for (uint32_t step = 0; step < 300; ++step) {
         const int64_t batch = step % 7 == 6 ? 2 : 5;  // a smaller last batch
-        fill(step % 20, 5 * 2 * 8 * 8, 1.0, x);
+        variables_fill(step % 20, 5 * 2 * 8 * 8, 1.0, x);
         for (size_t i = 0; i < 5; ++i) {
             y[i] = x[i * 128] > 0.0f ? 1 : 3;
         }
@@ -433,8 +414,8 @@ TEST(replays_are_eager_runs) {
         assert_memory_equal(values[0], values[1],
                             (size_t)count_elements(&network[i].shape) * sizeof(float));
     }
-    close_world(&worlds[0]);
-    close_world(&worlds[1]);
+    variables_close(&worlds[0]);
+    variables_close(&worlds[1]);
 }
 
 // ---- tables -------------------------------------------------------------------------------------
@@ -451,11 +432,11 @@ TEST(rows_change_alone) {
         float now[ROWS * COLUMNS];
         float weights[] = {1, 2, 3};
         int32_t ids[] = {7, 3, 7, 49, 0};
-        world w;
+        variables_world w;
         rondo_builder *b;
         OK(rondo_builder_create(NULL, &b));
         add_input(b, "ids", RONDO_DTYPE_I32, &looked_up);
-        fill(5, ROWS * COLUMNS, 1.0, start);
+        variables_fill(5, ROWS * COLUMNS, 1.0, start);
         add_parameter(b, "table", &shape, start);
         OK(rondo_builder_add_constant(b, "line", RONDO_DTYPE_F32, &line, weights));
         OK(rondo_builder_add_embedding(b, "ids", "table", "rows"));
@@ -486,7 +467,7 @@ TEST(rows_change_alone) {
             const float want = start[i] - times * 0.25f * weights[i % COLUMNS];
             assert_true(times == 0.0f ? now[i] == start[i] : fabsf(now[i] - want) < 1e-5f);
         }
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
@@ -494,7 +475,7 @@ TEST(rows_change_alone) {
 TEST(adapters_end_in_weights) {
     rondo_program *model;
     rondo_program *trained;
-    world w;
+    variables_world w;
     float x[3 * 2 * 8 * 8];
     float before[256];
     int64_t y[] = {1, 4, 0};
@@ -509,7 +490,7 @@ TEST(adapters_end_in_weights) {
                                             .train_count = 1};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
-    fill(77, 3 * 2 * 8 * 8, 1.0, x);
+    variables_fill(77, 3 * 2 * 8 * 8, 1.0, x);
     const float first = run_network(&w, 3, x, y);
     float last = first;
     for (int step = 0; step < 60; ++step) {
@@ -517,7 +498,7 @@ TEST(adapters_end_in_weights) {
     }
     assert_true(last < first);
     OK(rondo_executor_get_trained(w.executor, model, &trained));
-    fill(1004, 128, 0.5, before);
+    variables_fill(1004, 128, 0.5, before);
     size_t count = 0;
     rondo_parameter parameters[64];
     OK(rondo_program_list_parameters(trained, 64, parameters, &count));
@@ -525,13 +506,13 @@ TEST(adapters_end_in_weights) {
         if (strcmp(parameters[i].name, "first.weight") == 0) {
             assert_memory_not_equal(parameters[i].tensor->data, before, 128 * sizeof *before);
         } else if (strcmp(parameters[i].name, "layer.bias") == 0) {
-            fill(1007, 8, 0.5, before + 128);
+            variables_fill(1007, 8, 0.5, before + 128);
             assert_memory_equal(parameters[i].tensor->data, before + 128, 8 * sizeof *before);
         }
     }
     rondo_program_destroy(trained);
     rondo_program_destroy(model);
-    close_world(&w);
+    variables_close(&w);
 }
 
 // ---- what is kept -------------------------------------------------------------------------------
@@ -539,13 +520,13 @@ TEST(adapters_end_in_weights) {
 static const char checkpoint[] = "test_training_minimize.checkpoint";
 
 // The sum of what Dropout leaves, so that random numbers count, with momentum.
-static void open_dropped(world *w, rondo_dtype dtype) {
+static void open_dropped(variables_world *w, rondo_dtype dtype) {
     static const rondo_shape shape = {1, {COUNT}};
     float start[COUNT];
     rondo_builder *b;
     OK(rondo_builder_create(NULL, &b));
     add_input(b, "x", RONDO_DTYPE_F32, &shape);
-    fill(1, COUNT, 1.0, start);
+    variables_fill(1, COUNT, 1.0, start);
     if (dtype == RONDO_DTYPE_F32) {
         add_parameter(b, "w", &shape, start);
         add_node(b, "Identity", "w", NULL, "wide", NULL, 0);
@@ -569,16 +550,16 @@ static void open_dropped(world *w, rondo_dtype dtype) {
     open_world(b, RONDO_GRAPHS_AUTO, w);
 }
 
-static void step_dropped(const world *w, uint32_t step) {
+static void step_dropped(const variables_world *w, uint32_t step) {
     float x[COUNT];
-    fill(100 + step, COUNT, 0.3, x);
+    variables_fill(100 + step, COUNT, 0.3, x);
     run_sum(w, x);
 }
 
 TEST(resumes_to_the_same_bits) {
     for (int half = 0; half < 2; ++half) {
-        world whole;
-        world part;
+        variables_world whole;
+        variables_world part;
         float values[2][COUNT];
         const char *const name = half == 1 ? "w.master" : "w";
         const rondo_dtype dtype = half == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
@@ -598,15 +579,15 @@ TEST(resumes_to_the_same_bits) {
         read_variable(&whole, name, values[0]);
         read_variable(&part, name, values[1]);
         assert_memory_equal(values[0], values[1], sizeof values[0]);
-        close_world(&whole);
-        close_world(&part);
+        variables_close(&whole);
+        variables_close(&part);
         (void)remove(checkpoint);
     }
 }
 
 TEST(bad_checkpoints_change_nothing) {
-    world w;
-    world other;
+    variables_world w;
+    variables_world other;
     float values[2][COUNT];
     open_dropped(&w, RONDO_DTYPE_F32);
     step_dropped(&w, 0);
@@ -635,15 +616,15 @@ TEST(bad_checkpoints_change_nothing) {
     EXPECT(BAD_DATA, "\"w\"", rondo_checkpoint_load(w.executor, checkpoint));
     read_variable(&w, "w", values[1]);
     assert_memory_equal(values[0], values[1], sizeof values[0]);
-    close_world(&w);
-    close_world(&other);
+    variables_close(&w);
+    variables_close(&other);
     (void)remove(checkpoint);
 }
 
 // The trained model, saved and loaded, infers as the trainer's values say.
 TEST(trained_models_are_models) {
     static const char path[] = "test_training_minimize.onnx";
-    world w;
+    variables_world w;
     float x[3 * 2 * 8 * 8];
     float values[256];
     int64_t y[] = {1, 4, 0};
@@ -657,7 +638,7 @@ TEST(trained_models_are_models) {
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.01)};
     OK(rondo_builder_minimize(b, "loss", &options));
     open_world(b, RONDO_GRAPHS_AUTO, &w);
-    fill(77, 3 * 2 * 8 * 8, 1.0, x);
+    variables_fill(77, 3 * 2 * 8 * 8, 1.0, x);
     for (int step = 0; step < 200; ++step) {
         (void)run_network(&w, 3, x, y);
     }
@@ -676,14 +657,14 @@ TEST(trained_models_are_models) {
                                memcmp(parameters[i].tensor->data, values, 4 * sizeof *values) == 0);
     }
     assert_true(has_statistics);
-    close_world(&w);
+    variables_close(&w);
     w.program = loaded;
     OK(rondo_device_open(on_devices_get_name(), &w.device));
     OK(rondo_executor_create(loaded, w.device, NULL, &w.executor));
     // It trained to this batch, with its own mean; the statistics have come close.
     assert_true(run_network(&w, 3, x, y) < 0.1f);
     EXPECT(INVALID, "no parameter", rondo_executor_get_trained(w.executor, model, &trained));
-    close_world(&w);
+    variables_close(&w);
     rondo_program_destroy(model);
     (void)remove(path);
 }

@@ -10,17 +10,10 @@
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 #include "training/training_golden.h"
 
 enum { ROWS = 9, COLUMNS = 5, LOOKED_UP = 6, STEPS = 12 };
-
-// make_golden.py has the same numbers.
-static void fill(uint32_t seed, size_t count, double scale, float *out) {
-    for (size_t i = 0; i < count; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        out[i] = (float)(((double)(seed >> 8) / 16777216.0 - 0.5) * 2.0 * scale);
-    }
-}
 
 // Some rows twice or three times; rows 2 and 6 never.
 static void choose_ids(int step, int64_t *ids) {
@@ -28,12 +21,6 @@ static void choose_ids(int step, int64_t *ids) {
         {7, 3, 7, 8, 0, 7}, {1, 1, 4, 3, 5, -1}, {0, 5, 5, 4, 1, 3}};
     memcpy(ids, lists[step % 3], sizeof lists[0]);
 }
-
-typedef struct world {
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} world;
 
 // loss = sum(table[ids] * x): the gradient of a row is the sum of its x. Ids [3, 2], or [places].
 static rondo_builder *begin_table(bool has_grid, float *table) {
@@ -61,20 +48,14 @@ static rondo_builder *begin_table(bool has_grid, float *table) {
     return b;
 }
 
-static void open_world(rondo_builder *b, world *w) {
+static void open_world(rondo_builder *b, variables_world *w) {
     OK(rondo_builder_finish(b, &w->program));
     rondo_builder_destroy(b);
     OK(rondo_device_open(on_devices_get_name(), &w->device));
     OK(rondo_executor_create(w->program, w->device, NULL, &w->executor));
 }
 
-static void close_world(world *w) {
-    rondo_executor_destroy(w->executor);
-    rondo_program_destroy(w->program);
-    rondo_device_release(w->device);
-}
-
-static void read_variable(const world *w, const char *name, float *values) {
+static void read_variable(const variables_world *w, const char *name, float *values) {
     rondo_tensor now;
     OK(rondo_executor_get_variable(w->executor, name, &now));
     const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
@@ -83,7 +64,7 @@ static void read_variable(const world *w, const char *name, float *values) {
     rondo_tensor_deinit(&now);
 }
 
-static void run_step(const world *w, bool has_grid, int step, float *x) {
+static void run_step(const variables_world *w, bool has_grid, int step, float *x) {
     int64_t ids[LOOKED_UP];
     choose_ids(step, ids);
     const rondo_shape flat[2] = {{1, {LOOKED_UP}}, {2, {LOOKED_UP, COLUMNS}}};
@@ -168,18 +149,18 @@ TEST(rows_change_as_in_pytorch) {
         const bool has_grid = c % 2 != 0;
         float values[ROWS * COLUMNS];
         float x[LOOKED_UP * COLUMNS];
-        world w;
-        fill(1, ROWS * COLUMNS, 1.0, values);
+        variables_world w;
+        variables_fill(1, ROWS * COLUMNS, 1.0, values);
         rondo_builder *b = begin_table(has_grid, values);
         OK(rondo_builder_minimize(b, "loss", &cases[c / 2].options));
         open_world(b, &w);
         for (int step = 0; step < STEPS; ++step) {
-            fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
+            variables_fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
             run_step(&w, has_grid, step, x);
         }
         read_variable(&w, "table", values);
         expect_bits(cases[c / 2].name, values, cases[c / 2].bits);
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
@@ -196,13 +177,13 @@ TEST(momentum_of_rows) {
         plain p = {.momentum = {0}};
         float now[ROWS * COLUMNS];
         float x[LOOKED_UP * COLUMNS];
-        world w;
-        fill(1, ROWS * COLUMNS, 1.0, p.table);
+        variables_world w;
+        variables_fill(1, ROWS * COLUMNS, 1.0, p.table);
         rondo_builder *b = begin_table(false, p.table);
         OK(rondo_builder_minimize(b, "loss", o));
         open_world(b, &w);
         for (int step = 0; step < STEPS; ++step) {
-            fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
+            variables_fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
             const bool is_bad = o->scale_loss && step == 5;
             x[3] = is_bad ? INFINITY : x[3];
             run_step(&w, false, step, x);
@@ -214,7 +195,7 @@ TEST(momentum_of_rows) {
         assert_memory_equal(now, p.table, sizeof now);
         read_variable(&w, "table.momentum", now);
         assert_memory_equal(now, p.momentum, sizeof now);
-        close_world(&w);
+        variables_close(&w);
     }
 }
 
@@ -232,9 +213,9 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     const rondo_tensor line = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COLUMNS}}, .data = w};
     rondo_transfer_stats moved = {.struct_size = sizeof moved};
     rondo_builder *b;
-    world v;
-    fill(9, LONG * COLUMNS, 1.0, start);
-    fill(10, COLUMNS, 1.0, w);
+    variables_world v;
+    variables_fill(9, LONG * COLUMNS, 1.0, start);
+    variables_fill(10, COLUMNS, 1.0, w);
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &PORT("ids", RONDO_DTYPE_I64, LOOKED_UP)));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, LOOKED_UP, COLUMNS)));
@@ -253,14 +234,14 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     OK(rondo_device_open(device, &v.device));
     OK(rondo_executor_create(v.program, v.device, NULL, &v.executor));
     for (int step = 0; step < STEPS; ++step) {
-        fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
+        variables_fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
         run_step(&v, false, step, x);
     }
     OK(rondo_executor_get_transfers(v.executor, &moved));
     assert_true(moved.to_host.bytes + moved.to_device.bytes < STEPS * sizeof start / 2);
     read_variable(&v, "table", table);
     read_variable(&v, "w", weight);
-    close_world(&v);
+    variables_close(&v);
 }
 
 // A table that only ops of the processor read and change lies there: it does not travel, and comes
@@ -322,7 +303,7 @@ TEST(patterns_choose_parameters) {
     rondo_program *model, *trained;
     rondo_parameter list[4];
     size_t count;
-    world w;
+    variables_world w;
     OK(rondo_builder_create(NULL, &b));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COLUMNS)));
     OK(rondo_builder_add_mean(b, "x", "sum0"));
@@ -362,7 +343,7 @@ TEST(patterns_choose_parameters) {
            rondo_executor_get_variable(w.executor, "right.weight.mean", &none));
     rondo_program_destroy(trained);
     rondo_program_destroy(model);
-    close_world(&w);
+    variables_close(&w);
 }
 
 int main(void) {
