@@ -11,6 +11,7 @@
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
@@ -29,10 +30,6 @@ typedef struct part {
 } part;
 
 enum { NBITS_SCALES = 2, NBITS_ZEROS, NBITS_GROUPS, NBITS_BIAS };
-
-static int32_t get_input(const rondo__node *node, size_t index) {
-    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
-}
 
 static bool is_bits(const rondo__node *node) {
     return rondo__node_is(node, RONDO__MS_MatMulNBits);
@@ -71,13 +68,13 @@ static bool is_list_of(const rondo_program *program, int32_t value, int64_t colu
 
 // The same for weights of few bits, which are rows already.
 static bool match_bits(const rondo_program *program, const rondo__node *node, part *p) {
-    p->scales = get_input(node, NBITS_SCALES);
-    p->zeros = get_input(node, NBITS_ZEROS);
+    p->scales = rondo__match_input(node, NBITS_SCALES);
+    p->zeros = rondo__match_input(node, NBITS_ZEROS);
     p->k = rondo__op_get_int(&node->op, "K", 0);
     p->columns = rondo__op_get_int(&node->op, "N", 0);
     p->is_turned = true;
-    return get_input(node, NBITS_GROUPS) < 0 && get_input(node, NBITS_BIAS) < 0 && p->columns > 0 &&
-           program->values[p->weight].constant.dtype == RONDO_DTYPE_U8 &&
+    return rondo__match_input(node, NBITS_GROUPS) < 0 && rondo__match_input(node, NBITS_BIAS) < 0 &&
+           p->columns > 0 && program->values[p->weight].constant.dtype == RONDO_DTYPE_U8 &&
            is_list_of(program, p->weight, p->columns) && p->scales >= 0 &&
            is_list_of(program, p->scales, p->columns) &&
            (p->zeros < 0 || (program->values[p->zeros].constant.dtype == RONDO_DTYPE_U8 &&
@@ -95,7 +92,7 @@ static bool match_part(const rondo__rewriting *r, size_t n, part *out_part) {
     part p = {.product = (int32_t)n,
               .add = -1,
               .weight = node->inputs[1],
-              .bias = is_gemm ? get_input(node, 2) : RONDO__VALUE_NONE,
+              .bias = is_gemm ? rondo__match_input(node, 2) : RONDO__VALUE_NONE,
               .scales = RONDO__VALUE_NONE,
               .zeros = RONDO__VALUE_NONE,
               .result = node->outputs[0]};

@@ -38,12 +38,6 @@ typedef struct pattern {
     rondo_shape shape;  // of x
 } pattern;
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, op) ? node : NULL;
-}
-
 static bool read_number(const rondo_program *program, const rondo__node *node, size_t input,
                         int64_t *out_number) {
     const int32_t value = input < node->input_count ? node->inputs[input] : RONDO__VALUE_NONE;
@@ -60,8 +54,8 @@ static bool read_number(const rondo_program *program, const rondo__node *node, s
 static bool read_half(const rondo_program *program, int32_t value, int64_t number, int64_t size,
                       int32_t *out_x) {
     rondo_shape shape;
-    const rondo__node *slice = get_maker(program, value, RONDO__OP_Slice);
-    const rondo__node *split = get_maker(program, value, RONDO__OP_Split);
+    const rondo__node *slice = rondo__match_maker(program, value, RONDO__OP_Slice);
+    const rondo__node *split = rondo__match_maker(program, value, RONDO__OP_Split);
     if (!rondo__value_get_shape(&program->values[value], &shape) || shape.rank != 4 ||
         shape.extent[3] * 2 != size) {
         return false;
@@ -85,12 +79,12 @@ static bool read_half(const rondo_program *program, int32_t value, int64_t numbe
 
 // Whether the value is (-second half, first half) of another one.
 static bool read_turned(const rondo_program *program, int32_t value, int64_t size, int32_t *out_x) {
-    const rondo__node *joined = get_maker(program, value, RONDO__OP_Concat);
+    const rondo__node *joined = rondo__match_maker(program, value, RONDO__OP_Concat);
     if (joined == NULL || joined->input_count != 2) {
         return false;
     }
     const int64_t axis = rondo__op_get_int(&joined->op, "axis", 0);
-    const rondo__node *negated = get_maker(program, joined->inputs[0], RONDO__OP_Neg);
+    const rondo__node *negated = rondo__match_maker(program, joined->inputs[0], RONDO__OP_Neg);
     int32_t second = RONDO__VALUE_NONE;
     return (axis == 3 || axis == -1) && negated != NULL &&
            read_half(program, negated->inputs[0], 1, size, &second) &&
@@ -111,8 +105,9 @@ static bool read_pattern(const rondo_program *program, const rondo__node *sum, p
         return false;
     }
     for (int i = 0; i < 4; ++i) {  // which product is of the turned rows, and which operand
-        const rondo__node *turned = get_maker(program, sum->inputs[i / 2], RONDO__OP_Mul);
-        const rondo__node *straight = get_maker(program, sum->inputs[1 - i / 2], RONDO__OP_Mul);
+        const rondo__node *turned = rondo__match_maker(program, sum->inputs[i / 2], RONDO__OP_Mul);
+        const rondo__node *straight =
+            rondo__match_maker(program, sum->inputs[1 - i / 2], RONDO__OP_Mul);
         rondo_shape x;
         if (turned == NULL || straight == NULL ||
             !read_turned(program, turned->inputs[i % 2], p->shape.extent[3], &p->x)) {

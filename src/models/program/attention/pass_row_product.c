@@ -21,15 +21,6 @@
 
 enum { INPUTS = 6, GAIN = 4, GATE = 5, VECTOR_BYTES = 16 };
 
-static int32_t get_input(const rondo__node *node, size_t index) {
-    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
-}
-
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
 // Whether node `n` is a product of one row and constant weights that kernels read in vectors.
 static bool is_row_product(const rondo__rewriting *r, size_t n) {
     const rondo_program *program = r->program;
@@ -45,12 +36,12 @@ static bool is_row_product(const rondo__rewriting *r, size_t n) {
         !rondo__value_is_constant(&program->values[node->inputs[1]]) || w.rank != 2 || x.rank < 2) {
         return false;
     }
-    const rondo_dtype dtype = get_dtype(program, node->inputs[0]);
+    const rondo_dtype dtype = rondo__match_dtype(program, node->inputs[0]);
     const int64_t k = x.extent[x.rank - 1], n_columns = rondo_shape_get_count(&w) / (k > 0 ? k : 1);
     const int64_t width = VECTOR_BYTES / (int64_t)rondo_dtype_get_bytes(dtype);
     return (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_F32) && k > 0 && k % width == 0 &&
            n_columns > 1 && rondo_shape_get_count(&x) == k &&
-           get_dtype(program, node->inputs[1]) == dtype;
+           rondo__match_dtype(program, node->inputs[1]) == dtype;
 }
 
 // Makes the product `n` a rondo.RowProduct with these inputs; its attributes stay.
@@ -71,7 +62,7 @@ static rondo_status become(rondo_program *program, size_t n, const int32_t input
 // ---- gates ------------------------------------------------------------------------------------
 
 static bool is_bare(const rondo__node *product, bool has_activation) {
-    return get_input(product, 2) < 0 && get_input(product, 3) < 0 &&
+    return rondo__match_input(product, 2) < 0 && rondo__match_input(product, 3) < 0 &&
            (has_activation ||
             strcmp(rondo__op_get_string(&product->op, "activation", "none"), "none") == 0);
 }
@@ -138,7 +129,8 @@ static bool is_norm(const rondo__rewriting *r, size_t n) {
     const int64_t axis = rondo__op_get_int(&node->op, "axis", -1);
     return x.rank >= 2 && (axis == -1 || axis == x.rank - 1) && gain.rank == 1 &&
            gain.extent[0] == x.extent[x.rank - 1] &&
-           get_dtype(program, node->inputs[1]) == get_dtype(program, node->inputs[0]);
+           rondo__match_dtype(program, node->inputs[1]) ==
+               rondo__match_dtype(program, node->inputs[0]);
 }
 
 static rondo_status join_norm(rondo__rewriting *r, size_t n) {
@@ -152,15 +144,18 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
     for (size_t u = first; u < last && are_products; ++u) {
         const rondo__node *user = &program->nodes[r->uses.users[u]];
         are_products = is_row_product(r, r->uses.users[u]) && user->inputs[0] == rows &&
-                       get_input(user, 2) != rows && get_input(user, 3) != rows &&
-                       get_input(user, GAIN) < 0;
+                       rondo__match_input(user, 2) != rows && rondo__match_input(user, 3) != rows &&
+                       rondo__match_input(user, GAIN) < 0;
     }
     for (size_t u = first; u < last && are_products; ++u) {
         const rondo__node *norm = &program->nodes[n];
         const rondo__node *product = &program->nodes[r->uses.users[u]];
-        const int32_t inputs[INPUTS] = {norm->inputs[0],       product->inputs[1],
-                                        get_input(product, 2), get_input(product, 3),
-                                        norm->inputs[1],       get_input(product, GATE)};
+        const int32_t inputs[INPUTS] = {norm->inputs[0],
+                                        product->inputs[1],
+                                        rondo__match_input(product, 2),
+                                        rondo__match_input(product, 3),
+                                        norm->inputs[1],
+                                        rondo__match_input(product, GATE)};
         const float epsilon = rondo__op_get_float(&norm->op, "epsilon", 1e-5f);
         RETURN_IF_ERROR(become(program, r->uses.users[u], inputs));
         RETURN_IF_ERROR(
@@ -180,13 +175,14 @@ static bool is_bits_product(const rondo__rewriting *r, const rondo__node *add, s
     rondo_shape row, addend;
     return node != NULL && other != value && !r->remove[maker] &&
            rondo__node_is(node, RONDO__MS_MatMulNBits) &&
-           rondo__uses_get_single(&r->uses, value) >= 0 && get_input(node, RONDO__BITS_BIAS) < 0 &&
+           rondo__uses_get_single(&r->uses, value) >= 0 &&
+           rondo__match_input(node, RONDO__BITS_BIAS) < 0 &&
            memcmp(&add->place, &node->place, sizeof add->place) == 0 &&
            rondo__value_get_shape(&program->values[value], &row) &&
            rondo__value_get_shape(&program->values[other], &addend) &&
            rondo_shape_is_equal(&row, &addend) && row.rank > 0 &&
            rondo_shape_get_count(&row) == row.extent[row.rank - 1] &&
-           get_dtype(program, value) == get_dtype(program, other);
+           rondo__match_dtype(program, value) == rondo__match_dtype(program, other);
 }
 
 // Makes an Add to a product of one row the product's bias.
@@ -204,7 +200,7 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
             return RONDO_STATUS_NO_MEMORY;
         }
         for (size_t k = 0; k < RONDO__BITS_BIAS; ++k) {
-            list[k] = get_input(&program->nodes[maker], k);
+            list[k] = rondo__match_input(&program->nodes[maker], k);
         }
         list[RONDO__BITS_BIAS] = add->inputs[1 - i];
         const rondo_status status = rondo__op_copy(&program->nodes[maker].op, &op);
@@ -234,16 +230,16 @@ static bool is_bits_row(const rondo__rewriting *r, size_t n) {
          !rondo__node_is(node, RONDO__FUSED_BitsRow)) ||
         rondo__op_get_int(&node->op, "bits", 4) != 4 || k % STEP != 0 || k > LONGEST ||
         rondo__op_get_int(&node->op, "block_size", 0) < BLOCK_LEAST ||
-        get_input(node, RONDO__BITS_GROUPS) >= 0 ||
-        get_dtype(program, node->inputs[RONDO__BITS_A]) != RONDO_DTYPE_F16 ||
+        rondo__match_input(node, RONDO__BITS_GROUPS) >= 0 ||
+        rondo__match_dtype(program, node->inputs[RONDO__BITS_A]) != RONDO_DTYPE_F16 ||
         !rondo__value_get_shape(&program->values[node->inputs[RONDO__BITS_A]], &x)) {
         return false;
     }
     for (size_t i = RONDO__BITS_B; i <= RONDO__BITS_ZEROS; ++i) {
-        const int32_t value = get_input(node, i);
+        const int32_t value = rondo__match_input(node, i);
         if (value >= 0 &&
             (!rondo__value_is_constant(&program->values[value]) ||
-             (i == RONDO__BITS_ZEROS && get_dtype(program, value) != RONDO_DTYPE_U8))) {
+             (i == RONDO__BITS_ZEROS && rondo__match_dtype(program, value) != RONDO_DTYPE_U8))) {
             return false;
         }
     }
@@ -269,7 +265,7 @@ static rondo_status become_bits_row(rondo_program *program, size_t n, rondo__op 
 
 static void list_inputs(const rondo__node *node, int32_t *out_inputs) {
     for (size_t i = 0; i < RONDO__BITS_ROW_INPUTS; ++i) {
-        out_inputs[i] = get_input(node, i);
+        out_inputs[i] = rondo__match_input(node, i);
     }
 }
 
@@ -279,14 +275,15 @@ static int32_t get_bits_factor(const rondo__rewriting *r, int32_t value) {
     const bool is_it = maker >= 0 && rondo__uses_get_single(&r->uses, value) >= 0 &&
                        rondo__node_is(&r->program->nodes[maker], RONDO__MS_MatMulNBits) &&
                        is_bits_row(r, (size_t)maker) &&
-                       get_input(&r->program->nodes[maker], RONDO__BITS_BIAS) < 0;
+                       rondo__match_input(&r->program->nodes[maker], RONDO__BITS_BIAS) < 0;
     return is_it ? maker : -1;
 }
 
 static bool are_alike_bits(const rondo__node *x, const rondo__node *y) {
     static const char *const names[] = {"K", "N", "block_size"};
     bool are = x->inputs[RONDO__BITS_A] == y->inputs[RONDO__BITS_A] &&
-               (get_input(x, RONDO__BITS_ZEROS) < 0) == (get_input(y, RONDO__BITS_ZEROS) < 0) &&
+               (rondo__match_input(x, RONDO__BITS_ZEROS) < 0) ==
+                   (rondo__match_input(y, RONDO__BITS_ZEROS) < 0) &&
                memcmp(&x->place, &y->place, sizeof x->place) == 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         are =
@@ -329,7 +326,8 @@ static rondo_status join_bits_gate(rondo__rewriting *r, size_t n) {
         rondo__op op = {0};
         list_inputs(&program->nodes[product], inputs);
         for (size_t k = 0; k <= RONDO__BITS_ZEROS - RONDO__BITS_B; ++k) {
-            inputs[RONDO__BITS_GATE + k] = get_input(&program->nodes[gate], RONDO__BITS_B + k);
+            inputs[RONDO__BITS_GATE + k] =
+                rondo__match_input(&program->nodes[gate], RONDO__BITS_B + k);
         }
         RETURN_IF_ERROR(rondo__op_copy(&program->nodes[product].op, &op));
         const rondo_status status = set_ending(&op, &e);
@@ -347,9 +345,9 @@ static rondo_status join_bits_gate(rondo__rewriting *r, size_t n) {
 static bool reads_row(const rondo__rewriting *r, size_t n, int32_t row) {
     const rondo__node *node = &r->program->nodes[n];
     bool reads = is_bits_row(r, n) && node->inputs[RONDO__BITS_A] == row &&
-                 get_input(node, RONDO__BITS_GAIN) < 0;
+                 rondo__match_input(node, RONDO__BITS_GAIN) < 0;
     for (size_t i = RONDO__BITS_B; i < RONDO__BITS_INPUTS && reads; ++i) {
-        reads = get_input(node, i) != row;
+        reads = rondo__match_input(node, i) != row;
     }
     return reads;
 }

@@ -23,11 +23,6 @@ typedef struct form {
     int64_t pads[2 * AXES];
 } form;
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
-}
-
 static bool is_single_image(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
     const rondo__value *v = &program->values[value];
     return v->dtype == RONDO_DTYPE_F32 && !rondo__value_is_constant(v) &&
@@ -38,7 +33,7 @@ static bool is_single_image(const rondo_program *program, int32_t value, rondo_s
 static bool read_pad(const rondo_program *program, int32_t padded, form *f) {
     int64_t list[RONDO_RANK_MAX];
     float zero = 0.0f;
-    const rondo__node *pad = get_maker(program, padded, RONDO__OP_Pad);
+    const rondo__node *pad = rondo__match_maker(program, padded, RONDO__OP_Pad);
     f->x = padded;
     if (pad == NULL) {
         return true;
@@ -63,7 +58,7 @@ static bool is_tap(const rondo_program *program, int32_t seen, int32_t padded, i
                    form *f) {
     int64_t starts[RONDO_RANK_MAX], ends[RONDO_RANK_MAX], axes[RONDO_RANK_MAX],
         steps[RONDO_RANK_MAX];
-    const rondo__node *slice = get_maker(program, seen, RONDO__OP_Slice);
+    const rondo__node *slice = rondo__match_maker(program, seen, RONDO__OP_Slice);
     const int64_t at[AXES] = {tap / f->kernel[1], tap % f->kernel[1]};
     if (slice == NULL || slice->input_count != 5 || slice->inputs[0] != padded ||
         rondo__match_ints(program, slice->inputs[1], starts) != AXES ||
@@ -90,13 +85,13 @@ static bool is_tap(const rondo_program *program, int32_t seen, int32_t padded, i
 
 static bool read_taps(const rondo_program *program, int32_t seen, form *f) {
     const int64_t taps = f->kernel[0] * f->kernel[1];
-    const rondo__node *concat = get_maker(program, seen, RONDO__OP_Concat);
+    const rondo__node *concat = rondo__match_maker(program, seen, RONDO__OP_Concat);
     const int32_t *parts = concat != NULL ? concat->inputs : &seen;
     if ((concat != NULL ? (int64_t)concat->input_count : 1) != taps ||
         (concat != NULL && rondo__op_get_int(&concat->op, "axis", 0) != 1)) {
         return false;
     }
-    const rondo__node *first = get_maker(program, parts[0], RONDO__OP_Slice);
+    const rondo__node *first = rondo__match_maker(program, parts[0], RONDO__OP_Slice);
     if (first == NULL || !read_pad(program, first->inputs[0], f)) {
         return false;
     }
@@ -138,7 +133,7 @@ static bool read_form(const rondo_program *program, const rondo__node *node, for
         flat.rank != 3 || images.rank != IMAGE_RANK || flat.extent[0] != f->dy_shape.extent[0] ||
         flat.extent[1] != f->dy_shape.extent[1] ||
         rondo__match_ints(program, tree.value['a'], axes) != 1 || axes[0] != 0 ||
-        !has_perm(get_maker(program, tree.value['t'], RONDO__OP_Transpose), swapped, 3)) {
+        !has_perm(rondo__match_maker(program, tree.value['t'], RONDO__OP_Transpose), swapped, 3)) {
         return false;
     }
     f->dy = tree.value['d'];
@@ -214,7 +209,8 @@ rondo_status rondo__pass_conv_weights(rondo_program *program) {
 // The product stays, and one op makes what it reads.
 static rondo_status unfold(rondo__rewriting *r, size_t n) {
     form f = {0};
-    if (!find(r->program, n, &f) || get_maker(r->program, f.seen, RONDO__OP_Concat) == NULL) {
+    if (!find(r->program, n, &f) ||
+        rondo__match_maker(r->program, f.seen, RONDO__OP_Concat) == NULL) {
         return RONDO_STATUS_OK;
     }
     return become(r, (size_t)r->program->values[f.seen].producer, RONDO__FUSED_Unfold, &f, &f.x, 1);

@@ -99,11 +99,6 @@ static bool is_move(const rondo__node *node) {
            (flags & (RONDO__OP_ELEMENTWISE | RONDO__OP_RANDOM)) == 0;
 }
 
-// Input `index`, or RONDO__VALUE_NONE where the node has none.
-static int32_t get_input(const rondo__node *node, size_t index) {
-    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
-}
-
 static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
     if (value < 0) {
         return RONDO_DTYPE_NONE;
@@ -172,7 +167,7 @@ static bool has_objects(const rondo_program *program, const rondo__node *node) {
 static int64_t count_summed(const rondo_program *program, const rondo__node *node) {
     rondo_shape x;
     rondo_shape y;
-    if (get_input(node, 0) < 0 || node->outputs[0] < 0 ||
+    if (rondo__match_input(node, 0) < 0 || node->outputs[0] < 0 ||
         !rondo__value_get_shape(&program->values[node->inputs[0]], &x) ||
         !rondo__value_get_shape(&program->values[node->outputs[0]], &y)) {
         return INT64_MAX;
@@ -197,7 +192,7 @@ static bool is_small_whole(rondo_dtype dtype) {
 // to them.
 static const char *judge_cast(const rondo_program *program, const rondo__node *node,
                               uint8_t *out_class, uint32_t *out_kind) {
-    const rondo_dtype from = get_dtype(program, get_input(node, 0));
+    const rondo_dtype from = get_dtype(program, rondo__match_input(node, 0));
     const rondo_dtype to = get_dtype(program, node->outputs[0]);
     *out_kind = HALF_CARRIES;
     *out_class = HALF_PLAIN;
@@ -262,12 +257,13 @@ static int32_t find_other_term(const analysis *a, int32_t value) {
             return RONDO__VALUE_NONE;
         }
         const rondo__node *node = &a->program->nodes[user];
-        const int32_t other = get_input(node, get_input(node, 0) == value ? 1 : 0);
+        const int32_t other =
+            rondo__match_input(node, rondo__match_input(node, 0) == value ? 1 : 0);
         if (rondo__node_is(node, RONDO__OP_Add) && !is_constant(a->program, other)) {
             return other;
         }
         if (!rondo__node_is(node, RONDO__OP_Add) &&
-            (!is_move(node) || get_input(node, 0) != value)) {
+            (!is_move(node) || rondo__match_input(node, 0) != value)) {
             return RONDO__VALUE_NONE;
         }
         value = node->outputs[0];
@@ -278,7 +274,7 @@ static bool has_tiny_factor(const analysis *a, const rondo__node *node) {
     const bool is_product = (find_rule(node)->kind & HALF_PRODUCT) != 0;
     for (size_t i = is_product ? 1 : 0;
          i < 2 && (is_product || rondo__node_is(node, RONDO__OP_Mul)); ++i) {
-        const int32_t value = get_input(node, i);
+        const int32_t value = rondo__match_input(node, i);
         if (is_single(a->program, value) && is_constant(a->program, value) &&
             (rondo__half_get_traits(a->cache, &a->program->values[value].constant) &
              RONDO__HALF_TINY) != 0) {
@@ -301,7 +297,7 @@ static bool is_lost_term(const analysis *a, const rondo__node *node) {
                                                      is_constant(a->program, maker->inputs[1]));
         is_lost = !has_tiny_factor(a, maker);
         other = is_biased        ? maker->inputs[is_constant(a->program, maker->inputs[0]) ? 1 : 0]
-                : is_move(maker) ? get_input(maker, 0)
+                : is_move(maker) ? rondo__match_input(maker, 0)
                                  : RONDO__VALUE_NONE;
     }
     return is_lost;
@@ -309,7 +305,7 @@ static bool is_lost_term(const analysis *a, const rondo__node *node) {
 
 // A bias below what f16 holds is lost beside a product in f16, whatever adds it.
 static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
-    const int32_t other = get_input(node, 1 - input);
+    const int32_t other = rondo__match_input(node, 1 - input);
     const int32_t maker = other >= 0 ? a->program->values[other].producer : -1;
     return rondo__node_is(node, RONDO__OP_Add) && maker >= 0 &&
            (find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
@@ -352,10 +348,10 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
 // A standard deviation above 4096 means values of which some are beyond 65504.
 static bool expects_wide(const rondo_program *program, const rondo__node *node) {
     if (!rondo__node_is(node, RONDO__OP_BatchNormalization) || node->input_count < 5 ||
-        get_input(node, 4) < 0) {
+        rondo__match_input(node, 4) < 0) {
         return false;
     }
-    const rondo_tensor *variance = &program->values[get_input(node, 4)].constant;
+    const rondo_tensor *variance = &program->values[rondo__match_input(node, 4)].constant;
     bool is_huge = false;
     for (int64_t i = 0;
          variance->dtype == RONDO_DTYPE_F32 && i < rondo_shape_get_count(&variance->shape); ++i) {
@@ -375,10 +371,11 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
     }
     if ((r->kind & HALF_STAYS) != 0) {
         *out_class = r->result;
-        if (rondo__node_is(node, RONDO__OP_Pow) && get_input(node, 1) >= 0) {
+        if (rondo__node_is(node, RONDO__OP_Pow) && rondo__match_input(node, 1) >= 0) {
             float exponent = 2.0f;
-            const bool is_root = rondo__match_scalar(a->program, get_input(node, 1), &exponent) &&
-                                 exponent <= 1.0f && exponent >= -1.0f;
+            const bool is_root =
+                rondo__match_scalar(a->program, rondo__match_input(node, 1), &exponent) &&
+                exponent <= 1.0f && exponent >= -1.0f;
             *out_class = is_root ? HALF_FINE : HALF_WIDE;
         }
         return r->reason;
@@ -387,11 +384,13 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         *out_class = r->result;
         return r->reason;
     }
-    if (rondo__node_is(node, RONDO__OP_Mul) && get_input(node, 0) == get_input(node, 1)) {
+    if (rondo__node_is(node, RONDO__OP_Mul) &&
+        rondo__match_input(node, 0) == rondo__match_input(node, 1)) {
         *out_class = HALF_WIDE;
         return square_reason;
     }
-    if (rondo__node_is(node, RONDO__OP_OneHot) && is_single(a->program, get_input(node, 0))) {
+    if (rondo__node_is(node, RONDO__OP_OneHot) &&
+        is_single(a->program, rondo__match_input(node, 0))) {
         *out_kind |= HALF_TRACED;
         return HALF_COUNTED;
     }
@@ -510,15 +509,16 @@ static uint8_t get_class(const analysis *a, int32_t value) {
 
 // A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
 static bool is_quotient(const analysis *a, const rondo__node *node) {
-    return rondo__node_is(node, RONDO__OP_Div) && get_class(a, get_input(node, 1)) != HALF_PLAIN &&
-           !is_constant(a->program, get_input(node, 0)) &&
-           get_class(a, get_input(node, 0)) != HALF_EXACT;
+    return rondo__node_is(node, RONDO__OP_Div) &&
+           get_class(a, rondo__match_input(node, 1)) != HALF_PLAIN &&
+           !is_constant(a->program, rondo__match_input(node, 0)) &&
+           get_class(a, rondo__match_input(node, 0)) != HALF_EXACT;
 }
 
 // A factor that brings a sum back (1 / 512), or a divisor (512).
 static bool is_scaled_back(const analysis *a, const rondo__node *node) {
     for (size_t i = 0; i < 2 && rondo__node_is(node, RONDO__OP_Mul); ++i) {
-        const int32_t value = get_input(node, i);
+        const int32_t value = rondo__match_input(node, i);
         if (is_single(a->program, value) && is_constant(a->program, value)) {
             const rondo_tensor *factor = &a->program->values[value].constant;
             return (rondo__half_get_traits(a->cache, factor) & RONDO__HALF_SHRINKS) != 0;
@@ -526,7 +526,7 @@ static bool is_scaled_back(const analysis *a, const rondo__node *node) {
     }
     float divisor;
     return rondo__node_is(node, RONDO__OP_Div) &&
-           rondo__match_scalar(a->program, get_input(node, 1), &divisor) &&
+           rondo__match_scalar(a->program, rondo__match_input(node, 1), &divisor) &&
            (divisor >= 64.0f || divisor <= -64.0f);
 }
 
@@ -539,9 +539,9 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
     *out_class = HALF_PLAIN;
     if (in.strongest == HALF_WIDE) {
         const bool is_back = (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
-        const bool is_inverse =
-            rondo__node_is(node, RONDO__OP_Reciprocal) ||
-            (rondo__node_is(node, RONDO__OP_Div) && is_constant(a->program, get_input(node, 0)));
+        const bool is_inverse = rondo__node_is(node, RONDO__OP_Reciprocal) ||
+                                (rondo__node_is(node, RONDO__OP_Div) &&
+                                 is_constant(a->program, rondo__match_input(node, 0)));
         *out_class = is_back                                 ? HALF_PLAIN
                      : is_inverse || is_scaled_back(a, node) ? HALF_FINE
                                                              : HALF_WIDE;
@@ -713,7 +713,7 @@ static rondo_status keep_moves(analysis *a) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         bool is_here = a->decisions[n].reason != NULL;
-        if (!is_here && is_move(node) && get_input(node, 0) >= 0) {
+        if (!is_here && is_move(node) && rondo__match_input(node, 0) >= 0) {
             is_here = true;
             for (size_t i = 0; i < node->input_count; ++i) {
                 is_here =

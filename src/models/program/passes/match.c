@@ -8,6 +8,21 @@
 
 #include "program/edit.h"
 
+const rondo__node *rondo__match_maker(const rondo_program *program, int32_t value,
+                                      rondo__op_id op) {
+    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
+    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
+}
+
+int32_t rondo__match_input(const rondo__node *node, size_t index) {
+    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
+}
+
+rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value) {
+    const rondo__value *v = &program->values[value];
+    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+}
+
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value) {
     if (value < 0) {
         return false;

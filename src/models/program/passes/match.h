@@ -7,6 +7,15 @@
 #include "op/fused/fused.h"
 #include "program/program.h"
 
+// The node that makes `value` where that is an `op`, otherwise NULL; `value` may be NONE.
+const rondo__node *rondo__match_maker(const rondo_program *program, int32_t value, rondo__op_id op);
+
+// An input of a node; NONE where it is left out or beyond the last.
+int32_t rondo__match_input(const rondo__node *node, size_t index);
+
+// The type of a value, which may be a constant.
+rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value);
+
 // True, with the number in *out_value, when `value` is a constant of one float element (f32 or
 // f16).
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);

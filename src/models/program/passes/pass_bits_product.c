@@ -15,6 +15,7 @@
 #include "op/math/bits_product.h"
 #include "op/support.h"
 #include "program/edit.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
@@ -52,24 +53,19 @@ static int32_t get_bits(rondo_dtype dtype, bool *out_is_signed) {
     }
 }
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, op) ? node : NULL;
-}
-
 // The DequantizeLinear above a factor, perhaps above a Transpose of its two axes.
 static const rondo__node *find_source(const rondo_program *program, int32_t factor,
                                       int32_t *out_k_axis) {
-    const rondo__node *turned = get_maker(program, factor, RONDO__OP_Transpose);
+    const rondo__node *turned = rondo__match_maker(program, factor, RONDO__OP_Transpose);
     *out_k_axis = turned != NULL ? 1 : 0;
     if (turned == NULL) {
-        return get_maker(program, factor, RONDO__OP_DequantizeLinear);
+        return rondo__match_maker(program, factor, RONDO__OP_DequantizeLinear);
     }
     size_t count = 0;
     const int64_t *perm = rondo__op_get_ints(&turned->op, "perm", &count);
     const bool is_turned = perm == NULL || (count == 2 && perm[0] == 1);
-    return is_turned ? get_maker(program, turned->inputs[0], RONDO__OP_DequantizeLinear) : NULL;
+    return is_turned ? rondo__match_maker(program, turned->inputs[0], RONDO__OP_DequantizeLinear)
+                     : NULL;
 }
 
 // Whether each number of a column's block has the scale that the blocks of the product give it.

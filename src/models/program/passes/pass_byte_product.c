@@ -38,11 +38,6 @@ typedef struct chain {
     float alpha, beta;
 } chain;
 
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
 static int64_t get_columns(const chain *c) {
     return c->shape.extent[c->is_convolution ? 1 : c->shape.rank - 1];
 }
@@ -94,12 +89,6 @@ static int32_t get_other(const chain *c, const rondo__node *node) {
     return node->inputs[node->inputs[0] == c->result ? 1 : 0];
 }
 
-// The maker of a value, if it is this op of ONNX.
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
-}
-
 // ---- what is taken in -------------------------------------------------------------------------
 
 // Cast(Floor(Div(bias, step))), perhaps reshaped.
@@ -109,18 +98,18 @@ static bool match_steps(const chain *c, int32_t value, int32_t *out_bias, int32_
     if (maker >= 0 && (program->nodes[maker].op.def->flags & RONDO__OP_VIEW) != 0) {
         value = program->nodes[maker].inputs[0];
     }
-    const rondo__node *cast = get_maker(program, value, RONDO__OP_Cast);
+    const rondo__node *cast = rondo__match_maker(program, value, RONDO__OP_Cast);
     const rondo__node *floor =
-        cast != NULL ? get_maker(program, cast->inputs[0], RONDO__OP_Floor) : NULL;
+        cast != NULL ? rondo__match_maker(program, cast->inputs[0], RONDO__OP_Floor) : NULL;
     const rondo__node *quotient =
-        floor != NULL ? get_maker(program, floor->inputs[0], RONDO__OP_Div) : NULL;
-    if (quotient == NULL || get_dtype(program, value) != RONDO_DTYPE_I32) {
+        floor != NULL ? rondo__match_maker(program, floor->inputs[0], RONDO__OP_Div) : NULL;
+    if (quotient == NULL || rondo__match_dtype(program, value) != RONDO_DTYPE_I32) {
         return false;
     }
     *out_bias = quotient->inputs[0];
     *out_step = quotient->inputs[1];
     const int64_t steps = count_elements(program, *out_step);
-    return get_dtype(program, *out_bias) == RONDO_DTYPE_F32 &&
+    return rondo__match_dtype(program, *out_bias) == RONDO_DTYPE_F32 &&
            count_elements(program, *out_bias) == get_columns(c) &&
            (steps == 1 || steps == get_columns(c));
 }
@@ -139,8 +128,8 @@ static void take_steps(chain *c) {
 
 // Whether two values are the same, or products of the same two.
 static bool is_same(const rondo_program *program, int32_t a, int32_t b) {
-    const rondo__node *first = get_maker(program, a, RONDO__OP_Mul),
-                      *second = get_maker(program, b, RONDO__OP_Mul);
+    const rondo__node *first = rondo__match_maker(program, a, RONDO__OP_Mul),
+                      *second = rondo__match_maker(program, b, RONDO__OP_Mul);
     if (a == b) {
         return true;
     }
@@ -151,13 +140,13 @@ static bool is_same(const rondo_program *program, int32_t a, int32_t b) {
 
 static bool is_one_or_each(const chain *c, int32_t value) {
     const int64_t count = count_elements(c->program, value);
-    return get_dtype(c->program, value) == RONDO_DTYPE_F32 &&
+    return rondo__match_dtype(c->program, value) == RONDO_DTYPE_F32 &&
            (count == 1 || count == get_columns(c));
 }
 
 // The factor as it is, or as the product that makes it, which then need not be made.
 static void split_factor(chain *c, int32_t value) {
-    const rondo__node *product = get_maker(c->program, value, RONDO__OP_Mul);
+    const rondo__node *product = rondo__match_maker(c->program, value, RONDO__OP_Mul);
     c->factor = value;
     for (int k = 0; product != NULL && k < 2; ++k) {
         const int32_t one = product->inputs[k], other = product->inputs[1 - k];
@@ -174,7 +163,7 @@ static void split_factor(chain *c, int32_t value) {
 static bool take_scaling(chain *c) {
     const rondo__node *cast = get_next(c);
     if (cast == NULL || !rondo__node_is(cast, RONDO__OP_Cast) ||
-        get_dtype(c->program, cast->outputs[0]) != RONDO_DTYPE_F32) {
+        rondo__match_dtype(c->program, cast->outputs[0]) != RONDO_DTYPE_F32) {
         return false;
     }
     take(c, cast);
@@ -195,7 +184,7 @@ static bool take_scaling(chain *c) {
 static bool take_add(chain *c, const rondo__node *add) {
     const int32_t other = get_other(c, add);
     if (!rondo__node_is(add, RONDO__OP_Add) || other < 0 || c->residual >= 0 ||
-        get_dtype(c->program, other) != RONDO_DTYPE_F32) {
+        rondo__match_dtype(c->program, other) != RONDO_DTYPE_F32) {
         return false;
     }
     if (c->bias < 0 && goes_by_column(c, other)) {

@@ -16,11 +16,6 @@
 
 enum { IMAGE_RANK = 4, BLOCK_RANK = 6 };
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
-}
-
 static bool is_turn_of_blocks(const rondo__node *node) {
     static const int64_t perm[BLOCK_RANK] = {0, 1, 3, 2, 4, 5};
     const rondo__attribute *attribute = rondo__op_find(&node->op, "perm");
@@ -34,11 +29,11 @@ static int32_t find_source(const rondo__rewriting *rewriting, int32_t value, int
     const rondo_program *program = rewriting->program;
     rondo_shape x, blocks, y;
     *out_block = 1;
-    const rondo__node *joined = get_maker(program, value, RONDO__OP_Reshape);
+    const rondo__node *joined = rondo__match_maker(program, value, RONDO__OP_Reshape);
     const rondo__node *turned =
-        joined != NULL ? get_maker(program, joined->inputs[0], RONDO__OP_Transpose) : NULL;
+        joined != NULL ? rondo__match_maker(program, joined->inputs[0], RONDO__OP_Transpose) : NULL;
     const rondo__node *split =
-        turned != NULL ? get_maker(program, turned->inputs[0], RONDO__OP_Reshape) : NULL;
+        turned != NULL ? rondo__match_maker(program, turned->inputs[0], RONDO__OP_Reshape) : NULL;
     if (split == NULL || !is_turn_of_blocks(turned) ||
         rondo__uses_get_single(&rewriting->uses, value) < 0 ||
         rondo__uses_get_single(&rewriting->uses, joined->inputs[0]) < 0 ||

@@ -32,11 +32,6 @@ typedef struct part {
     float threshold;
 } part;
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    return maker >= 0 && rondo__node_is(&program->nodes[maker], op) ? &program->nodes[maker] : NULL;
-}
-
 // A constant whole number, alone in its tensor.
 static bool read_int(const rondo_program *program, int32_t value, int64_t *out_number) {
     const rondo_tensor *constant = value >= 0 && rondo__value_is_constant(&program->values[value])
@@ -57,7 +52,7 @@ static int32_t get_number(const rondo_program *program, int32_t value) {
     for (int i = 0; i < CHAIN_MAX; ++i) {
         const rondo__node *node = NULL;
         for (size_t f = 0; f < sizeof forms / sizeof *forms && node == NULL; ++f) {
-            node = get_maker(program, value, forms[f]);
+            node = rondo__match_maker(program, value, forms[f]);
         }
         if (node == NULL) {
             break;
@@ -70,9 +65,10 @@ static int32_t get_number(const rondo_program *program, int32_t value) {
 // Whether `value` is the length of the list `of`.
 static bool is_length(const rondo_program *program, int32_t value, int32_t of) {
     int64_t index = 0;
-    const rondo__node *gather = get_maker(program, get_number(program, value), RONDO__OP_Gather);
+    const rondo__node *gather =
+        rondo__match_maker(program, get_number(program, value), RONDO__OP_Gather);
     value = gather != NULL ? gather->inputs[0] : get_number(program, value);
-    const rondo__node *shape = get_maker(program, value, RONDO__OP_Shape);
+    const rondo__node *shape = rondo__match_maker(program, value, RONDO__OP_Shape);
     return shape != NULL && shape->inputs[0] == of &&
            (gather == NULL || (read_int(program, gather->inputs[1], &index) && index == 0));
 }
@@ -80,9 +76,10 @@ static bool is_length(const rondo_program *program, int32_t value, int32_t of) {
 // min(most, the length of the list `of`).
 static bool match_least(const rondo_program *program, int32_t value, int32_t of,
                         int64_t *out_most) {
-    const rondo__node *least = get_maker(program, get_number(program, value), RONDO__OP_ReduceMin);
+    const rondo__node *least =
+        rondo__match_maker(program, get_number(program, value), RONDO__OP_ReduceMin);
     const rondo__node *concat =
-        least != NULL ? get_maker(program, least->inputs[0], RONDO__OP_Concat) : NULL;
+        least != NULL ? rondo__match_maker(program, least->inputs[0], RONDO__OP_Concat) : NULL;
     if (concat == NULL || concat->input_count != 2 || least->input_count != 1) {
         return false;
     }
@@ -98,11 +95,11 @@ static bool match_least(const rondo_program *program, int32_t value, int32_t of,
 // The rows of `value` that a condition picks: the condition, and what is picked from.
 static bool match_picked(const rondo_program *program, int32_t value, int32_t *out_from,
                          int32_t *out_condition) {
-    const rondo__node *pick = get_maker(program, value, RONDO__OP_GatherND);
+    const rondo__node *pick = rondo__match_maker(program, value, RONDO__OP_GatherND);
     const rondo__node *turn =
-        pick != NULL ? get_maker(program, pick->inputs[1], RONDO__OP_Transpose) : NULL;
+        pick != NULL ? rondo__match_maker(program, pick->inputs[1], RONDO__OP_Transpose) : NULL;
     const rondo__node *found =
-        turn != NULL ? get_maker(program, turn->inputs[0], RONDO__OP_NonZero) : NULL;
+        turn != NULL ? rondo__match_maker(program, turn->inputs[0], RONDO__OP_NonZero) : NULL;
     rondo_shape shape;
     if (found == NULL || rondo__op_get_int(&pick->op, "batch_dims", 0) != 0 ||
         !rondo__value_get_shape(&program->values[found->inputs[0]], &shape) || shape.rank != 1) {
@@ -125,8 +122,8 @@ static bool match_column(const rondo_program *program, int32_t picked, part *out
     if (!match_picked(program, picked, &column, out_condition)) {
         return false;
     }
-    const rondo__node *greater = get_maker(program, *out_condition, RONDO__OP_Greater);
-    const rondo__node *gather = get_maker(program, column, RONDO__OP_Gather);
+    const rondo__node *greater = rondo__match_maker(program, *out_condition, RONDO__OP_Greater);
+    const rondo__node *gather = rondo__match_maker(program, column, RONDO__OP_Gather);
     if (greater == NULL || gather == NULL || greater->inputs[0] != column ||
         !rondo__match_scalar(program, greater->inputs[1], &out_part->threshold) ||
         !read_int(program, gather->inputs[1], &out_part->column) ||
@@ -143,9 +140,9 @@ static bool match_column(const rondo_program *program, int32_t picked, part *out
 
 // The TopK of the best rows of one class, whose rows `value` is; NULL: it is not that.
 static const rondo__node *match_part(const rondo_program *program, int32_t value, part *out_part) {
-    const rondo__node *gather = get_maker(program, value, RONDO__OP_Gather);
+    const rondo__node *gather = rondo__match_maker(program, value, RONDO__OP_Gather);
     const rondo__node *top =
-        gather != NULL ? get_maker(program, gather->inputs[1], RONDO__OP_TopK) : NULL;
+        gather != NULL ? rondo__match_maker(program, gather->inputs[1], RONDO__OP_TopK) : NULL;
     int32_t of_scores = -1, of_rows = -1;
     rondo_shape shape;
     if (top == NULL || top->output_count < 2 || top->outputs[1] != gather->inputs[1] ||
@@ -189,9 +186,9 @@ static bool match_rows(const rondo_program *program, const rondo__node *concat, 
 // A label for each element of `value`, which TopK has made.
 static bool match_label(const rondo_program *program, int32_t value, const rondo__node *top,
                         int64_t *out_label) {
-    const rondo__node *fill = get_maker(program, value, RONDO__OP_ConstantOfShape);
+    const rondo__node *fill = rondo__match_maker(program, value, RONDO__OP_ConstantOfShape);
     const rondo__node *shape =
-        fill != NULL ? get_maker(program, fill->inputs[0], RONDO__OP_Shape) : NULL;
+        fill != NULL ? rondo__match_maker(program, fill->inputs[0], RONDO__OP_Shape) : NULL;
     const rondo__attribute *label = shape != NULL ? rondo__op_find(&fill->op, "value") : NULL;
     if (label == NULL || label->kind != RONDO__ATTRIBUTE_TENSOR ||
         label->tensor_value.dtype != RONDO_DTYPE_I64 || shape->inputs[0] != top->outputs[0]) {
@@ -209,8 +206,9 @@ static bool joins_beside(const rondo_program *program, const rondo__node *concat
         return false;
     }
     for (size_t i = 0; i < concat->input_count; ++i) {
-        const rondo__node *gather = get_maker(program, concat->inputs[i], RONDO__OP_Gather);
-        const rondo__node *top = get_maker(program, gather->inputs[1], RONDO__OP_TopK);
+        const rondo__node *gather =
+            rondo__match_maker(program, concat->inputs[i], RONDO__OP_Gather);
+        const rondo__node *top = rondo__match_maker(program, gather->inputs[1], RONDO__OP_TopK);
         int64_t label = 0;
         if (is_labels ? !match_label(program, other->inputs[i], top, &label)
                       : other->inputs[i] != top->outputs[0]) {

@@ -23,11 +23,6 @@ typedef struct grouping {
     bool *remove;
 } grouping;
 
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
 static bool is_f32_or_f16(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
 }
@@ -44,7 +39,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
         rondo_shape_get_count(&shape) < 1) {
         return false;
     }
-    if (!is_f32_or_f16(get_dtype(program, node->outputs[0]))) {
+    if (!is_f32_or_f16(rondo__match_dtype(program, node->outputs[0]))) {
         return false;
     }
     const int32_t positions[2] = {first, second};
@@ -53,7 +48,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
             continue;
         }
         const int32_t operand = node->inputs[positions[k]];
-        if (!is_f32_or_f16(get_dtype(program, operand)) ||
+        if (!is_f32_or_f16(rondo__match_dtype(program, operand)) ||
             !rondo__value_get_shape(&program->values[operand], &shape)) {
             return false;
         }
@@ -166,10 +161,10 @@ static rondo_status emit(grouping *g, size_t last, fused *f) {
         }
     }
     int32_t result = g->program->nodes[last].outputs[0];
-    const rondo_dtype dtype = get_dtype(g->program, result);
+    const rondo_dtype dtype = rondo__match_dtype(g->program, result);
     bool is_mixed = false;
     for (size_t i = 0; i < f->input_count; ++i) {
-        is_mixed = is_mixed || get_dtype(g->program, f->inputs[i]) != dtype;
+        is_mixed = is_mixed || rondo__match_dtype(g->program, f->inputs[i]) != dtype;
     }
     RETURN_IF_ERROR(rondo__program_add_simple(g->program, "rondo", "Elementwise",
                                               g->program->nodes[last].op.name, f->inputs,

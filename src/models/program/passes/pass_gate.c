@@ -11,13 +11,8 @@ static bool is_zero(const rondo_program *program, int32_t value) {
     return rondo__match_scalar(program, value, &number) && number == 0.0f;
 }
 
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
 static bool is_f32_or_f16(const rondo_program *program, int32_t value) {
-    const rondo_dtype dtype = get_dtype(program, value);
+    const rondo_dtype dtype = rondo__match_dtype(program, value);
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
 }
 
@@ -52,7 +47,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
         !rondo_shape_is_equal(&own, &whole)) {
         return RONDO_STATUS_OK;
     }
-    const bool is_half = get_dtype(program, result) == RONDO_DTYPE_F16;
+    const bool is_half = rondo__match_dtype(program, result) == RONDO_DTYPE_F16;
     rewriting->remove[n] = true;
     RETURN_IF_ERROR(rondo__program_add_simple(program, "rondo", "Elementwise", where->op.name,
                                               inputs, 2, &result, 1));

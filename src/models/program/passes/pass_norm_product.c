@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
@@ -32,10 +33,6 @@ typedef struct pattern {
     bool is_shared;   // others use the normalised rows
     int64_t columns;  // of x
 } pattern;
-
-static int32_t get_input(const rondo__node *node, size_t index) {
-    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
-}
 
 // An f16 constant of finite numbers, or nothing. Four at a time, as each new shape asks: of numbers
 // that are not finite the exponent overflows into the sign.
@@ -81,7 +78,7 @@ static bool match_norm(pattern *p) {
         }
     }
     const int64_t axis = rondo__op_get_int(&node->op, "axis", -1);
-    const int32_t gain = get_input(node, 1), shift = get_input(node, 2);
+    const int32_t gain = rondo__match_input(node, 1), shift = rondo__match_input(node, 2);
     p->columns = x.extent[x.rank - 1];
     return (axis == -1 || axis == x.rank - 1) && p->columns > 0 &&
            p->columns % COLUMN_MULTIPLE == 0 && is_list(program, gain, p->columns) &&
@@ -106,13 +103,13 @@ static bool is_product_of(const pattern *p, size_t n) {
     rondo_shape b;
     if (!rondo__node_is(node, RONDO__FUSED_MatMul) || p->r->remove[n] ||
         node->inputs[0] != p->rows || rondo__op_get_int(&node->op, "trans_a", 0) != 0 ||
-        get_input(node, 3) == p->rows ||
+        rondo__match_input(node, 3) == p->rows ||
         !rondo__value_is_constant(&program->values[node->inputs[1]]) ||
         !rondo__value_get_shape(&program->values[node->inputs[1]], &b) || b.rank != 2) {
         return false;
     }
     return is_finite_constant(program, node->inputs[1]) &&
-           is_finite_constant(program, get_input(node, 2));
+           is_finite_constant(program, rondo__match_input(node, 2));
 }
 
 // Finds the product, which has to be the first user.
@@ -168,10 +165,10 @@ static rondo_status fold(const pattern *p) {
     }
     const int32_t from[INPUTS] = {x,
                                   product->inputs[1],
-                                  get_input(product, 2),
-                                  get_input(product, 3),
+                                  rondo__match_input(product, 2),
+                                  rondo__match_input(product, 3),
                                   norm->inputs[1],
-                                  get_input(norm, 2)};
+                                  rondo__match_input(norm, 2)};
     memcpy(inputs, from, sizeof from);
     outputs[0] = product->outputs[0];
     outputs[1] = norm->outputs[0];

@@ -70,16 +70,10 @@ static bool read_step(const rondo_program *program, const rondo__node *node, ron
            rondo_shape_get_count(&zeros->shape) == rondo_shape_get_count(&scales->shape);
 }
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, op) ? node : NULL;
-}
-
 // Numbers of `type`, with one scale, that a real value is made of.
 static bool read_numbers(const rondo_program *program, int32_t value, rondo_dtype type,
                          quantised *out) {
-    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    const rondo__node *node = rondo__match_maker(program, value, RONDO__OP_DequantizeLinear);
     return node != NULL && read_step(program, node, type, out) &&
            count_elements(program, out->scale) == 1;
 }
@@ -91,7 +85,7 @@ static bool read_operand(const rondo_program *program, int32_t value, quantised 
 // Constant bytes with one scale, or one for each of the `count` positions along `axis`.
 static bool read_weights(const rondo_program *program, int32_t value, int32_t axis,
                          quantised *out) {
-    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    const rondo__node *node = rondo__match_maker(program, value, RONDO__OP_DequantizeLinear);
     const rondo_tensor *bytes = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
     if (bytes == NULL || !read_step(program, node, RONDO_DTYPE_U8, out)) {
         return false;
@@ -109,7 +103,7 @@ static bool read_weights(const rondo_program *program, int32_t value, int32_t ax
 static int32_t read_bias(const rondo_program *program, int32_t value, const quantised *x,
                          const quantised *w) {
     quantised bias;
-    const rondo__node *node = get_maker(program, value, RONDO__OP_DequantizeLinear);
+    const rondo__node *node = rondo__match_maker(program, value, RONDO__OP_DequantizeLinear);
     const rondo_tensor *sums = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
     if (sums == NULL || sums->dtype != RONDO_DTYPE_I32 || sums->shape.rank != 1 ||
         !read_step(program, node, RONDO_DTYPE_I32, &bias)) {

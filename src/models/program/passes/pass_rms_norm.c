@@ -18,12 +18,6 @@
 
 enum { ONNX_FLOAT = 1 };
 
-static const rondo__node *get_maker(const rondo_program *program, int32_t value, rondo__op_id op) {
-    const int32_t maker = value >= 0 ? program->values[value].producer : -1;
-    const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
-    return node != NULL && rondo__node_is(node, op) ? node : NULL;
-}
-
 static bool is_number(const rondo_program *program, int32_t value, float number) {
     float found;
     return rondo__match_scalar(program, value, &found) && found == number;
@@ -31,11 +25,11 @@ static bool is_number(const rondo_program *program, int32_t value, float number)
 
 // The x of the value x^2; RONDO__VALUE_NONE: it is none.
 static int32_t get_base_of_square(const rondo_program *program, int32_t value) {
-    const rondo__node *power = get_maker(program, value, RONDO__OP_Pow);
+    const rondo__node *power = rondo__match_maker(program, value, RONDO__OP_Pow);
     if (power != NULL && is_number(program, power->inputs[1], 2.0f)) {
         return power->inputs[0];
     }
-    const rondo__node *product = get_maker(program, value, RONDO__OP_Mul);
+    const rondo__node *product = rondo__match_maker(program, value, RONDO__OP_Mul);
     return product != NULL && product->inputs[0] == product->inputs[1] ? product->inputs[0]
                                                                        : RONDO__VALUE_NONE;
 }
@@ -114,7 +108,7 @@ static bool is_gain(const rondo_program *program, int32_t gain, int32_t x) {
 
 // x before a Cast to f32 made it; x itself where none did.
 static int32_t get_narrow(const rondo_program *program, int32_t x) {
-    const rondo__node *cast = get_maker(program, x, RONDO__OP_Cast);
+    const rondo__node *cast = rondo__match_maker(program, x, RONDO__OP_Cast);
     const bool widens = cast != NULL && rondo__op_get_int(&cast->op, "to", 0) == ONNX_FLOAT;
     return widens ? cast->inputs[0] : x;
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/half.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
@@ -27,10 +28,6 @@ enum {
     TAPS_MOST = 7,
     STRIDE_MOST = 2,
 };
-
-static int32_t get_input(const rondo__node *node, size_t index) {
-    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
-}
 
 static bool are_all(const rondo__op *op, const char *name, int64_t least, int64_t most,
                     int64_t missing) {
@@ -55,7 +52,8 @@ static const rondo_tensor *get_constant(const rondo_program *program, int32_t va
 static bool is_convolution(const rondo_program *program, const rondo__node *node) {
     const rondo_tensor *w;
     rondo_shape x;
-    if (!rondo__node_is(node, RONDO__FUSED_Conv) || get_input(node, INPUT_RESIDUAL + 1) >= 0 ||
+    if (!rondo__node_is(node, RONDO__FUSED_Conv) ||
+        rondo__match_input(node, INPUT_RESIDUAL + 1) >= 0 ||
         rondo__op_get_int(&node->op, "channels_last", 0) == 0 ||
         rondo__op_get_int(&node->op, "group", 1) != 1 ||
         program->values[node->inputs[0]].dtype != RONDO_DTYPE_F16 ||
@@ -63,7 +61,7 @@ static bool is_convolution(const rondo_program *program, const rondo__node *node
         (w = get_constant(program, node->inputs[INPUT_W], 4)) == NULL) {
         return false;
     }
-    const int32_t bias = get_input(node, INPUT_BIAS);
+    const int32_t bias = rondo__match_input(node, INPUT_BIAS);
     const int64_t *e = w->shape.extent;
     const bool is_point = e[2] == 1 && e[3] == 1;
     return (bias < 0 || get_constant(program, bias, 1) != NULL) && e[2] <= TAPS_MOST &&
@@ -76,7 +74,7 @@ static bool is_convolution(const rondo_program *program, const rondo__node *node
 
 // A convolution of single pixels, and nothing behind it.
 static bool is_shortcut(const rondo_program *program, const rondo__node *node) {
-    if (!is_convolution(program, node) || get_input(node, INPUT_RESIDUAL) >= 0) {
+    if (!is_convolution(program, node) || rondo__match_input(node, INPUT_RESIDUAL) >= 0) {
         return false;
     }
     const int64_t *e = program->values[node->inputs[INPUT_W]].constant.shape.extent;
@@ -123,8 +121,8 @@ static rondo_status add_biases(rondo_program *program, int32_t first, int32_t se
 static rondo_status join(rondo_program *program, size_t n, size_t first, size_t second) {
     int32_t bias = RONDO__VALUE_NONE;
     size_t first_count = 0, second_count = 0;
-    RETURN_IF_ERROR(add_biases(program, get_input(&program->nodes[first], INPUT_BIAS),
-                               get_input(&program->nodes[second], INPUT_BIAS), &bias));
+    RETURN_IF_ERROR(add_biases(program, rondo__match_input(&program->nodes[first], INPUT_BIAS),
+                               rondo__match_input(&program->nodes[second], INPUT_BIAS), &bias));
     rondo__node *node = &program->nodes[n];
     const int64_t *strides =
         rondo__op_get_ints(&program->nodes[second].op, "strides", &second_count);
@@ -154,7 +152,7 @@ static rondo_status join(rondo_program *program, size_t n, size_t first, size_t 
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
-    const int32_t z = get_input(node, INPUT_RESIDUAL);
+    const int32_t z = rondo__match_input(node, INPUT_RESIDUAL);
     if (!is_convolution(program, node) || z < 0 || r->uses.is_output[z] ||
         rondo__uses_get_single(&r->uses, z) != (int32_t)n) {
         return RONDO_STATUS_OK;

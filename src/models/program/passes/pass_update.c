@@ -48,13 +48,8 @@ typedef struct updates {
     size_t count;
 } updates;
 
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
 static bool is_single_or_half(const rondo_program *program, int32_t value) {
-    const rondo_dtype dtype = get_dtype(program, value);
+    const rondo_dtype dtype = rondo__match_dtype(program, value);
     return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
 }
 
@@ -74,8 +69,8 @@ static bool is_widening(const rondo_program *program, const rondo__node *node) {
     return node->output_count == 1 && node->input_count >= 1 &&
            (rondo__node_is(node, RONDO__OP_Cast) ||
             rondo__node_is(node, RONDO__FUSED_Elementwise)) &&
-           get_dtype(program, node->inputs[0]) == RONDO_DTYPE_F16 &&
-           get_dtype(program, node->outputs[0]) == RONDO_DTYPE_F32;
+           rondo__match_dtype(program, node->inputs[0]) == RONDO_DTYPE_F16 &&
+           rondo__match_dtype(program, node->outputs[0]) == RONDO_DTYPE_F32;
 }
 
 // A node that is one scalar function, of operands of its own shape or of one element.
@@ -88,7 +83,7 @@ static bool is_step(const rondo_program *program, const rondo__node *node) {
         !rondo__match_scalar_op(program, node, &op, &positions[0], &positions[1], &alpha, &beta) ||
         !rondo__value_get_shape(&program->values[node->outputs[0]], &shape) ||
         rondo_shape_get_count(&shape) < 2 ||
-        get_dtype(program, node->outputs[0]) != RONDO_DTYPE_F32) {
+        rondo__match_dtype(program, node->outputs[0]) != RONDO_DTYPE_F32) {
         return false;
     }
     for (int k = 0; k < 2; ++k) {
@@ -111,9 +106,9 @@ static bool is_input(const rondo_program *program, int32_t value) {
 static bool is_choice(const rondo_program *program, const rondo__node *node) {
     return rondo__node_is(node, RONDO__OP_Where) && node->input_count == 3 &&
            node->precision == RONDO__PRECISION_TRAINED && is_input(program, node->inputs[2]) &&
-           get_dtype(program, node->inputs[0]) == RONDO_DTYPE_BOOL &&
+           rondo__match_dtype(program, node->inputs[0]) == RONDO_DTYPE_BOOL &&
            count_elements(program, node->inputs[0]) == 1 &&
-           get_dtype(program, node->outputs[0]) == RONDO_DTYPE_F32 &&
+           rondo__match_dtype(program, node->outputs[0]) == RONDO_DTYPE_F32 &&
            count_elements(program, node->outputs[0]) > 1;
 }
 
@@ -272,7 +267,7 @@ static bool settle(const rondo_program *program, update *one) {
             number_of(one, one->results[k]) - (int64_t)(one->scalar_count + one->width);
         const int64_t operand = kept >= 0 ? number_of(one, kept) - (int64_t)one->scalar_count : -1;
         if (op < 0 || operand < 0 || operand >= (int64_t)one->width ||
-            get_dtype(program, kept) != RONDO_DTYPE_F32) {
+            rondo__match_dtype(program, kept) != RONDO_DTYPE_F32) {
             return false;
         }
         one->results[k] = (int32_t)op;
@@ -315,7 +310,8 @@ static bool are_alike(const rondo_program *program, const update *a, const updat
         are = a->scalars[i] == b->scalars[i];
     }
     for (size_t i = 0; i < a->width && are; ++i) {
-        are = get_dtype(program, a->operands[i]) == get_dtype(program, b->operands[i]);
+        are = rondo__match_dtype(program, a->operands[i]) ==
+              rondo__match_dtype(program, b->operands[i]);
     }
     for (size_t i = 0; i < a->op_count && are; ++i) {
         are = a->ops[i] == b->ops[i] &&
