@@ -36,16 +36,22 @@ static float get_add(const rondo_op_node *node) {
     return rondo_op_get_attribute(node, "add", &add) ? add.float_value : 1.0f;
 }
 
-static rondo_status infer_step(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
+rondo_status user_ops_infer_same(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)node;
     (void)input_count;
     (void)output_count;
-    if (inputs[0].dtype != RONDO_DTYPE_F32) {
-        return rondo_op_fail(node, RONDO_STATUS_UNSUPPORTED, "takes f32");
-    }
     outputs[0].dtype = inputs[0].dtype;
     outputs[0].shape = inputs[0].shape;
     return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_step(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    if (inputs[0].dtype != RONDO_DTYPE_F32) {
+        return rondo_op_fail(node, RONDO_STATUS_UNSUPPORTED, "takes f32");
+    }
+    return user_ops_infer_same(node, inputs, input_count, outputs, output_count);
 }
 
 static rondo_status compute_step(rondo_op_node *node, const rondo_tensor *inputs,

@@ -32,6 +32,10 @@ void user_ops_set_failing(bool is_failing);
 // Launches of test.Step since the reset, recorded ones included.
 size_t user_ops_count_launches(void);
 
+// What ops of tests infer whose result is as their first input.
+rondo_status user_ops_infer_same(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count);
+
 enum { USER_OPS_WIDTH = 4 };
 
 // A program of `count` Steps one behind the other, "step_<i>", from "x" to "y", each adding 1.

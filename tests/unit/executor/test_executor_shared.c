@@ -15,6 +15,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/build_node.h"
+#include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
@@ -277,16 +278,6 @@ enum { OPEN, CLOSED, ENTERED };
 
 static atomic_int gate;
 
-static rondo_status infer_gate(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0].dtype = inputs[0].dtype;
-    outputs[0].shape = inputs[0].shape;
-    return RONDO_STATUS_OK;
-}
-
 static void sleep_a_little(void) {
     (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
@@ -312,7 +303,7 @@ static rondo_program *build_gate(void) {
                                          .domain = "test",
                                          .name = "Gate",
                                          ONE_TO_ONE,
-                                         .infer = infer_gate,
+                                         .infer = user_ops_infer_same,
                                          .compute = pass_gate};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
     const rondo_tensor w = {RONDO_DTYPE_F32, {1, {1}}, (void *)(uintptr_t)&one, NULL, NULL};

@@ -6,6 +6,7 @@
 
 #include "rondo/models.h"
 #include "support/add_world.h"
+#include "support/models/user_ops.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -140,16 +141,6 @@ TEST(test_executor_single_op__all_kinds_of_ops) {
 // ---- what launches share ----------------------------------------------------------------------
 
 // y = x by way of the workspace: for ops that keep something in between.
-static rondo_status infer_same(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0].dtype = inputs[0].dtype;
-    outputs[0].shape = inputs[0].shape;
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status prepare_detour(rondo_op_node *node, rondo_op_preparation *preparation) {
     (void)node;
     preparation->workspace_bytes = sizeof(float) * ADD_COUNT;
@@ -175,7 +166,7 @@ static void register_detour(void) {
         .domain = "test.single",
         .name = "Detour",
         ONE_TO_ONE,
-        .infer = infer_same,
+        .infer = user_ops_infer_same,
         .capture = RONDO_OP_CAPTURE_YES,
         .host = {.prepare = prepare_detour, .launch = launch_detour},
         .cuda = {.prepare = prepare_detour, .launch = launch_detour}};

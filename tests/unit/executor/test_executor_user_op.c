@@ -197,16 +197,6 @@ TEST(test_executor_user_op__failure) {
 }
 
 // An op that says it can be captured, and fails in captures.
-static rondo_status infer_sure(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0].dtype = inputs[0].dtype;
-    outputs[0].shape = inputs[0].shape;
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status launch_sure(rondo_op_node *node, const rondo_op_launch *launch) {
     bool is_recording = false;
     OK(rondo_stream_is_recording(launch->stream, &is_recording));
@@ -221,7 +211,7 @@ static rondo_program *build_sure(void) {
                                       .domain = "test",
                                       .name = "Sure",
                                       ONE_TO_ONE,
-                                      .infer = infer_sure,
+                                      .infer = user_ops_infer_same,
                                       .host = {.launch = launch_sure},
                                       .cuda = {.launch = launch_sure},
                                       .capture = RONDO_OP_CAPTURE_YES};

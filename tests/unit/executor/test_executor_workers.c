@@ -13,6 +13,7 @@
 #include "support/expect_ok.h"
 #include "support/models/build_node.h"
 #include "support/models/flow_models.h"
+#include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -21,16 +22,6 @@ enum { COUNT = 64, RUNS = 6, CLIENTS = 6 };
 // ---- an op that sleeps -------------------------------------------------------------------------
 
 static atomic_int inside, most_inside;
-
-static rondo_status infer(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                          rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0].dtype = inputs[0].dtype;
-    outputs[0].shape = inputs[0].shape;
-    return RONDO_STATUS_OK;
-}
 
 static rondo_status compute(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
                             rondo_tensor *outputs, size_t output_count) {
@@ -193,7 +184,7 @@ static int register_op(void **state) {
                                       .domain = "test",
                                       .name = "Slow",
                                       ONE_TO_ONE,
-                                      .infer = infer,
+                                      .infer = user_ops_infer_same,
                                       .compute = compute};
     return rondo_op_register(&slow) == RONDO_STATUS_OK ? 0 : -1;
 }

@@ -9,6 +9,7 @@
 #include "rondo/user_op.h"
 #include "support/models/model_builder.h"
 #include "support/models/parse_model.h"
+#include "support/models/user_ops.h"
 #include "support/test.h"
 
 static int set_up(void **state) {
@@ -159,15 +160,6 @@ TEST(test_onnx_expand__says_what_to_do_about_other_domains) {
            "version 1 (the op is unknown: rondo_op_register adds one)");
 }
 
-static rondo_status infer_same(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0] = (rondo_tensor){.dtype = inputs[0].dtype, .shape = inputs[0].shape};
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status launch_nothing(rondo_op_node *node, const rondo_op_launch *launch) {
     (void)node;
     (void)launch;
@@ -185,7 +177,7 @@ TEST(test_onnx_expand__leaves_an_op_of_a_user) {
                                             .input_max = 2,
                                             .output_min = 1,
                                             .output_max = 1,
-                                            .infer = infer_same,
+                                            .infer = user_ops_infer_same,
                                             .host = {.launch = launch_nothing}};
     assert_int_equal(rondo_op_register(&definition), RONDO_STATUS_OK);
     add(builder, "com.microsoft", "BiasGelu", "a b", "y");

@@ -43,15 +43,6 @@ static void put_sleep(rondo_stream *on, const char *name, int64_t ms) {
     OK(rondo_stream_call_host(on, name, sleep_ms, &ms, sizeof ms));
 }
 
-static rondo_status infer_same(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0] = (rondo_tensor){.dtype = inputs[0].dtype, .shape = inputs[0].shape};
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status launch_sleep(rondo_op_node *node, const rondo_op_launch *launch) {
     rondo_attribute attribute;
     const int64_t ms =
@@ -66,7 +57,7 @@ static void build_sleeps(size_t count, int64_t ms, rondo_program **out_program) 
                                                    .name = "Sleep",
                                                    ONE_TO_ONE,
                                                    .attributes = attributes,
-                                                   .infer = infer_same,
+                                                   .infer = user_ops_infer_same,
                                                    .host = {.launch = launch_sleep},
                                                    .capture = RONDO_OP_CAPTURE_YES,
                                                    .flags = RONDO_OP_IMPURE};

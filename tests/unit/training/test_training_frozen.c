@@ -9,6 +9,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/build_node.h"
+#include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -29,16 +30,6 @@ static void run_decay(void *arguments) {
     for (uint64_t i = 0; i < call->count; ++i) {
         call->to[i] = call->from[i] * call->factor;
     }
-}
-
-static rondo_status infer_decay(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                                rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0].dtype = inputs[0].dtype;
-    outputs[0].shape = inputs[0].shape;
-    return RONDO_STATUS_OK;
 }
 
 static rondo_status launch(const rondo_op_launch *l, float factor) {
@@ -63,19 +54,19 @@ static void register_ops(void) {
                                         .domain = "test",
                                         .name = "Decay",
                                         ONE_TO_ONE,
-                                        .infer = infer_decay,
+                                        .infer = user_ops_infer_same,
                                         .host = {.launch = launch_decay}},
                                        {.struct_size = sizeof *ops,
                                         .domain = "test",
                                         .name = "Half",
                                         ONE_TO_ONE,
-                                        .infer = infer_decay,
+                                        .infer = user_ops_infer_same,
                                         .host = {.launch = launch_half}},
                                        {.struct_size = sizeof *ops,
                                         .domain = "test",
                                         .name = "Sure",
                                         ONE_TO_ONE,
-                                        .infer = infer_decay,
+                                        .infer = user_ops_infer_same,
                                         .host = {.launch = launch_decay},
                                         .capture = RONDO_OP_CAPTURE_YES}};
     for (size_t i = 0; i < 3; ++i) {

@@ -7,6 +7,7 @@
 
 #include "rondo/models.h"
 #include "support/models/build_node.h"
+#include "support/models/user_ops.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -329,15 +330,6 @@ TEST(drops_what_it_dropped) {
     }
 }
 
-static rondo_status infer_cube(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
-                               rondo_tensor *outputs, size_t output_count) {
-    (void)node;
-    (void)input_count;
-    (void)output_count;
-    outputs[0] = inputs[0];
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status compute_cube(rondo_op_node *node, const rondo_tensor *inputs,
                                  size_t input_count, rondo_tensor *outputs, size_t output_count) {
     (void)node;
@@ -373,7 +365,7 @@ TEST(ops_of_users) {
                                       .domain = "test.gradient",
                                       .name = "Cube",
                                       ONE_TO_ONE,
-                                      .infer = infer_cube,
+                                      .infer = user_ops_infer_same,
                                       .compute = compute_cube};
     const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                 .domain = "test.gradient"};
