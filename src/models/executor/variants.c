@@ -15,7 +15,7 @@ static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t co
     for (size_t i = 0; i < executor->variants.count; ++i) {
         rondo__unit *variant = executor->variants.list[i];
         if (variant->is_training != executor->variants.is_training ||
-            memcmp(variant->is_fed, is_fed, count * sizeof *is_fed) != 0) {
+            memcmp(variant->feeds_optional, is_fed, count * sizeof *is_fed) != 0) {
             continue;
         }
         for (size_t k = i; k + 1 < executor->variants.count; ++k) {
@@ -47,12 +47,12 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    variant->is_fed = rondo__calloc(count + 1, sizeof *is_fed);
-    if (variant->is_fed == NULL) {
+    variant->feeds_optional = rondo__calloc(count + 1, sizeof *is_fed);
+    if (variant->feeds_optional == NULL) {
         rondo__unit_destroy(variant);
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(variant->is_fed, is_fed, count * sizeof *is_fed);
+    memcpy(variant->feeds_optional, is_fed, count * sizeof *is_fed);
     if (executor->variants.count == RONDO__VARIANT_MAX) {
         drop_oldest(executor);
     }

@@ -102,7 +102,7 @@ void rondo__unit_deinit(rondo__unit *unit) {
     rondo__free(unit->keys.deciding);
     rondo__free(unit->keys.bounds);
     rondo__free(unit->keys.most);
-    rondo__free(unit->is_fed);
+    rondo__free(unit->feeds_optional);
     rondo__free(unit->fresh);
 }
 

@@ -121,7 +121,7 @@ typedef struct input_place {
 static bool find_place(const rondo__unit *unit, size_t input, const rondo_tensor *feed,
                        input_place *out_place) {
     const rondo__state *state = rondo__state_find_read(unit, input);
-    const bool is_near = unit->is_near && feed->device == unit->executor->device;
+    const bool is_near = unit->stays_on_device && feed->device == unit->executor->device;
     *out_place =
         (input_place){state != NULL ? state->value.tensor.data : feed->data,
                       state != NULL ? state->output : 0, state != NULL ? state->value.bytes : 0};
@@ -170,7 +170,7 @@ static void destroy_plan(void *user_data, void *value) {
     rondo__unit *unit = user_data;
     unit->plan_changes += 1;
     unit->current = unit->current == value ? NULL : unit->current;
-    unit->fed = unit->fed == value ? NULL : unit->fed;
+    unit->fed_plan = unit->fed_plan == value ? NULL : unit->fed_plan;
     rondo__plan_give_up(unit, value);
 }
 

@@ -270,9 +270,9 @@ static bool is_given_out(const rondo__plan *plan, int32_t value) {
 // Inputs of a body that is near: its plans are for feeds where these lie, as the key says. Kernels
 // rely on the alignment of the arena; and what is given out must outlast the feed.
 static void mark_near(const rondo__unit *unit, rondo__plan *plan) {
-    const size_t count = unit->near_feeds != NULL ? plan->program->input_count : 0;
+    const size_t count = unit->device_feeds != NULL ? plan->program->input_count : 0;
     for (size_t i = 0; i < count; ++i) {
-        const rondo_tensor *feed = &unit->near_feeds[i];
+        const rondo_tensor *feed = &unit->device_feeds[i];
         rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
         if (slot->kind == RONDO__SLOT_ARENA && !slot->is_on_host && slot->bytes > 0 &&
             feed->device == unit->executor->device &&

@@ -98,7 +98,7 @@ static void list_step(listing *l, const rondo__step *step) {
         [RONDO__BYPASS_CONTROL] = "control flow that no graph holds; see the plan's description",
         [RONDO__BYPASS_OBJECTS] = "strings and sequences stay on the processor",
     };
-    if (rondo__deferred_is_near(l->plan, step)) {
+    if (rondo__deferred_stays_on_device(l->plan, step)) {
         add_op(l, step->node, RONDO__SIDE_DEVICE,
                "its ops are planned when their shapes are known");
     } else if (!rondo__step_has_kernels(step) && step->kind != RONDO__STEP_COUNT) {
@@ -119,8 +119,8 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
     return name_side(executor, plan,
                      rondo__step_has_kernels(step)
                          ? get_item_side(&plan->items[step->first_item + index])
-                     : rondo__deferred_is_near(plan, step) ? RONDO__SIDE_DEVICE
-                                                           : RONDO__SIDE_HOST);
+                     : rondo__deferred_stays_on_device(plan, step) ? RONDO__SIDE_DEVICE
+                                                                   : RONDO__SIDE_HOST);
 }
 
 static void describe_spilled(rondo__text *text, const rondo__plan *plan) {

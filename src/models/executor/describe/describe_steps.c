@@ -22,9 +22,9 @@ const char *rondo__describe_get_state(const rondo__step *step) {
 
 const char *rondo__describe_get_implementation(const rondo__plan *plan, const rondo__step *step,
                                                size_t item) {
-    return rondo__step_has_kernels(step)         ? plan->items[item].kernel->implementation
-           : rondo__deferred_is_near(plan, step) ? "body"
-                                                 : "host";
+    return rondo__step_has_kernels(step)                 ? plan->items[item].kernel->implementation
+           : rondo__deferred_stays_on_device(plan, step) ? "body"
+                                                         : "host";
 }
 
 size_t rondo__describe_count_nodes(const rondo__step *step) {

@@ -245,7 +245,7 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
 }
 
 // Whether the node is a rondo.Rest whose results stay on the device.
-static bool is_near(const rules *r, const rondo__node *node) {
+static bool stays_on_device(const rules *r, const rondo__node *node) {
     return rondo__node_is(node, RONDO__FUSED_Rest) && rondo__unit_has_two_sides(r->unit);
 }
 
@@ -254,7 +254,7 @@ static bool is_from_device(const rules *r, int32_t value) {
     const int32_t maker = value >= 0 ? r->plan->program->values[value].producer : -1;
     const rondo__node *node = maker >= 0 ? &r->plan->program->nodes[maker] : NULL;
     return maker >= 0 && r->plan->homes[maker].place != RONDO__PLACE_CPU &&
-           (!reads_on_host(r->plan->program, node) || is_near(r, node));
+           (!reads_on_host(r->plan->program, node) || stays_on_device(r, node));
 }
 
 // Whether the node makes small whole numbers from small whole numbers, only the processor reads
@@ -288,7 +288,7 @@ static bool is_read_on_host(const rules *r, size_t n, size_t i) {
     if (rondo__counted_is(node)) {
         return i == rondo__counted_get_input(node);
     }
-    return is_near(r, node)
+    return stays_on_device(r, node)
                ? measure_small(program, node->inputs[i]) != SIZE_MAX
                : r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(program, node);
 }

@@ -53,7 +53,7 @@ rondo_status rondo__control_run_rest(const rondo__control *control,
 
 // ---- on a GPU ---------------------------------------------------------------------------------
 
-bool rondo__deferred_is_near(const rondo__plan *plan, const rondo__step *step) {
+bool rondo__deferred_stays_on_device(const rondo__plan *plan, const rondo__step *step) {
     return step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL &&
            plan->sides != NULL &&
            rondo__node_is(&plan->program->nodes[step->node], RONDO__FUSED_Rest);
@@ -128,9 +128,9 @@ static rondo_status run_body_near(rondo__unit *unit, rondo__plan *plan, const ro
     }
     RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     RETURN_IF_ERROR(rondo__device_control_check(unit->executor, plan));
-    run->body->near_feeds = run->feeds;
+    run->body->device_feeds = run->feeds;
     const rondo_status status = run_body(run->body, run->feeds, run->results, run->wants);
-    run->body->near_feeds = NULL;
+    run->body->device_feeds = NULL;
     RETURN_IF_ERROR(status);
     for (size_t i = 0; i < node->output_count; ++i) {
         if (run->wants[i]) {
@@ -145,7 +145,7 @@ static rondo_status run_near(rondo__unit *unit, rondo__plan *plan, rondo__step *
     const rondo__node *node = &plan->program->nodes[step->node];
     near_run run = {0};
     RETURN_IF_ERROR(find_body(unit, node, step, &run.body));
-    run.body->is_near = true;
+    run.body->stays_on_device = true;
     run.feeds = rondo__calloc(node->input_count + 1, sizeof *run.feeds);
     run.results = rondo__calloc(node->output_count + 1, sizeof *run.results);
     run.wants = rondo__calloc(node->output_count + 1, sizeof *run.wants);
@@ -158,8 +158,8 @@ static rondo_status run_near(rondo__unit *unit, rondo__plan *plan, rondo__step *
     return status;
 }
 
-rondo_status rondo__deferred_run_near(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
-                                      rondo__body_runner run_body) {
+rondo_status rondo__deferred_run_on_device(rondo__unit *unit, rondo__plan *plan, rondo__step *step,
+                                           rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     const rondo__hook_scope scope = rondo__op_span_enter(&node->op, NULL, false);
     const rondo_status status = run_near(unit, plan, step, run_body);

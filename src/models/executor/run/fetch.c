@@ -139,7 +139,7 @@ static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const r
 static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
     rondo_tensor view;
     RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
-    if (fetch->unit->is_near) {
+    if (fetch->unit->stays_on_device) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(check_result(fetch, i, &view, &fetch->results[i]));
@@ -162,7 +162,7 @@ static rondo_tensor *get_target(const rondo__fetch *fetch, size_t i) {
 static bool is_late(const rondo__fetch *fetch, size_t i) {
     const int32_t value = fetch->plan->program->outputs[i];
     return fetch->plan->slots[value].kind == RONDO__SLOT_DYNAMIC &&
-           rondo__late_values_is_near(fetch->unit->executor, &fetch->plan->run.dynamic[value]) &&
+           rondo__late_values_is_on_gpu(fetch->unit->executor, &fetch->plan->run.dynamic[value]) &&
            rondo_tensor_is_on_host(get_target(fetch, i));
 }
 
@@ -170,7 +170,7 @@ static bool is_late(const rondo__fetch *fetch, size_t i) {
 static rondo_status stage_late(const rondo__fetch *fetch) {
     size_t end = 0;
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && !fetch->unit->is_near && is_late(fetch, i)) {
+        if (is_wanted(fetch, i) && !fetch->unit->stays_on_device && is_late(fetch, i)) {
             const int32_t value = fetch->plan->program->outputs[i];
             fetch->plan->memory.output_staging[i] = end;
             end += rondo__align_up(rondo_tensor_get_bytes(&fetch->plan->run.dynamic[value]),
@@ -318,7 +318,7 @@ static bool is_surely_left(const rondo__fetch *fetch, size_t i) {
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
-        if (is_wanted(fetch, i) && !fetch->unit->is_near && !is_surely_left(fetch, i)) {
+        if (is_wanted(fetch, i) && !fetch->unit->stays_on_device && !is_surely_left(fetch, i)) {
             RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
         }
     }
@@ -381,7 +381,7 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
         if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
             continue;
         }
-        if (fetch->unit->is_near) {
+        if (fetch->unit->stays_on_device) {
             rondo_tensor_share(&view, &fetch->results[i]);
             continue;
         }

@@ -9,7 +9,7 @@
 //
 // A result in a device's memory, or of a run that is not waited for, is written by the stream
 // alone. Otherwise outputs of a GPU lie in the plan's staging memory until the wait is over, so
-// that results in host memory are written all or not at all. Results of a body that is near
+// that results in host memory are written all or not at all. Results of a body that stays there
 // (deferred_body.h) are handed over where they lie, as views.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

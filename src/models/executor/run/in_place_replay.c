@@ -21,38 +21,38 @@ void *rondo__in_place_find(const rondo__plan *plan, int32_t value) {
 
 // ---- life -------------------------------------------------------------------------------------
 
-static rondo_status make_bound(const rondo__unit *unit, rondo__plan *plan) {
+static rondo_status make_in_place(const rondo__unit *unit, rondo__plan *plan) {
     const size_t ports = plan->program->input_count + plan->program->output_count + 1;
-    rondo__in_place *bound = rondo__calloc(1, sizeof *bound);
-    if (bound == NULL) {
+    rondo__in_place *in_place = rondo__calloc(1, sizeof *in_place);
+    if (in_place == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    plan->run.in_place = bound;
-    rondo_status status = rondo__stand_ins_init(unit, plan, &bound->places);
-    bound->roots = rondo__calloc(ports, sizeof *bound->roots);
-    bound->found = rondo__calloc(ports, sizeof *bound->found);
-    bound->values = rondo__calloc(ports, sizeof *bound->values);
-    bound->uses = rondo__calloc(plan->program->value_count, sizeof *bound->uses);
-    if (status == RONDO_STATUS_OK && (bound->roots == NULL || bound->found == NULL ||
-                                      bound->values == NULL || bound->uses == NULL)) {
+    plan->run.in_place = in_place;
+    rondo_status status = rondo__stand_ins_init(unit, plan, &in_place->places);
+    in_place->roots = rondo__calloc(ports, sizeof *in_place->roots);
+    in_place->found = rondo__calloc(ports, sizeof *in_place->found);
+    in_place->values = rondo__calloc(ports, sizeof *in_place->values);
+    in_place->uses = rondo__calloc(plan->program->value_count, sizeof *in_place->uses);
+    if (status == RONDO_STATUS_OK && (in_place->roots == NULL || in_place->found == NULL ||
+                                      in_place->values == NULL || in_place->uses == NULL)) {
         status = RONDO_STATUS_NO_MEMORY;
     }
     if (status != RONDO_STATUS_OK) {
         rondo__in_place_free(plan);
         return status;
     }
-    rondo__program_count_uses(plan->program, bound->uses);
-    bound->places.arena = plan->memory.arena->address;
+    rondo__program_count_uses(plan->program, in_place->uses);
+    in_place->places.arena = plan->memory.arena->address;
     const rondo_status status_of_plan = rondo__stand_ins_check(plan, "rondo_executor_run", false);
-    bound->is_refused = status_of_plan != RONDO_STATUS_OK;
+    in_place->is_refused = status_of_plan != RONDO_STATUS_OK;
     return RONDO_STATUS_OK;
 }
 
 // ---- learning ---------------------------------------------------------------------------------
 
-static void set_places(rondo__in_place *bound, const rondo_value *values) {
-    for (size_t i = 0; i < bound->count; ++i) {
-        bound->places.by_root[bound->roots[i]] = values[i].pointer;
+static void set_places(rondo__in_place *in_place, const rondo_value *values) {
+    for (size_t i = 0; i < in_place->count; ++i) {
+        in_place->places.by_root[in_place->roots[i]] = values[i].pointer;
     }
 }
 
@@ -61,35 +61,35 @@ static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
 }
 
 static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
-    rondo__in_place *bound = user_data;
-    set_places(bound, arguments);
-    return bound->branches != NULL
-               ? rondo__branches_record(bound->branches, stream, put_item, &bound->places)
-               : rondo__stand_ins_launch(&bound->places, stream);
+    rondo__in_place *in_place = user_data;
+    set_places(in_place, arguments);
+    return in_place->branches != NULL
+               ? rondo__branches_record(in_place->branches, stream, put_item, &in_place->places)
+               : rondo__stand_ins_launch(&in_place->places, stream);
 }
 
 // Records with branches where the plan's graph has won with them.
 static rondo_status open_branches(const rondo__unit *unit, const rondo__plan *plan,
-                                  rondo__in_place *bound) {
-    if (bound->branches != NULL || plan->steps[0].run.branch_count < 2 ||
-        bound->places.watched != NULL) {
+                                  rondo__in_place *in_place) {
+    if (in_place->branches != NULL || plan->steps[0].run.branch_count < 2 ||
+        in_place->places.watched != NULL) {
         return RONDO_STATUS_OK;
     }
-    return rondo__branches_open(unit, plan, &plan->steps[0], &bound->branches);
+    return rondo__branches_open(unit, plan, &plan->steps[0], &in_place->branches);
 }
 
 static rondo_status create_learned(const rondo_executor *executor, const rondo__plan *plan,
-                                   rondo__in_place *bound) {
+                                   rondo__in_place *in_place) {
     const bool is_host = rondo_device_is_host(executor->device);
-    rondo_argument *arguments = rondo__calloc(bound->count, sizeof *arguments);
+    rondo_argument *arguments = rondo__calloc(in_place->count, sizeof *arguments);
     if (arguments == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < bound->count; ++i) {
+    for (size_t i = 0; i < in_place->count; ++i) {
         arguments[i] = (rondo_argument){.struct_size = sizeof *arguments,
-                                        .name = plan->program->values[bound->roots[i]].name,
+                                        .name = plan->program->values[in_place->roots[i]].name,
                                         .kind = RONDO_ARGUMENT_POINTER,
-                                        .extent = plan->slots[bound->roots[i]].bytes,
+                                        .extent = plan->slots[in_place->roots[i]].bytes,
                                         .alignment = RONDO__ARENA_ALIGNMENT,
                                         .is_unchecked = is_host};
     }
@@ -98,26 +98,28 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
                                            .label = "model",
                                            .fallback = RONDO_LEARN_REFUSE,
                                            .draws_wanted = 1};
-    const rondo_status status = rondo_learned_create(
-        executor->device, &options, arguments, bound->count, put_step, bound, &bound->learned);
+    const rondo_status status =
+        rondo_learned_create(executor->device, &options, arguments, in_place->count, put_step,
+                             in_place, &in_place->learned);
     rondo__free(arguments);
     return status;
 }
 
 static rondo_status learn(const rondo__unit *unit, const rondo__plan *plan,
-                          rondo__in_place *bound) {
+                          rondo__in_place *in_place) {
     rondo_learned_report report = {.struct_size = sizeof report};
-    rondo_status status = open_branches(unit, plan, bound);
+    rondo_status status = open_branches(unit, plan, in_place);
     if (status == RONDO_STATUS_OK) {
-        status = create_learned(unit->executor, plan, bound);
+        status = create_learned(unit->executor, plan, in_place);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_learned_learn(bound->learned, unit->stream, bound->values, bound->count);
+        status =
+            rondo_learned_learn(in_place->learned, unit->stream, in_place->values, in_place->count);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_learned_get_report(bound->learned, &report);
+        status = rondo_learned_get_report(in_place->learned, &report);
     }
-    set_places(bound, bound->values);  // trials had others
+    set_places(in_place, in_place->values);  // trials had others
     // An address that no node shows reaches a kernel through memory.
     if (status != RONDO_STATUS_OK || report.state != RONDO_LEARNED_PROVED ||
         report.unseen_count > 0 || report.excluded_count > 0) {
@@ -126,9 +128,9 @@ static rondo_status learn(const rondo__unit *unit, const rondo__plan *plan,
                          : report.finding_count > 0 && report.message[0] == '\0'
                              ? "not every address shows in a node"
                              : report.message);
-        rondo_learned_destroy(bound->learned);
-        bound->learned = NULL;
-        bound->is_refused = true;
+        rondo_learned_destroy(in_place->learned);
+        in_place->learned = NULL;
+        in_place->is_refused = true;
     }
     return status;
 }
@@ -176,42 +178,43 @@ static bool has_near(const rondo__fetch *fetch, const rondo_tensor *feeds) {
 }
 
 // Lets the run's tensors stand in.
-static void choose(const rondo__fetch *fetch, rondo__in_place *bound, const rondo_tensor *feeds) {
+static void choose(const rondo__fetch *fetch, rondo__in_place *in_place,
+                   const rondo_tensor *feeds) {
     const rondo_program *program = fetch->plan->program;
-    memset(bound->places.by_root, 0, program->value_count * sizeof *bound->places.by_root);
-    rondo__stand_ins_choose(&bound->places, feeds, fetch->results, fetch->wants);
+    memset(in_place->places.by_root, 0, program->value_count * sizeof *in_place->places.by_root);
+    rondo__stand_ins_choose(&in_place->places, feeds, fetch->results, fetch->wants);
 }
 
-static size_t add_found(rondo__in_place *bound, int32_t root, size_t count) {
+static size_t add_found(rondo__in_place *in_place, int32_t root, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-        if (bound->found[i] == root) {
+        if (in_place->found[i] == root) {
             return count;
         }
     }
-    if (bound->places.by_root[root] == NULL) {
+    if (in_place->places.by_root[root] == NULL) {
         return count;
     }
-    bound->found[count] = root;
-    bound->values[count].pointer = bound->places.by_root[root];
+    in_place->found[count] = root;
+    in_place->values[count].pointer = in_place->places.by_root[root];
     return count + 1;
 }
 
 // Lists what stands in. False: something else than in the run before.
-static bool list_found(rondo__in_place *bound, const rondo__plan *plan) {
+static bool list_found(rondo__in_place *in_place, const rondo__plan *plan) {
     const rondo_program *program = plan->program;
     size_t count = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
-        if (bound->uses[program->inputs[i]] > 0) {
-            count = add_found(bound, plan->slots[program->inputs[i]].root, count);
+        if (in_place->uses[program->inputs[i]] > 0) {
+            count = add_found(in_place, plan->slots[program->inputs[i]].root, count);
         }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
-        count = add_found(bound, plan->slots[program->outputs[i]].root, count);
+        count = add_found(in_place, plan->slots[program->outputs[i]].root, count);
     }
-    const bool is_same = count == bound->count &&
-                         memcmp(bound->found, bound->roots, count * sizeof *bound->roots) == 0;
-    memcpy(bound->roots, bound->found, count * sizeof *bound->roots);
-    bound->count = count;
+    const bool is_same = count == in_place->count && memcmp(in_place->found, in_place->roots,
+                                                            count * sizeof *in_place->roots) == 0;
+    memcpy(in_place->roots, in_place->found, count * sizeof *in_place->roots);
+    in_place->count = count;
     return is_same;
 }
 
@@ -222,45 +225,46 @@ rondo_status rondo__in_place_begin(const rondo__fetch *fetch, rondo__plan *plan,
     if (!is_possible(unit, plan) || !has_near(fetch, feeds)) {
         return RONDO_STATUS_OK;
     }
-    if (plan->run.in_place == NULL && make_bound(unit, plan) != RONDO_STATUS_OK) {
+    if (plan->run.in_place == NULL && make_in_place(unit, plan) != RONDO_STATUS_OK) {
         return RONDO_STATUS_OK;
     }
-    rondo__in_place *bound = plan->run.in_place;
-    choose(fetch, bound, feeds);
-    const bool is_watched_so = rondo__stand_ins_watch(&bound->places);
-    if (!list_found(bound, plan) || !is_watched_so) {
-        bound->seen = 0;
-        rondo_learned_destroy(bound->learned);
-        bound->learned = NULL;
+    rondo__in_place *in_place = plan->run.in_place;
+    choose(fetch, in_place, feeds);
+    const bool is_watched_so = rondo__stand_ins_watch(&in_place->places);
+    if (!list_found(in_place, plan) || !is_watched_so) {
+        in_place->seen = 0;
+        rondo_learned_destroy(in_place->learned);
+        in_place->learned = NULL;
     }
-    bound->seen += 1;
-    if (bound->is_refused || bound->count == 0 || bound->seen < 2) {
+    in_place->seen += 1;
+    if (in_place->is_refused || in_place->count == 0 || in_place->seen < 2) {
         return RONDO_STATUS_OK;
     }
-    if (bound->learned == NULL) {
+    if (in_place->learned == NULL) {
         const rondo_status status = learn_counted(unit, plan);
         if (status == RONDO_STATUS_LOST) {
             return status;
         }
     }
-    plan->run.is_in_place = bound->learned != NULL;
+    plan->run.is_in_place = in_place->learned != NULL;
     return RONDO_STATUS_OK;
 }
 
 static rondo_status put_learned(void *user_data) {
-    const rondo__in_place *bound = user_data;
-    return rondo_learned_run(bound->learned, bound->places.unit->stream, bound->values,
-                             bound->count);
+    const rondo__in_place *in_place = user_data;
+    return rondo_learned_run(in_place->learned, in_place->places.unit->stream, in_place->values,
+                             in_place->count);
 }
 
 rondo_status rondo__in_place_run(rondo__unit *unit, rondo__plan *plan) {
-    rondo__in_place *bound = plan->run.in_place;
+    rondo__in_place *in_place = plan->run.in_place;
     const bool is_whole = plan->run.is_fed && plan->steps[0].run.may_run_here;
-    if (is_whole && bound->places.watched == NULL) {
-        RETURN_IF_ERROR(rondo__learned_run_here(bound->learned, unit->stream, bound->values,
-                                                bound->count, &unit->executor->work.is_all_here));
+    if (is_whole && in_place->places.watched == NULL) {
+        RETURN_IF_ERROR(rondo__learned_run_here(in_place->learned, unit->stream, in_place->values,
+                                                in_place->count,
+                                                &unit->executor->work.is_all_here));
     } else {
-        RETURN_IF_ERROR(rondo__stand_ins_replay(&bound->places, put_learned, bound));
+        RETURN_IF_ERROR(rondo__stand_ins_replay(&in_place->places, put_learned, in_place));
     }
     unit->runs.in_place_count += 1;
     unit->executor->work.ran_count += plan->item_count;

@@ -8,7 +8,7 @@
 #include "executor/state/op_span.h"
 #include "executor/state/run_memory.h"
 
-bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tensor *tensor) {
+bool rondo__late_values_is_on_gpu(const rondo_executor *executor, const rondo_tensor *tensor) {
     return tensor->device == executor->device && !rondo_device_is_host(executor->device);
 }
 
@@ -38,7 +38,7 @@ static rondo_status copy_to_host(rondo__unit *unit, const rondo__plan *plan, int
 rondo_status rondo__late_values_bring(rondo__unit *unit, rondo__plan *plan, int32_t value,
                                       const rondo__node *node, const rondo_tensor **out_tensor) {
     *out_tensor = &plan->run.dynamic[value];
-    if (!rondo__late_values_is_near(unit->executor, *out_tensor)) {
+    if (!rondo__late_values_is_on_gpu(unit->executor, *out_tensor)) {
         return RONDO_STATUS_OK;
     }
     if (plan->run.late_copies == NULL) {

@@ -11,7 +11,7 @@
 #include "executor/state/run_state.h"
 
 // Whether the tensor lies in the memory of the executor's GPU.
-bool rondo__late_values_is_near(const rondo_executor *executor, const rondo_tensor *tensor);
+bool rondo__late_values_is_on_gpu(const rondo_executor *executor, const rondo_tensor *tensor);
 
 // The value in host memory: where it is, or a copy that is put on the stream, for `node`, and is
 // there when that was waited for. Borrowed until the next run.

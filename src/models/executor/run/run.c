@@ -563,8 +563,8 @@ static rondo_status run_step(rondo__unit *unit, rondo__plan *plan, rondo__step *
     note_crossings(executor, plan, step);
     if (step->kind == RONDO__STEP_COUNT) {
         status = rondo__counted_run(unit, plan, step);
-    } else if (rondo__deferred_is_near(plan, step)) {
-        status = rondo__deferred_run_near(unit, plan, step, run_body);
+    } else if (rondo__deferred_stays_on_device(plan, step)) {
+        status = rondo__deferred_run_on_device(unit, plan, step, run_body);
     } else if (!rondo__step_has_kernels(step)) {
         status = rondo__bypass_run(unit, plan, step, run_body);
     } else if (step->is_ahead && plan->run.is_fed) {

@@ -81,7 +81,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
     // Inputs live until the end of a run, so the feeds of an earlier turn of the loop are still
     // there.
     const uint64_t loop = unit->runs.loop;
-    const bool is_steady = loop != 0 && plan->run.loop == loop && unit->fed == plan;
+    const bool is_steady = loop != 0 && plan->run.loop == loop && unit->fed_plan == plan;
     const size_t fresh_count = is_steady ? unit->runs.steady_first : program->input_count;
     plan->run.loop = 0;
     unit->runs.took_device_feeds = false;
@@ -94,7 +94,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->run.dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
-            if (rondo__late_values_is_near(unit->executor, &feeds[i]) ||
+            if (rondo__late_values_is_on_gpu(unit->executor, &feeds[i]) ||
                 (unit->depth > 0 && waits && rondo__dtype_is_plain(feeds[i].dtype))) {
                 rondo_tensor_share(&feeds[i], place);  // whose bytes stay for the run
             } else {
@@ -154,7 +154,7 @@ static void count_run(rondo__unit *unit, rondo__plan *plan, bool was_replayed) {
     unit->runs.eager_count += was_replayed ? 0 : 1;
     unit->runs.replay_count += was_replayed ? 1 : 0;
     unit->runs.has_run = true;
-    unit->fed = plan;
+    unit->fed_plan = plan;
     if (unit->depth == 0) {
         unit->executor->variants.ran = unit;
         unit->executor->resources.crossings.run_count += 1;
@@ -313,7 +313,8 @@ static rondo_status leave_arena(const rondo__unit *unit, bool is_waited_for, ron
 // where a loop on the device may have been stopped.
 static bool is_waited_for(const rondo__fetch *fetch) {
     const rondo__plan *plan = fetch->plan;
-    bool is = !fetch->unit->is_near || plan->peer_count > 0 || rondo__fetch_leaves_pinned(fetch);
+    bool is =
+        !fetch->unit->stays_on_device || plan->peer_count > 0 || rondo__fetch_leaves_pinned(fetch);
     for (size_t i = 0; !is && i < plan->item_count; ++i) {
         is = (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL) != 0;
     }
@@ -398,7 +399,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
     rondo__unit *active = executor->variants.ran;
-    rondo__plan *plan = active != NULL ? active->fed : NULL;
+    rondo__plan *plan = active != NULL ? active->fed_plan : NULL;
     if (plan == NULL) {
         return RONDO_FAIL(STATE,
                           "nothing has run yet, or the last run failed, or its plan was dropped; "

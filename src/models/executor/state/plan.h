@@ -66,8 +66,8 @@ typedef struct rondo__slot {
     bool is_on_host;    // ARENA: lies in plan->memory.host_arena
     uint8_t side;       // RONDO__SIDE_...
     bool needs_device;  // CONSTANT: some kernel reads it there
-    bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or
-                        // an input of a body that is near (deferred_body.h); or `is_kept`
+    bool is_bound;      // ARENA: lies where the plan around it says: of a part (body_plan.h), or an
+                        // input of a body that stays on the device (deferred_body.h); or `is_kept`
     bool is_kept;       // an input that lies in the memory of a state (states.h)
 } rondo__slot;
 
@@ -555,16 +555,16 @@ struct rondo__unit {
     int32_t depth;             // 1 and more for bodies of control ops
     rondo__part part;          // then the stream is that of the unit around it
     bool is_training;          // ops work as in training
-    bool *is_fed;              // of a variant: one for each optional input
+    bool *feeds_optional;      // of a variant: one for each optional input
     bool is_lean;              // little is folded ahead, because memory was short
     rondo__plan_worth *worth;  // of the body of a rondo.Rest; NULL otherwise
-    bool is_near;  // of such a body on a GPU: data stay where they lie (deferred_body.h)
-    const rondo_tensor *near_feeds;  // then what it is fed in the run at hand
+    bool stays_on_device;      // such a body on a GPU: data stay where they lie (deferred_body.h)
+    const rondo_tensor *device_feeds;  // then what it is fed in the run at hand
     rondo__plan_keys keys;
     rondo__lru_map plans;        // by what is fed; see plan_cache.c
     uint64_t plan_changes;       // counts plans that were made or given up, and with them keys
     rondo__plan *current;        // plan that was asked for last
-    rondo__plan *fed;            // whose inputs are those of the last run; NULL: that failed
+    rondo__plan *fed_plan;       // whose inputs are those of the last run; NULL: that failed
     uint32_t straight_count;     // trials of branches that were lost, in a row
     rondo__plan *retired_plans;  // given up, but pinned; see retire.h
     rondo__run_memory *run_memory;

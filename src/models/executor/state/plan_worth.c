@@ -28,7 +28,7 @@ rondo_status rondo__plan_worth_gather(const rondo__unit *unit, rondo_program *pr
     }
     RETURN_IF_ERROR(rondo__pass_detections(program));
     const rondo__rest_options options = {.is_body = unit->worth != NULL,
-                                         .is_near = rondo__unit_has_two_sides(unit)};
+                                         .stays_on_device = rondo__unit_has_two_sides(unit)};
     return rondo__pass_rest(program, &options);
 }
 

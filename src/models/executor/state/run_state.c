@@ -38,16 +38,16 @@ void rondo__branches_close(rondo__branch_recorder *r) {
 }
 
 void rondo__in_place_free(rondo__plan *plan) {
-    rondo__in_place *bound = plan->run.in_place;
-    if (bound != NULL) {
-        rondo_learned_destroy(bound->learned);
-        rondo__branches_close(bound->branches);
-        rondo__stand_ins_deinit(&bound->places);
-        rondo__free(bound->roots);
-        rondo__free(bound->found);
-        rondo__free(bound->values);
-        rondo__free(bound->uses);
-        rondo__free(bound);
+    rondo__in_place *in_place = plan->run.in_place;
+    if (in_place != NULL) {
+        rondo_learned_destroy(in_place->learned);
+        rondo__branches_close(in_place->branches);
+        rondo__stand_ins_deinit(&in_place->places);
+        rondo__free(in_place->roots);
+        rondo__free(in_place->found);
+        rondo__free(in_place->values);
+        rondo__free(in_place->uses);
+        rondo__free(in_place);
         plan->run.in_place = NULL;
         plan->run.is_in_place = false;
     }

@@ -4,7 +4,7 @@
 
 // A body that runs without waiting has no timing events.
 static bool has_events(const rondo__unit *unit) {
-    return unit->events[0] != NULL && !unit->is_near;
+    return unit->events[0] != NULL && !unit->stays_on_device;
 }
 
 rondo_status rondo__unit_mark(rondo__unit *unit, size_t index, bool has_put) {

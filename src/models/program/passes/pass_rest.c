@@ -11,9 +11,10 @@
 // An op with known shapes between two ops that wait joins their body, so that shape arithmetic
 // (Shape, Gather, Concat, Reshape) is in the body that it serves.
 //
-// If a body's results stay on a GPU (`is_near`), an op like NonZero whose input waits ends a body:
-// there its input's shape is known, and its kernel runs behind the others. Ops that read its result
-// are in a later phase. On a GPU a single op is a body, too, if it would read data of the GPU.
+// If a body's results stay on a GPU (`stays_on_device`), an op like NonZero whose input waits ends
+// a body: there its input's shape is known, and its kernel runs behind the others. Ops that read
+// its result are in a later phase. On a GPU a single op is a body, too, if it would read data of
+// the GPU.
 //
 // A body must not depend on itself through a wall. So each node has a phase: how many walls that
 // depend on ops that wait lie on the longest way to it. Edges never lead to an earlier phase; what
@@ -113,7 +114,7 @@ static void classify(const rondo_program *program, const rondo__node *node,
         ((node->op.def->flags & RONDO__OP_CONTROL) != 0 && !is_decided_inside(program, node)) ||
         (options->is_body && own->waits && is_fed(program, node));
     own->waits = own->waits && !own->is_wall;
-    own->ends = own->ends && is_shaped && !has_objects && options->is_near;
+    own->ends = own->ends && is_shaped && !has_objects && options->stays_on_device;
 }
 
 // Fills in everything but the bodies.
@@ -390,7 +391,7 @@ static rondo_status make_body(builder *b, int32_t first, bool *remove) {
     rondo_program *program = b->program;
     const rondo__node *only = &program->nodes[first];
     const bool is_worth_it = marks[first].next >= 0 || is_heavy(program, only) ||
-                             (b->options->is_near && reads_near(b, only) && gains(b, only));
+                             (b->options->stays_on_device && reads_near(b, only) && gains(b, only));
     if (!is_worth_it) {
         return RONDO_STATUS_OK;
     }

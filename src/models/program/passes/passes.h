@@ -76,8 +76,8 @@ RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
 // Errors:    NO_MEMORY.
 // Threads:   one thread per program.
 typedef struct rondo__rest_options {
-    bool is_body;  // the program is such a body itself
-    bool is_near;  // bodies read and leave data on a GPU
+    bool is_body;          // the program is such a body itself
+    bool stays_on_device;  // bodies read and leave data on a GPU
 } rondo__rest_options;
 RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program,
                                              const rondo__rest_options *options);
