@@ -206,6 +206,34 @@ static int choose_kind(const ready_lists *ready) {
     return kind;
 }
 
+// The users of node n are users[first[n]] to users[first[n + 1] - 1], once for each input that it
+// makes; pending[n] is how many inputs of n other nodes make. All lists are zeroed; first has two
+// elements more than there are nodes.
+static void list_users(const rondo_program *program, size_t *pending, size_t *first,
+                       size_t *users) {
+    for (int pass = 0; pass < 2; ++pass) {
+        for (size_t n = 0; n < program->node_count; ++n) {
+            const rondo__node *node = &program->nodes[n];
+            for (size_t i = 0; i < node->input_count; ++i) {
+                const int32_t maker =
+                    node->inputs[i] >= 0 ? program->values[node->inputs[i]].producer : -1;
+                if (maker < 0) {
+                    continue;
+                }
+                if (pass == 0) {
+                    pending[n] += 1;
+                    first[maker + 2] += 1;
+                } else {
+                    users[first[maker + 1]++] = n;
+                }
+            }
+        }
+        for (size_t n = 2; pass == 0 && n < program->node_count + 2; ++n) {
+            first[n] += first[n - 1];
+        }
+    }
+}
+
 rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
@@ -233,27 +261,7 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
     for (size_t i = 0; i < program->node_count; ++i) {
         rank[plan->order != NULL ? plan->order[i] : i] = i;
     }
-    for (int pass = 0; pass < 2; ++pass) {
-        for (size_t n = 0; n < program->node_count; ++n) {
-            const rondo__node *node = &program->nodes[n];
-            for (size_t i = 0; i < node->input_count; ++i) {
-                int32_t maker =
-                    node->inputs[i] >= 0 ? program->values[node->inputs[i]].producer : -1;
-                if (maker < 0) {
-                    continue;
-                }
-                if (pass == 0) {
-                    pending[n] += 1;
-                    first[maker + 2] += 1;
-                } else {
-                    users[first[maker + 1]++] = n;
-                }
-            }
-        }
-        for (size_t n = 2; pass == 0 && n < program->node_count + 2; ++n) {
-            first[n] += first[n - 1];
-        }
-    }
+    list_users(program, pending, first, users);
     for (size_t n = 0; n < program->node_count; ++n) {
         if (pending[n] == 0) {
             heap_push(&ready.heaps[get_kind(plan, n, class_of[n])], rank[n]);

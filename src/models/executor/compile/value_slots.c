@@ -537,6 +537,31 @@ static rondo_status acquire_arenas(rondo__unit *unit, rondo__plan *plan) {
                                      &plan->memory.arena);
 }
 
+// Values that lie in others get their offsets; those that no value of the arena holds are gone.
+static void settle_shared(rondo__plan *plan) {
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
+            slot->offset = plan->slots[slot->root].offset + slot->part_at;
+        } else if (slot->kind == RONDO__SLOT_ARENA) {
+            slot->kind = RONDO__SLOT_NONE;
+        }
+    }
+}
+
+static rondo_status take_memory(rondo__unit *unit, rondo__plan *plan) {
+    rondo_status status = acquire_arenas(unit, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = place_staging(unit, plan);
+    }
+    if (status != RONDO_STATUS_OK) {
+        blame_largest(plan);
+        return status;
+    }
+    set_addresses(plan);
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__plan_assign_slots(rondo__unit *unit, rondo__plan *plan,
                                       const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
@@ -590,26 +615,10 @@ rondo_status rondo__plan_assign_slots(rondo__unit *unit, rondo__plan *plan,
         plan->memory.arena_naive_bytes +=
             rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
     }
-    for (size_t v = 0; v < program->value_count; ++v) {
-        rondo__slot *slot = &plan->slots[v];
-        if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
-            slot->offset = plan->slots[slot->root].offset + slot->part_at;
-        } else if (slot->kind == RONDO__SLOT_ARENA) {
-            slot->kind = RONDO__SLOT_NONE;
-        }
+    settle_shared(plan);
+    if (unit->part == RONDO__PART_NONE) {  // otherwise addresses come with each launch
+        status = take_memory(unit, plan);
     }
-    if (unit->part != RONDO__PART_NONE) {
-        goto free_lists;  // addresses come with each launch
-    }
-    status = acquire_arenas(unit, plan);
-    if (status == RONDO_STATUS_OK) {
-        status = place_staging(unit, plan);
-    }
-    if (status != RONDO_STATUS_OK) {
-        blame_largest(plan);
-        goto free_lists;
-    }
-    set_addresses(plan);
 
 free_lists:
     rondo__free(carriers);

@@ -88,6 +88,58 @@ static int32_t make_implicit_output(const int32_t *uses, int32_t ellipsis_rank, 
     return count;
 }
 
+// The terms of an equation's left side.
+typedef struct terms {
+    int32_t labels[RONDO__EINSUM_OPERAND_MAX][RONDO_RANK_MAX];  // of each operand
+    int64_t extents[LABEL_MAX];                                 // -1: no such label
+    int32_t uses[LABEL_MAX];
+    int32_t ellipsis_rank;
+} terms;
+
+static rondo_status add_label(const rondo__op *op, terms *t, int32_t label, int64_t extent) {
+    const int64_t known = t->extents[label];
+    if (known >= 0 && known != extent && known != 1 && extent != 1) {
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "a label of attribute equation has extents %lld and %lld",
+                             (long long)known, (long long)extent);
+    }
+    if (known < 0 || known == 1) {
+        t->extents[label] = extent;
+    }
+    t->uses[label]++;
+    if (label >= LETTER_COUNT && label - LETTER_COUNT + 1 > t->ellipsis_rank) {
+        t->ellipsis_rank = label - LETTER_COUNT + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Reads the equation up to `end`.
+static rondo_status read_terms(const rondo__op *op, const char *term, const char *end,
+                               size_t operand_count, const rondo_shape *const *shapes,
+                               terms *out_terms) {
+    memset(out_terms, 0, sizeof *out_terms);
+    memset(out_terms->extents, -1, sizeof out_terms->extents);
+    for (size_t i = 0; i < operand_count; i++) {
+        const char *comma = memchr(term, ',', (size_t)(end - term));
+        if ((comma == NULL) != (i + 1 == operand_count)) {
+            return RONDO_OP_FAIL(op, BAD_DATA,
+                                 "attribute equation has another number of terms than the %zu "
+                                 "inputs",
+                                 operand_count);
+        }
+        const char *term_end = comma == NULL ? end : comma;
+        int32_t count;
+        RETURN_IF_ERROR(read_term(op, term, (size_t)(term_end - term), shapes[i]->rank, 0,
+                                  out_terms->labels[i], &count));
+        for (int32_t k = 0; k < count; k++) {
+            RETURN_IF_ERROR(
+                add_label(op, out_terms, out_terms->labels[i][k], shapes[i]->extent[k]));
+        }
+        term = term_end + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__einsum_make_plan(const rondo__op *op, size_t operand_count,
                                      const rondo_shape *const *shapes,
                                      rondo__einsum_plan *out_plan) {
@@ -104,82 +156,46 @@ rondo_status rondo__einsum_make_plan(const rondo__op *op, size_t operand_count,
     const char *arrow = strstr(equation, "->");
     const char *end = arrow == NULL ? equation + strlen(equation) : arrow;
 
-    // Terms: labels of each operand, extents of all labels.
-    int32_t labels[RONDO__EINSUM_OPERAND_MAX][RONDO_RANK_MAX];
-    int64_t extents[LABEL_MAX];
-    int32_t uses[LABEL_MAX] = {0};
-    int32_t ellipsis_rank = 0;
-    memset(extents, -1, sizeof extents);
-    const char *term = equation;
-    for (size_t i = 0; i < operand_count; i++) {
-        const char *comma = memchr(term, ',', (size_t)(end - term));
-        if ((comma == NULL) != (i + 1 == operand_count)) {
-            return RONDO_OP_FAIL(op, BAD_DATA,
-                                 "attribute equation has another number of terms than the %zu "
-                                 "inputs",
-                                 operand_count);
-        }
-        const char *term_end = comma == NULL ? end : comma;
-        int32_t count;
-        RETURN_IF_ERROR(
-            read_term(op, term, (size_t)(term_end - term), shapes[i]->rank, 0, labels[i], &count));
-        for (int32_t k = 0; k < count; k++) {
-            const int32_t label = labels[i][k];
-            const int64_t extent = shapes[i]->extent[k];
-            if (extents[label] >= 0 && extents[label] != extent && extents[label] != 1 &&
-                extent != 1) {
-                return RONDO_OP_FAIL(op, BAD_DATA,
-                                     "a label of attribute equation has extents %lld and %lld",
-                                     (long long)extents[label], (long long)extent);
-            }
-            if (extents[label] < 0 || extents[label] == 1) {
-                extents[label] = extent;
-            }
-            uses[label]++;
-            if (label >= LETTER_COUNT && label - LETTER_COUNT + 1 > ellipsis_rank) {
-                ellipsis_rank = label - LETTER_COUNT + 1;
-            }
-        }
-        term = term_end + 1;
-    }
+    terms t;
+    RETURN_IF_ERROR(read_terms(op, equation, end, operand_count, shapes, &t));
 
     // The output's labels come first in the iteration, then those that are summed over.
     int32_t order[LABEL_MAX];
     int32_t count;
     if (arrow != NULL) {
         RETURN_IF_ERROR(
-            read_term(op, arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, order, &count));
+            read_term(op, arrow + 2, strlen(arrow + 2), -1, t.ellipsis_rank, order, &count));
     } else {
-        count = make_implicit_output(uses, ellipsis_rank, order);
+        count = make_implicit_output(t.uses, t.ellipsis_rank, order);
     }
     int32_t place[LABEL_MAX];  // position of a label in the order, -1 none
     memset(place, -1, sizeof place);
     for (int32_t i = 0; i < count; i++) {
-        if (extents[order[i]] < 0 || place[order[i]] >= 0) {
+        if (t.extents[order[i]] < 0 || place[order[i]] >= 0) {
             return RONDO_OP_FAIL(op, BAD_DATA,
                                  "attribute equation has an output label that is unknown or "
                                  "stands twice");
         }
         place[order[i]] = i;
-        plan->output.extent[i] = extents[order[i]];
+        plan->output.extent[i] = t.extents[order[i]];
     }
     plan->output.rank = count;
     plan->output_count = count;
     for (int32_t label = 0; label < LABEL_MAX; label++) {
-        if (extents[label] >= 0 && place[label] < 0) {
+        if (t.extents[label] >= 0 && place[label] < 0) {
             place[label] = count;
             order[count++] = label;
         }
     }
     plan->label_count = count;
     for (int32_t i = 0; i < count; i++) {
-        plan->extent[i] = extents[order[i]];
+        plan->extent[i] = t.extents[order[i]];
     }
     for (size_t i = 0; i < operand_count; i++) {
         int64_t step = 1;
         for (int32_t k = shapes[i]->rank - 1; k >= 0; k--) {
             if (shapes[i]->extent[k] != 1) {
-                plan->step[i][place[labels[i][k]]] += step;
+                plan->step[i][place[t.labels[i][k]]] += step;
             }
             step *= shapes[i]->extent[k];
         }

@@ -17,85 +17,74 @@ static rondo_status simplify(rondo_program *program) {
     return rondo__pass_rms_norm(program);
 }
 
-static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
-    if (options->fuse_elementwise) {  // before layouts, which leave what it makes alone
-        RETURN_IF_ERROR(rondo__pass_update(program));
-    }
-    if (options->fuse_matmul) {
-        RETURN_IF_ERROR(rondo__pass_einsum(program));
-    }
-    RETURN_IF_ERROR(rondo__pass_narrow_loss(program));
-    RETURN_IF_ERROR(rondo__pass_moves(program));
-    RETURN_IF_ERROR(rondo__pass_rms_norm(program));
-    RETURN_IF_ERROR(rondo__pass_rotary(program));
-    if (options->fuse_elementwise) {
-        RETURN_IF_ERROR(rondo__pass_silu(program));
-        RETURN_IF_ERROR(rondo__pass_gate(program));
-    }
-    if (options->fuse_attention) {
-        RETURN_IF_ERROR(rondo__pass_rotate(program));
-    }
-    // Products and convolutions first: they take element-wise neighbours that would otherwise form
-    // chains.
-    if (options->split_transposed) {
-        RETURN_IF_ERROR(rondo__pass_transposed(program));
-    }
-    if (options->fuse_convolution) {
-        RETURN_IF_ERROR(rondo__pass_convolution(program));
-    }
-    if (options->fuse_matmul) {
-        RETURN_IF_ERROR(rondo__pass_matmul(program));
-    }
-    if (options->fuse_bytes) {
-        RETURN_IF_ERROR(rondo__pass_byte_product(program));
-    }
-    if (options->fuse_attention) {
-        RETURN_IF_ERROR(rondo__pass_attention(program));
-    }
-    if (options->fuse_group_norm) {  // before layouts, which then go through
-        RETURN_IF_ERROR(rondo__pass_group_norm(program));
-    }
-    if (options->fuse_elementwise) {  // likewise
-        RETURN_IF_ERROR(rondo__pass_scale_shift(program));
-    }
-    const uint32_t wants = (options->channels_last ? RONDO__LAYOUT_REALS : 0u) |
-                           (options->fuse_bytes ? RONDO__LAYOUT_BYTES : 0u);
-    if (options->channels_last || rondo__layout_is_wanted(program, wants)) {
-        RETURN_IF_ERROR(rondo__pass_layout(program, wants));
-        RETURN_IF_ERROR(rondo__pass_moves(program));  // some layouts were wanted as they are now
-        if (options->widen_images) {
-            RETURN_IF_ERROR(rondo__pass_space_to_depth(program));
+typedef struct pass {
+    bool is_wanted;
+    rondo_status (*run)(rondo_program *program);
+} pass;
+
+static rondo_status run_wanted(rondo_program *program, const pass *passes, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (passes[i].is_wanted) {
+            RETURN_IF_ERROR(passes[i].run(program));
         }
-        if (options->add_shortcuts) {
-            RETURN_IF_ERROR(rondo__pass_shortcut(program));
-        }
-        if (options->fuse_matmul) {
-            RETURN_IF_ERROR(rondo__pass_matmul(program));  // products whose result was transposed
-        }
-        if (options->fuse_concat) {
-            RETURN_IF_ERROR(rondo__pass_concat(program));
-        }
-    }
-    if (options->fuse_bit_rows) {  // before chains, which would take their gates
-        RETURN_IF_ERROR(rondo__pass_bits_row(program));
-    }
-    if (options->fuse_elementwise) {
-        RETURN_IF_ERROR(rondo__pass_elementwise(program));
-    }
-    if (options->fuse_matmul) {
-        RETURN_IF_ERROR(rondo__pass_widen(program));
-    }
-    if (options->append_attention) {  // of moves as they are at last
-        RETURN_IF_ERROR(rondo__pass_append_attention(program));
-    }
-    if (options->fuse_rows) {
-        RETURN_IF_ERROR(rondo__pass_row_product(program));
-    }
-    if (options->fuse_norm) {
-        RETURN_IF_ERROR(rondo__pass_norm_product(program));  // of products as they are at last
-        RETURN_IF_ERROR(rondo__pass_moments(program));
     }
     return RONDO_STATUS_OK;
+}
+
+#define RUN_WANTED(program, passes) \
+    run_wanted((program), (passes), sizeof(passes) / sizeof *(passes))
+
+static rondo_status change_layouts(rondo_program *program, const rondo__pass_options *options) {
+    const uint32_t wants = (options->channels_last ? RONDO__LAYOUT_REALS : 0u) |
+                           (options->fuse_bytes ? RONDO__LAYOUT_BYTES : 0u);
+    const pass behind[] = {
+        {true, rondo__pass_moves},  // some layouts were wanted as they are now
+        {options->widen_images, rondo__pass_space_to_depth},
+        {options->add_shortcuts, rondo__pass_shortcut},
+        {options->fuse_matmul, rondo__pass_matmul},  // products whose result was transposed
+        {options->fuse_concat, rondo__pass_concat},
+    };
+    if (!options->channels_last && !rondo__layout_is_wanted(program, wants)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__pass_layout(program, wants));
+    return RUN_WANTED(program, behind);
+}
+
+static rondo_status optimise(rondo_program *program, const rondo__pass_options *options) {
+    const pass before[] = {
+        {options->fuse_elementwise, rondo__pass_update},  // layouts leave what it makes alone
+        {options->fuse_matmul, rondo__pass_einsum},
+        {true, rondo__pass_narrow_loss},
+        {true, rondo__pass_moves},
+        {true, rondo__pass_rms_norm},
+        {true, rondo__pass_rotary},
+        {options->fuse_elementwise, rondo__pass_silu},
+        {options->fuse_elementwise, rondo__pass_gate},
+        {options->fuse_attention, rondo__pass_rotate},
+        // Products and convolutions first: they take element-wise neighbours that would otherwise
+        // form chains.
+        {options->split_transposed, rondo__pass_transposed},
+        {options->fuse_convolution, rondo__pass_convolution},
+        {options->fuse_matmul, rondo__pass_matmul},
+        {options->fuse_bytes, rondo__pass_byte_product},
+        {options->fuse_attention, rondo__pass_attention},
+        {options->fuse_group_norm, rondo__pass_group_norm},    // layouts then go through
+        {options->fuse_elementwise, rondo__pass_scale_shift},  // likewise
+    };
+    const pass behind[] = {
+        {options->fuse_bit_rows, rondo__pass_bits_row},  // before chains, which take their gates
+        {options->fuse_elementwise, rondo__pass_elementwise},
+        {options->fuse_matmul, rondo__pass_widen},
+        // Of moves and products as they are at last:
+        {options->append_attention, rondo__pass_append_attention},
+        {options->fuse_rows, rondo__pass_row_product},
+        {options->fuse_norm, rondo__pass_norm_product},
+        {options->fuse_norm, rondo__pass_moments},
+    };
+    RETURN_IF_ERROR(RUN_WANTED(program, before));
+    RETURN_IF_ERROR(change_layouts(program, options));
+    return RUN_WANTED(program, behind);
 }
 
 // Nodes with a place of their own stay as they are.

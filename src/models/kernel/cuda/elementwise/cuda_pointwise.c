@@ -100,6 +100,60 @@ void rondo__pointwise_append_float(rondo__text *text, float value) {
     rondo__text_append(text, "__int_as_float(0x%08x)", bits);
 }
 
+// Where each operand stands for the group at hand.
+static void write_offsets(const rondo__pointwise_layout *layout, size_t inputs, rondo__text *text) {
+    const char *index = layout->is_wide ? "u64" : "u32";
+    if (layout->rank > 1) {
+        rondo__text_append(text, "        %s rest = group, i;\n        %s", index, index);
+        for (size_t i = 0; i < inputs; i++) {
+            rondo__text_append(text, "%s o%zu = 0", i > 0 ? "," : "", i);
+        }
+        rondo__text_append(text, "%s;\n", inputs == 0 ? " unused" : "");
+        for (int32_t d = layout->rank - 1; d >= 0; d--) {
+            if (d > 0) {
+                rondo__text_append(text,
+                                   "        i = rest %% (%s)a.extent[%d];\n"
+                                   "        rest /= (%s)a.extent[%d];\n",
+                                   index, d, index, d);
+            } else {
+                rondo__text_append(text, "        i = rest;\n");
+            }
+            for (size_t i = 0; i < inputs; i++) {
+                if (layout->stride[i][d] != 0) {
+                    rondo__text_append(text, "        o%zu += i * (%s)a.stride[%zu][%d];\n", i,
+                                       index, i, d);
+                }
+            }
+        }
+    } else {
+        for (size_t i = 0; i < inputs; i++) {
+            const bool moves = layout->stride[i][0] != 0;
+            rondo__text_append(text, "        const %s o%zu = %s;\n", index, i,
+                               moves ? "group" : "0");
+        }
+    }
+}
+
+static void write_loads(const rondo__pointwise *pointwise, const rondo__pointwise_layout *layout,
+                        rondo__text *text) {
+    const int32_t inner = layout->rank - 1;
+    // Offsets of moving operands count in vectors along the innermost extent, so each is scaled by
+    // what its innermost stride says: the host has already multiplied strides by the width.
+    for (size_t i = 0; i < pointwise->input_count; i++) {
+        const char *type = rondo__cuda_type_name(pointwise->inputs[i].dtype);
+        const bool moves = layout->stride[i][inner] != 0;
+        const char *scale = layout->rank == 1 && moves ? " * WIDTH" : "";
+        if (moves && layout->width > 1) {
+            rondo__text_append(text,
+                               "        const pack<%s, WIDTH> v%zu = *(const pack<%s, WIDTH> "
+                               "*)(a.x%zu + o%zu%s);\n",
+                               type, i, type, i, i, scale);
+        } else {
+            rondo__text_append(text, "        const %s v%zu = a.x%zu[o%zu];\n", type, i, i, i);
+        }
+    }
+}
+
 void rondo__pointwise_write(const rondo__pointwise *pointwise,
                             const rondo__pointwise_layout *layout, rondo__text *text) {
     const size_t inputs = pointwise->input_count;
@@ -128,50 +182,8 @@ void rondo__pointwise_write(const rondo__pointwise *pointwise,
                        "    for (%s group = (%s)blockIdx.x * 256 + threadIdx.x; group < a.groups;\n"
                        "         group += (%s)gridDim.x * 256) {\n",
                        index, index, index);
-    if (layout->rank > 1) {
-        rondo__text_append(text, "        %s rest = group, i;\n        %s", index, index);
-        for (size_t i = 0; i < inputs; i++) {
-            rondo__text_append(text, "%s o%zu = 0", i > 0 ? "," : "", i);
-        }
-        rondo__text_append(text, "%s;\n", inputs == 0 ? " unused" : "");
-        for (int32_t d = inner; d >= 0; d--) {
-            if (d > 0) {
-                rondo__text_append(text,
-                                   "        i = rest %% (%s)a.extent[%d];\n"
-                                   "        rest /= (%s)a.extent[%d];\n",
-                                   index, d, index, d);
-            } else {
-                rondo__text_append(text, "        i = rest;\n");
-            }
-            for (size_t i = 0; i < inputs; i++) {
-                if (layout->stride[i][d] != 0) {
-                    rondo__text_append(text, "        o%zu += i * (%s)a.stride[%zu][%d];\n", i,
-                                       index, i, d);
-                }
-            }
-        }
-    } else {
-        for (size_t i = 0; i < inputs; i++) {
-            const bool moves = layout->stride[i][0] != 0;
-            rondo__text_append(text, "        const %s o%zu = %s;\n", index, i,
-                               moves ? "group" : "0");
-        }
-    }
-    // Offsets of moving operands count in vectors along the innermost extent, so each is scaled by
-    // what its innermost stride says: the host has already multiplied strides by the width.
-    for (size_t i = 0; i < inputs; i++) {
-        const char *type = rondo__cuda_type_name(pointwise->inputs[i].dtype);
-        const bool moves = layout->stride[i][inner] != 0;
-        const char *scale = layout->rank == 1 && moves ? " * WIDTH" : "";
-        if (moves && layout->width > 1) {
-            rondo__text_append(text,
-                               "        const pack<%s, WIDTH> v%zu = *(const pack<%s, WIDTH> "
-                               "*)(a.x%zu + o%zu%s);\n",
-                               type, i, type, i, i, scale);
-        } else {
-            rondo__text_append(text, "        const %s v%zu = a.x%zu[o%zu];\n", type, i, i, i);
-        }
-    }
+    write_offsets(layout, inputs, text);
+    write_loads(pointwise, layout, text);
     rondo__text_append(text,
                        "        pack<%s, WIDTH> result;\n"
                        "#pragma unroll\n"
