@@ -400,6 +400,12 @@ void rondo__step_int(rondo__step *step, int64_t value) {
     }
 }
 
+void rondo__step_ints(rondo__step *step, const int64_t *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        rondo__step_int(step, values[i]);
+    }
+}
+
 void rondo__step_float(rondo__step *step, double value) {
     if (step != NULL) {
         uint64_t word;

@@ -238,6 +238,7 @@ void rondo__step_optional(rondo__step *step, const rondo__address *address);
 void rondo__step_optional_input(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_optional_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index);
 void rondo__step_int(rondo__step *step, int64_t value);
+void rondo__step_ints(rondo__step *step, const int64_t *values, int32_t count);
 void rondo__step_float(rondo__step *step, double value);  // a double on the device
 // Appends a `faults` of the device text: where the kernel tells of data that the op does not
 // allow.

@@ -47,6 +47,11 @@ enum {
     RONDO__HOST_ADDRESS_MAX = 500  // operands that a launch carries, in its 4096 bytes
 };
 
+// Whether an input is there.
+static inline bool rondo__host_has_input(const rondo__kernel_request *request, size_t input) {
+    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
+}
+
 // Allocates a zeroed kernel of a kind and fills its head: capturable, no workspace, constant inputs
 // owned (the host reads them where they are).
 //

@@ -23,6 +23,14 @@ rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value) {
     return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
 }
 
+const float *rondo__match_floats(const rondo_program *program, int32_t value, int64_t count) {
+    if (value < 0 || program->values[value].constant.dtype != RONDO_DTYPE_F32 ||
+        rondo_shape_get_count(&program->values[value].constant.shape) != count) {
+        return NULL;
+    }
+    return program->values[value].constant.data;
+}
+
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value) {
     if (value < 0) {
         return false;

@@ -16,6 +16,9 @@ int32_t rondo__match_input(const rondo__node *node, size_t index);
 // The type of a value, which may be a constant.
 rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value);
 
+// The elements of a constant of `count` f32, otherwise NULL; `value` may be NONE.
+const float *rondo__match_floats(const rondo_program *program, int32_t value, int64_t count);
+
 // True, with the number in *out_value, when `value` is a constant of one float element (f32 or
 // f16).
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);

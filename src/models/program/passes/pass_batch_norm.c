@@ -13,14 +13,6 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
-static const float *get_floats(const rondo_program *program, int32_t value, int64_t count) {
-    if (value < 0 || program->values[value].constant.dtype != RONDO_DTYPE_F32 ||
-        rondo_shape_get_count(&program->values[value].constant.shape) != count) {
-        return NULL;
-    }
-    return program->values[value].constant.data;
-}
-
 // Makes the folded weights and bias; *out_is_folded is false when something is not constant.
 static rondo_status fold(rondo_program *program, rondo__node *conv, const rondo__node *norm,
                          bool *out_is_folded) {
@@ -36,11 +28,11 @@ static rondo_status fold(rondo_program *program, rondo__node *conv, const rondo_
     int64_t channels = weights->shape.extent[0];
     int64_t each = rondo_shape_get_count(&weights->shape) / channels;
     bool has_bias = conv->input_count > 2 && conv->inputs[2] >= 0;
-    const float *bias = has_bias ? get_floats(program, conv->inputs[2], channels) : NULL;
-    const float *scale = get_floats(program, norm->inputs[1], channels);
-    const float *shift = get_floats(program, norm->inputs[2], channels);
-    const float *mean = get_floats(program, norm->inputs[3], channels);
-    const float *variance = get_floats(program, norm->inputs[4], channels);
+    const float *bias = has_bias ? rondo__match_floats(program, conv->inputs[2], channels) : NULL;
+    const float *scale = rondo__match_floats(program, norm->inputs[1], channels);
+    const float *shift = rondo__match_floats(program, norm->inputs[2], channels);
+    const float *mean = rondo__match_floats(program, norm->inputs[3], channels);
+    const float *variance = rondo__match_floats(program, norm->inputs[4], channels);
     if ((has_bias && bias == NULL) || scale == NULL || shift == NULL || mean == NULL ||
         variance == NULL) {
         return RONDO_STATUS_OK;

@@ -19,14 +19,6 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
-static const float *get_floats(const rondo_program *program, int32_t value, int64_t count) {
-    if (value < 0 || program->values[value].constant.dtype != RONDO_DTYPE_F32 ||
-        rondo_shape_get_count(&program->values[value].constant.shape) != count) {
-        return NULL;
-    }
-    return program->values[value].constant.data;
-}
-
 static bool is_candidate(const rondo_program *program, const rondo__node *node,
                          rondo_shape *out_shape) {
     if (!rondo__node_is(node, RONDO__OP_BatchNormalization) || !rondo__match_inference_norm(node) ||
@@ -47,10 +39,10 @@ enum { NEAR_DEVIATIONS = 16 };  // a mean that is not further from 0 costs no di
 static bool fill_terms(const rondo_program *program, const rondo__node *norm, int64_t channels,
                        rondo_tensor *terms, bool *out_is_far) {
     float *s = terms[TERM_SCALE].data, *t = terms[TERM_SHIFT].data;
-    const float *scale = get_floats(program, norm->inputs[1], channels);
-    const float *shift = get_floats(program, norm->inputs[2], channels);
-    const float *mean = get_floats(program, norm->inputs[3], channels);
-    const float *variance = get_floats(program, norm->inputs[4], channels);
+    const float *scale = rondo__match_floats(program, norm->inputs[1], channels);
+    const float *shift = rondo__match_floats(program, norm->inputs[2], channels);
+    const float *mean = rondo__match_floats(program, norm->inputs[3], channels);
+    const float *variance = rondo__match_floats(program, norm->inputs[4], channels);
     if (scale == NULL || shift == NULL || mean == NULL || variance == NULL) {
         return false;
     }

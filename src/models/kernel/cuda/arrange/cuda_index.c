@@ -24,12 +24,6 @@ static void get_strides(const rondo_shape *shape, int64_t *out_strides) {
     }
 }
 
-static void push_ints(rondo__step *step, const int64_t *values, int32_t count) {
-    for (int32_t i = 0; i < count; i++) {
-        rondo__step_int(step, values[i]);
-    }
-}
-
 static bool define_index(rondo__cuda_kernel *kernel, rondo__defines *defines, size_t input) {
     const rondo_dtype dtype = rondo__cuda_input(kernel, input)->dtype;
     if (dtype != RONDO_DTYPE_I32 && dtype != RONDO_DTYPE_I64) {
@@ -101,8 +95,8 @@ static void add_elements(rondo__cuda_kernel *kernel, const char *name, const ron
     rondo__step_output(step, 0);
     rondo__step_int(step, axis);
     rondo__step_int(step, target->extent[axis]);
-    push_ints(step, index->shape.extent, target->rank);
-    push_ints(step, strides, target->rank);
+    rondo__step_ints(step, index->shape.extent, target->rank);
+    rondo__step_ints(step, strides, target->rank);
     rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
@@ -155,8 +149,8 @@ static void add_nd(rondo__cuda_kernel *kernel, const char *name, const rondo_sha
     rondo__step_int(step, depth);
     rondo__step_int(step, rondo__cuda_product(index, batch, index->rank - 1));
     rondo__step_int(step, rondo__cuda_product(target, batch, target->rank));
-    push_ints(step, target->extent + batch, (int32_t)depth);
-    push_ints(step, strides + batch, (int32_t)depth);
+    rondo__step_ints(step, target->extent + batch, (int32_t)depth);
+    rondo__step_ints(step, strides + batch, (int32_t)depth);
     rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
@@ -218,10 +212,10 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
         rondo__step_int(step, 0);
     }
     rondo__step_int(step, bits);
-    push_ints(step, y->shape.extent, rank);
-    push_ints(step, kept, rank);
-    push_ints(step, strides, rank);
-    push_ints(step, shift, rank);
+    rondo__step_ints(step, y->shape.extent, rank);
+    rondo__step_ints(step, kept, rank);
+    rondo__step_ints(step, strides, rank);
+    rondo__step_ints(step, shift, rank);
 }
 
 void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
@@ -361,7 +355,7 @@ static void prepare_fed_axis(rondo__cuda_kernel *kernel, rondo__defines *defines
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "exclusive", 0));
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "reverse", 0));
     rondo__step_input(step, 1);
-    push_ints(step, x->extent, x->rank);
+    rondo__step_ints(step, x->extent, x->rank);
     rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 

@@ -5,21 +5,10 @@
 #include <string.h>
 
 #include "cu_sources.h"
+#include "kernel/cuda/arrange/cuda_select.h"
 #include "kernel/cuda/arrange/cuda_sort.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/support.h"
-
-static void push_output(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index) {
-    if (rondo__cuda_wants_output(kernel, index)) {
-        rondo__step_output(step, index);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
-static rondo__address reserve(rondo__cuda_kernel *kernel, int64_t count, size_t bytes) {
-    return rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, (size_t)count * bytes));
-}
 
 // ---- TopK -------------------------------------------------------------------------------------
 
@@ -34,8 +23,8 @@ static void add_counting(rondo__cuda_kernel *kernel, const top_k *t, rondo__defi
                                                RONDO__CUDA_BLOCK);
     rondo__step_int(step, t->lines);
     rondo__step_input(step, 0);
-    push_output(step, kernel, 0);
-    push_output(step, kernel, 1);
+    rondo__step_optional_output(step, kernel, 0);
+    rondo__step_optional_output(step, kernel, 1);
     rondo__step_int(step, t->length);
     rondo__step_int(step, t->inner);
     rondo__step_int(step, t->k);
@@ -45,7 +34,7 @@ static void add_counting(rondo__cuda_kernel *kernel, const top_k *t, rondo__defi
 static void add_sorting(rondo__cuda_kernel *kernel, const top_k *t, rondo__defines *defines) {
     rondo__cuda_sorted sorted;
     const int64_t count = t->lines * t->length;
-    const rondo__address keys = reserve(kernel, count, sizeof(uint64_t));
+    const rondo__address keys = rondo__cuda_reserve(kernel, count, sizeof(uint64_t));
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_top_k, defines, "top_k_keys",
                                                rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);
     rondo__step_int(step, count);
@@ -61,8 +50,8 @@ static void add_sorting(rondo__cuda_kernel *kernel, const top_k *t, rondo__defin
                                   rondo__cuda_blocks(t->lines * t->k), RONDO__CUDA_BLOCK);
     rondo__step_int(step, t->lines * t->k);
     rondo__step_input(step, 0);
-    push_output(step, kernel, 0);
-    push_output(step, kernel, 1);
+    rondo__step_optional_output(step, kernel, 0);
+    rondo__step_optional_output(step, kernel, 1);
     rondo__step_address(step, sorted.order);
     rondo__step_int(step, t->length);
     rondo__step_int(step, t->inner);
@@ -178,7 +167,7 @@ bool rondo__cuda_add_reduction(rondo__cuda_kernel *kernel) {
     rondo__define_int(&defines, "RANK", s.rank);
     rondo__define_int(&defines, "REDUCTION", reduction);
     rondo__define_int(&defines, "WHOLE", rondo__dtype_is_integer(y->dtype) ? 1 : 0);
-    s.keys = reserve(kernel, s.updates, sizeof(uint64_t));
+    s.keys = rondo__cuda_reserve(kernel, s.updates, sizeof(uint64_t));
     s.order = s.keys;
     if (s.updates <= FEW_UPDATES) {
         push_scatter(

@@ -11,12 +11,6 @@ static rondo__step *add_elements(rondo__cuda_kernel *kernel, rondo__defines *def
     return step;
 }
 
-static void push_ints(rondo__step *step, const int64_t *values, int32_t count) {
-    for (int32_t i = 0; i < count; i++) {
-        rondo__step_int(step, values[i]);
-    }
-}
-
 // Entry `index` of an attribute that may be absent.
 static int64_t get_entry(const rondo__op *op, const char *name, size_t index, int64_t fallback) {
     size_t count;
@@ -48,8 +42,8 @@ void rondo__cuda_prepare_max_unpool(rondo__cuda_kernel *kernel) {
     rondo__step_input(step, 1);
     rondo__step_output(step, 0);
     rondo__step_int(step, rondo_shape_get_count(&pooled));
-    push_ints(step, pooled.extent, x->shape.rank);
-    push_ints(step, y->shape.extent, x->shape.rank);
+    rondo__step_ints(step, pooled.extent, x->shape.rank);
+    rondo__step_ints(step, y->shape.extent, x->shape.rank);
     rondo__step_faults(step, kernel, RONDO__FAULT_INDEX);
 }
 
@@ -84,12 +78,12 @@ void rondo__cuda_prepare_columns(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, y->extent[1] > 0 ? x->shape.extent[1] / y->extent[1] : 0);
     rondo__step_int(step, x->shape.extent[2]);
-    push_ints(step, block, rank);
-    push_ints(step, positions, rank);
-    push_ints(step, y->extent + 2, rank);
-    push_ints(step, stride, rank);
-    push_ints(step, dilation, rank);
-    push_ints(step, before, rank);
+    rondo__step_ints(step, block, rank);
+    rondo__step_ints(step, positions, rank);
+    rondo__step_ints(step, y->extent + 2, rank);
+    rondo__step_ints(step, stride, rank);
+    rondo__step_ints(step, dilation, rank);
+    rondo__step_ints(step, before, rank);
 }
 
 void rondo__cuda_prepare_reverse_sequence(rondo__cuda_kernel *kernel) {

@@ -66,12 +66,6 @@ static bool read_transposed(rondo__cuda_kernel *kernel, transposed *out_form) {
     return true;
 }
 
-static void push_three(rondo__step *step, const int64_t *values) {
-    for (int32_t d = 0; d < SPATIAL; d++) {
-        rondo__step_int(step, values[d]);
-    }
-}
-
 static void push_form(rondo__step *step, const rondo__cuda_kernel *kernel, const transposed *form) {
     const rondo__convolution *c = &form->convolution;
     rondo__step_input(step, 0);
@@ -86,14 +80,14 @@ static void push_form(rondo__step *step, const rondo__cuda_kernel *kernel, const
     rondo__step_int(step, c->group);
     rondo__step_int(step, c->channels / c->group);
     rondo__step_int(step, c->filters / c->group);
-    push_three(step, form->in);
-    push_three(step, form->out);
-    push_three(step, form->kernel);
-    push_three(step, form->stride);
-    push_three(step, form->dilation);
-    push_three(step, form->before);
-    push_three(step, form->step);
-    push_three(step, form->width);
+    rondo__step_ints(step, form->in, 3);
+    rondo__step_ints(step, form->out, 3);
+    rondo__step_ints(step, form->kernel, 3);
+    rondo__step_ints(step, form->stride, 3);
+    rondo__step_ints(step, form->dilation, 3);
+    rondo__step_ints(step, form->before, 3);
+    rondo__step_ints(step, form->step, 3);
+    rondo__step_ints(step, form->width, 3);
 }
 
 void rondo__cuda_prepare_conv_transpose(rondo__cuda_kernel *kernel) {

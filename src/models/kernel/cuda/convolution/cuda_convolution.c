@@ -220,12 +220,6 @@ static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
 
 // ---- the ways ---------------------------------------------------------------------------------
 
-static void push_three(rondo__step *step, const int64_t *values) {
-    for (int d = 0; d < 3; d++) {
-        rondo__step_int(step, values[d]);
-    }
-}
-
 static void push_convolution(rondo__step *step, const rondo__cuda_convolution *c) {
     const rondo__window *w = &c->window;
     const int64_t in = w->in[0] * w->in[1] * w->in[2];
@@ -238,12 +232,12 @@ static void push_convolution(rondo__step *step, const rondo__cuda_convolution *c
     rondo__step_int(step, c->groups);
     rondo__step_int(step, w->channels_in / c->groups);
     rondo__step_int(step, w->channels_out / c->groups);
-    push_three(step, w->in);
-    push_three(step, w->out);
-    push_three(step, w->kernel);
-    push_three(step, w->stride);
-    push_three(step, w->dilation);
-    push_three(step, w->before);
+    rondo__step_ints(step, w->in, 3);
+    rondo__step_ints(step, w->out, 3);
+    rondo__step_ints(step, w->kernel, 3);
+    rondo__step_ints(step, w->stride, 3);
+    rondo__step_ints(step, w->dilation, 3);
+    rondo__step_ints(step, w->before, 3);
     rondo__step_int(step, in * w->channels_in);
     rondo__step_int(step, w->channels_last ? 1 : in);
     rondo__step_int(step, w->channels_last ? w->channels_in : 1);

@@ -7,12 +7,6 @@
 // Averages of more elements are summed in double.
 #define LONG_WINDOW 1024
 
-static void push_three(rondo__step *step, const int64_t *values) {
-    for (int d = 0; d < 3; d++) {
-        rondo__step_int(step, values[d]);
-    }
-}
-
 // How the global average is cut: see global_average.cu.
 typedef struct average_cut {
     int64_t width, slice, slices, split;
@@ -145,13 +139,13 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
         rondo__step_int(step, 0);
     }
     rondo__step_int(step, window.channels_in / width);
-    push_three(step, window.in);
-    push_three(step, window.out);
-    push_three(step, window.kernel);
-    push_three(step, window.stride);
-    push_three(step, window.dilation);
-    push_three(step, window.before);
-    push_three(step, window.after);
+    rondo__step_ints(step, window.in, 3);
+    rondo__step_ints(step, window.out, 3);
+    rondo__step_ints(step, window.kernel, 3);
+    rondo__step_ints(step, window.stride, 3);
+    rondo__step_ints(step, window.dilation, 3);
+    rondo__step_ints(step, window.before, 3);
+    rondo__step_ints(step, window.after, 3);
     rondo__step_int(step, rondo__op_get_int(op, "count_include_pad", 0));
     rondo__step_int(step, rondo__op_get_int(op, "storage_order", 0));
     rondo__step_float(step, (double)rondo__op_get_int(op, "p", 2));

@@ -21,12 +21,6 @@ static void push_optional(rondo__step *step, bool is_present, rondo__address add
     }
 }
 
-static void push_ints(rondo__step *step, const int64_t *values, int32_t count) {
-    for (int32_t i = 0; i < count; i++) {
-        rondo__step_int(step, values[i]);
-    }
-}
-
 // The steps of a tensor that broadcasts to x, for each axis of x.
 static void push_broadcast(rondo__step *step, const rondo_shape *shape, const rondo_shape *x) {
     for (int32_t d = 0; d < x->rank; d++) {
@@ -174,7 +168,7 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, length);
     rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
     if (broadcasts) {
-        push_ints(step, x->shape.extent, rank);
+        rondo__step_ints(step, x->shape.extent, rank);
         push_broadcast(step, &gain->shape, &x->shape);
         push_broadcast(step, has_shift ? &shift->shape : &gain->shape, &x->shape);
     }
@@ -307,8 +301,8 @@ void rondo__cuda_prepare_axes_normalization(rondo__cuda_kernel *kernel) {
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
     rondo__step_int(step, length);
-    push_ints(step, kept, rank);
-    push_ints(step, steps, rank);
-    push_ints(step, inside, rank);
-    push_ints(step, steps, rank);
+    rondo__step_ints(step, kept, rank);
+    rondo__step_ints(step, steps, rank);
+    rondo__step_ints(step, inside, rank);
+    rondo__step_ints(step, steps, rank);
 }

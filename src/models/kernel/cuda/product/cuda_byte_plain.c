@@ -11,12 +11,6 @@ enum {
     GRID_MAX = 65535,
 };
 
-static void push_three(rondo__step *step, const int64_t *values) {
-    for (int d = 0; d < 3; d++) {
-        rondo__step_int(step, values[d]);
-    }
-}
-
 static void push_four(rondo__step *step, const int64_t *values) {
     for (int d = 0; d < RONDO__BYTE_BATCH_RANK; d++) {
         rondo__step_int(step, values[d]);
@@ -83,12 +77,12 @@ static void push_convolution(rondo__step *step, const rondo__byte_product *p) {
     rondo__step_int(step, p->groups);
     rondo__step_int(step, p->channels);
     rondo__step_int(step, p->columns);
-    push_three(step, w->in);
-    push_three(step, w->out);
-    push_three(step, w->kernel);
-    push_three(step, w->stride);
-    push_three(step, w->dilation);
-    push_three(step, w->before);
+    rondo__step_ints(step, w->in, 3);
+    rondo__step_ints(step, w->out, 3);
+    rondo__step_ints(step, w->kernel, 3);
+    rondo__step_ints(step, w->stride, 3);
+    rondo__step_ints(step, w->dilation, 3);
+    rondo__step_ints(step, w->before, 3);
     rondo__step_int(step, w->channels_last ? 1 : in);
     rondo__step_int(step, w->channels_last ? w->channels_in : 1);
     rondo__step_int(step, w->channels_last ? 1 : out);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cu_sources.h"
+#include "kernel/cuda/arrange/cuda_select.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/product/cuda_byte_product.h"
 
@@ -18,10 +19,6 @@ typedef struct lstm {
     rondo__address from_x;          // [directions, seq * batch, 4 * hidden]
     rondo__address states[2], cells;
 } lstm;
-
-static rondo__address reserve(rondo__cuda_kernel *kernel, int64_t count, size_t bytes) {
-    return rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, (size_t)count * bytes));
-}
 
 // The scales or zero points of direction `d`, of `count` each.
 static rondo__byte_parameter get_parameter(const rondo__cuda_kernel *kernel, size_t index,
@@ -117,13 +114,13 @@ static bool read_lstm(rondo__cuda_kernel *kernel, lstm *l) {
     }
     const int64_t columns = 4 * plan->hidden, rows = plan->seq * plan->batch;
     const int64_t states = plan->directions * plan->batch * plan->hidden;
-    l->x = reserve(kernel, rows * plan->input, 1);
-    l->scale = reserve(kernel, 1, sizeof(float));
-    l->zero = reserve(kernel, 1, 1);
-    l->from_x = reserve(kernel, plan->directions * rows * columns, sizeof(float));
-    l->states[0] = reserve(kernel, states, sizeof(float));
-    l->states[1] = reserve(kernel, states, sizeof(float));
-    l->cells = reserve(kernel, states, sizeof(float));
+    l->x = rondo__cuda_reserve(kernel, rows * plan->input, 1);
+    l->scale = rondo__cuda_reserve(kernel, 1, sizeof(float));
+    l->zero = rondo__cuda_reserve(kernel, 1, 1);
+    l->from_x = rondo__cuda_reserve(kernel, plan->directions * rows * columns, sizeof(float));
+    l->states[0] = rondo__cuda_reserve(kernel, states, sizeof(float));
+    l->states[1] = rondo__cuda_reserve(kernel, states, sizeof(float));
+    l->cells = rondo__cuda_reserve(kernel, states, sizeof(float));
     const rondo__byte_product product = {
         .rows = rows, .columns = columns, .batches = 1, .batch_extent = {1, 1, 1, 1}};
     l->w = product;

@@ -404,12 +404,8 @@ static void set_output_pitch(rondo__kernel *base, int64_t elements) {
     ((convolution_kernel *)base)->y_row = elements;
 }
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 static rondo_status init_kernel(const rondo__kernel_request *request, convolution_kernel *kernel) {
-    if (has_input(request, 4)) {  // a second convolution is for GPUs
+    if (rondo__host_has_input(request, 4)) {  // a second convolution is for GPUs
         return RONDO_STATUS_UNSUPPORTED;
     }
     const rondo__op *op = request->op;
@@ -421,8 +417,8 @@ static rondo_status init_kernel(const rondo__kernel_request *request, convolutio
     kernel->beta = rondo__op_get_float(op, "beta", 0.0f);
     kernel->is_clamp = rondo__simd_get_clamp(kernel->activation, kernel->alpha, kernel->beta,
                                              &kernel->low, &kernel->high);
-    kernel->has_bias = has_input(request, 2);
-    kernel->has_addend = has_input(request, 3);
+    kernel->has_bias = rondo__host_has_input(request, 2);
+    kernel->has_addend = rondo__host_has_input(request, 3);
     kernel->channels = shape->channels / shape->group;
     kernel->filters = shape->filters / shape->group;
     kernel->taps = shape->kernel_span;

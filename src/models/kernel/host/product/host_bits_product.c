@@ -285,10 +285,6 @@ static rondo_status pack_reals(const rondo__kernel_request *request, const bits_
                                 &places, out_panels);
 }
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 static bool is_constant(const rondo__kernel_request *request, size_t input) {
     return request->inputs[input].constant != NULL;
 }
@@ -298,7 +294,7 @@ static rondo_status pack_operands(const rondo__kernel_request *request, bits_ker
     RETURN_IF_ERROR(pack_bytes(request, kernel, RONDO__BITS_B, p->blocks * p->block_bytes,
                                p->blocks * p->block_bytes, 8, &kernel->b));
     RETURN_IF_ERROR(pack_reals(request, kernel, RONDO__BITS_SCALES, &kernel->scales));
-    if (!has_input(request, RONDO__BITS_ZEROS)) {
+    if (!rondo__host_has_input(request, RONDO__BITS_ZEROS)) {
         return RONDO_STATUS_OK;
     }
     return request->inputs[RONDO__BITS_ZEROS].dtype == RONDO_DTYPE_U8
@@ -332,15 +328,15 @@ static rondo_status init_kernel(const rondo__kernel_request *request, bits_kerne
     rondo__bits_product *p = &kernel->product;
     RETURN_IF_ERROR(
         rondo__bits_product_init(request->op, &request->inputs[RONDO__BITS_A].shape, p));
-    const bool has_zeros = has_input(request, RONDO__BITS_ZEROS);
+    const bool has_zeros = rondo__host_has_input(request, RONDO__BITS_ZEROS);
     if (request->inputs[RONDO__BITS_A].dtype != RONDO_DTYPE_F32 ||
-        has_input(request, RONDO__BITS_GROUPS) || !is_constant(request, RONDO__BITS_B) ||
-        !is_constant(request, RONDO__BITS_SCALES) ||
+        rondo__host_has_input(request, RONDO__BITS_GROUPS) ||
+        !is_constant(request, RONDO__BITS_B) || !is_constant(request, RONDO__BITS_SCALES) ||
         (has_zeros && !is_constant(request, RONDO__BITS_ZEROS))) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     kernel->simd = rondo__simd_get();
-    kernel->has_bias = has_input(request, RONDO__BITS_BIAS);
+    kernel->has_bias = rondo__host_has_input(request, RONDO__BITS_BIAS);
     kernel->panel_count = (p->n + kernel->simd->panel_columns - 1) / kernel->simd->panel_columns;
     kernel->is_padded = p->k % p->block != 0;
     lay_out(kernel);

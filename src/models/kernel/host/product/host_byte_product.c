@@ -157,14 +157,10 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
 
 // ---- preparing --------------------------------------------------------------------------------
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 // How many values an optional scale or zero point has: one, or one for each of `lines`; 0 for
 // neither.
 static int64_t count_values(const rondo__kernel_request *request, size_t input, int64_t lines) {
-    if (!has_input(request, input)) {
+    if (!rondo__host_has_input(request, input)) {
         return 1;
     }
     const int64_t count = rondo_shape_get_count(&request->inputs[input].shape);
@@ -195,8 +191,8 @@ static bool read_inputs(const rondo__kernel_request *request, byte_product_kerne
             return false;
         }
     }
-    kernel->a_zero = has_input(request, kernel->a_zero) ? kernel->a_zero : NO_INPUT;
-    kernel->b_zero = has_input(request, kernel->b_zero) ? kernel->b_zero : NO_INPUT;
+    kernel->a_zero = rondo__host_has_input(request, kernel->a_zero) ? kernel->a_zero : NO_INPUT;
+    kernel->b_zero = rondo__host_has_input(request, kernel->b_zero) ? kernel->b_zero : NO_INPUT;
     return kernel->a_zero_count != 0 && kernel->b_zero_count != 0;
 }
 

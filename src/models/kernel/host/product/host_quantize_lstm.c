@@ -278,10 +278,6 @@ static void deinit_lstm(rondo__host_kernel *head) {
 
 // ---- preparing --------------------------------------------------------------------------------
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 // Packs W or R of all directions, and spreads its zero points.
 static rondo_status init_weights(const rondo__kernel_request *request,
                                  const rondo__quantize_lstm *plan, size_t input, size_t zero_input,
@@ -298,7 +294,7 @@ static rondo_status init_weights(const rondo__kernel_request *request,
         return RONDO_STATUS_NO_MEMORY;
     }
     const rondo_tensor *zeros =
-        has_input(request, zero_input) ? request->inputs[zero_input].constant : NULL;
+        rondo__host_has_input(request, zero_input) ? request->inputs[zero_input].constant : NULL;
     const int64_t count = zeros != NULL && zeros->shape.rank == 2 ? n : 1;
     for (int64_t d = 0; d < plan->directions; ++d) {
         const uint8_t *values = zeros != NULL ? (const uint8_t *)zeros->data + d * count : NULL;
@@ -339,11 +335,11 @@ rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *requ
     static const size_t kept[] = {RONDO__QLSTM_W, RONDO__QLSTM_R, RONDO__QLSTM_W_ZERO,
                                   RONDO__QLSTM_R_ZERO};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; ++i) {
-        if (has_input(request, kept[i]) && request->inputs[kept[i]].constant == NULL) {
+        if (rondo__host_has_input(request, kept[i]) && request->inputs[kept[i]].constant == NULL) {
             return RONDO_STATUS_UNSUPPORTED;
         }
     }
-    if (has_input(request, RONDO__QLSTM_P)) {
+    if (rondo__host_has_input(request, RONDO__QLSTM_P)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__host_kernel *head =

@@ -232,19 +232,15 @@ static void deinit_recurrent(rondo__host_kernel *head) {
 
 // ---- preparing --------------------------------------------------------------------------------
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 static bool is_usual(const rondo__kernel_request *request) {
     const rondo__op *op = request->op;
     for (size_t i = 1; i < 4; ++i) {
-        if (has_input(request, i) && request->inputs[i].constant == NULL) {
+        if (rondo__host_has_input(request, i) && request->inputs[i].constant == NULL) {
             return false;
         }
     }
-    return request->inputs[0].dtype == RONDO_DTYPE_F32 && !has_input(request, 4) &&
-           !has_input(request, 7) && rondo__recurrent_has_usual_functions(op) &&
+    return request->inputs[0].dtype == RONDO_DTYPE_F32 && !rondo__host_has_input(request, 4) &&
+           !rondo__host_has_input(request, 7) && rondo__recurrent_has_usual_functions(op) &&
            rondo__op_find(op, "clip") == NULL && rondo__op_get_int(op, "layout", 0) == 0 &&
            rondo__op_get_int(op, "input_forget", 0) == 0;
 }
@@ -285,7 +281,7 @@ static rondo_status init_direction(const rondo__kernel_request *request,
                                     .count = 1,
                                     .k = hidden,
                                     .n = first_rows};
-    const float *b = has_input(request, 3)
+    const float *b = rondo__host_has_input(request, 3)
                          ? (const float *)request->inputs[3].constant->data + index * 2 * rows
                          : NULL;
     RETURN_IF_ERROR(

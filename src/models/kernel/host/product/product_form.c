@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
+#include "kernel/host/host_kernel.h"
 
 void rondo__product_join_batches(rondo__product *product) {
     if (product->trans_a) {
@@ -39,8 +36,8 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
         *out_trans_a = rondo__op_get_int(op, "trans_a", 0) != 0;
         *out_trans_b = rondo__op_get_int(op, "trans_b", 0) != 0;
         form->scale = rondo__op_get_float(op, "alpha_scale", 1.0f);
-        form->bias_input = has_input(request, 2) ? 2 : -1;
-        form->z_input = has_input(request, 3) ? 3 : -1;
+        form->bias_input = rondo__host_has_input(request, 2) ? 2 : -1;
+        form->z_input = rondo__host_has_input(request, 3) ? 3 : -1;
         const int activation =
             rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
         form->activation = (rondo__activation)activation;
@@ -51,7 +48,7 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
     *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;
     // An operand that is multiplied by 0 is not read.
-    if (op->def->id != RONDO__OP_Gemm || !has_input(request, 2) ||
+    if (op->def->id != RONDO__OP_Gemm || !rondo__host_has_input(request, 2) ||
         rondo__op_get_float(op, "beta", 1.0f) == 0.0f) {
         form->scale = rondo__op_get_float(op, "alpha", 1.0f);
         return true;
@@ -79,7 +76,7 @@ rondo_status rondo__product_form_init(rondo__product_form *form,
         return RONDO_STATUS_UNSUPPORTED;
     }
     for (size_t i = 0; i < request->input_count; ++i) {
-        if (has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
+        if (rondo__host_has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
             return RONDO_STATUS_UNSUPPORTED;
         }
     }

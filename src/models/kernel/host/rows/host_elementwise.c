@@ -323,10 +323,6 @@ static bool read_fused_chain(const rondo__op *op, chain *out) {
     return out->step_count > 0;
 }
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
 // Clip: bounds are attributes, or inputs that may be absent.
 static bool read_clip(const rondo__kernel_request *request, chain *out) {
     int32_t value = 0;
@@ -336,13 +332,13 @@ static bool read_clip(const rondo__kernel_request *request, chain *out) {
                            rondo__op_get_float(request->op, "max", __FLT_MAX__));
     }
     const int32_t first_result = (int32_t)request->input_count;
-    if (has_input(request, 1)) {
+    if (rondo__host_has_input(request, 1)) {
         if (!append_step(out, RONDO__SCALAR_Max, value, 1, 0.0f, 0.0f)) {
             return false;
         }
         value = first_result;
     }
-    if (has_input(request, 2)) {
+    if (rondo__host_has_input(request, 2)) {
         return append_step(out, RONDO__SCALAR_Min, value, 2, 0.0f, 0.0f);
     }
     return out->step_count > 0;
@@ -445,7 +441,7 @@ rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *reques
         return RONDO_STATUS_UNSUPPORTED;
     }
     for (size_t i = 0; i < request->input_count; ++i) {
-        if (has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
+        if (rondo__host_has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
             return RONDO_STATUS_UNSUPPORTED;
         }
     }
