@@ -78,9 +78,5 @@ static int remove_path(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_file_sweep__fake_driver),
-        cmocka_unit_test(test_plan_file_sweep__host),
-    };
-    return cmocka_run_group_tests(tests, choose_path, remove_path);
+    return RUN_TESTS(choose_path, remove_path);
 }

@@ -266,10 +266,6 @@ TEST(test_training_sweep__driver_calls) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training_sweep__allocations),
-        cmocka_unit_test(test_training_sweep__driver_calls),
-    };
     g_dense = argc > 1 && strcmp(argv[1], "all") == 0 ? 0 : g_dense;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

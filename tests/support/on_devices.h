@@ -1,8 +1,7 @@
 // support/on_devices.h — one list of tests, run on the host, on a GPU, and over the fake driver.
 //
 //   int main(void) {
-//       const struct CMUnitTest tests[] = {...};
-//       return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+//       return ON_DEVICES() + OVER_THE_FAKE(NULL);
 //   }
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,11 +17,9 @@ bool on_devices_is_fake(void);
 
 // Runs the tests on the host, and on cuda:0 where that opens; where it does not, RONDO_REQUIRE=cuda
 // makes that a failure. Returns how many failed.
-int on_devices_run(const struct CMUnitTest *tests, size_t count);
+int on_devices_run(const test_listed *tests);
 // Runs them over the fake driver, which can do additions; options as fake_cuda_reset takes them.
-int on_devices_run_fake(const struct CMUnitTest *tests, size_t count,
-                        const fake_cuda_options *options);
+int on_devices_run_fake(const test_listed *tests, const fake_cuda_options *options);
 
-#define ON_DEVICES(tests) on_devices_run((tests), sizeof(tests) / sizeof *(tests))
-#define OVER_THE_FAKE(tests, options) \
-    on_devices_run_fake((tests), sizeof(tests) / sizeof *(tests), (options))
+#define ON_DEVICES() on_devices_run(g_listed)
+#define OVER_THE_FAKE(options) on_devices_run_fake(g_listed, (options))

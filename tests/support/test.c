@@ -12,8 +12,9 @@ static int compare_lines(const void *one, const void *other) {
     return ((*a)->line > (*b)->line) - ((*a)->line < (*b)->line);
 }
 
-int test_run(const test_listed *listed, CMFixtureFunction set_up, CMFixtureFunction tear_down,
-             CMFixtureFunction set_up_group, CMFixtureFunction tear_down_group) {
+int test_run(const char *group, const test_listed *listed, CMFixtureFunction set_up,
+             CMFixtureFunction tear_down, CMFixtureFunction set_up_group,
+             CMFixtureFunction tear_down_group) {
     const test_listed *sorted[TESTS_MAX];
     struct CMUnitTest tests[TESTS_MAX];
     size_t count = 0;
@@ -30,5 +31,5 @@ int test_run(const test_listed *listed, CMFixtureFunction set_up, CMFixtureFunct
         tests[i].setup_func = set_up;
         tests[i].teardown_func = tear_down;
     }
-    return _cmocka_run_group_tests("tests", tests, count, set_up_group, tear_down_group);
+    return _cmocka_run_group_tests(group, tests, count, set_up_group, tear_down_group);
 }

@@ -32,15 +32,16 @@ static const test_listed *g_listed __attribute__((unused));
     }                                                                               \
     static void what(__attribute__((unused)) void **state)
 
-// Runs the tests, each between set_up and tear_down, all between the other two; any may be NULL.
-// Returns how many failed.
-int test_run(const test_listed *listed, CMFixtureFunction set_up, CMFixtureFunction tear_down,
-             CMFixtureFunction set_up_group, CMFixtureFunction tear_down_group);
+// Runs the tests as a group of that name, each between set_up and tear_down, all between the other
+// two; any may be NULL. Returns how many failed.
+int test_run(const char *group, const test_listed *listed, CMFixtureFunction set_up,
+             CMFixtureFunction tear_down, CMFixtureFunction set_up_group,
+             CMFixtureFunction tear_down_group);
 
 #define RUN_TESTS(set_up_group, tear_down_group) \
-    test_run(g_listed, NULL, NULL, (set_up_group), (tear_down_group))
-#define TEST_MAIN_WITH(set_up, tear_down)                             \
-    int main(void) {                                                  \
-        return test_run(g_listed, (set_up), (tear_down), NULL, NULL); \
+    test_run("tests", g_listed, NULL, NULL, (set_up_group), (tear_down_group))
+#define TEST_MAIN_WITH(set_up, tear_down)                                      \
+    int main(void) {                                                           \
+        return test_run("tests", g_listed, (set_up), (tear_down), NULL, NULL); \
     }
 #define TEST_MAIN() TEST_MAIN_WITH(NULL, NULL)

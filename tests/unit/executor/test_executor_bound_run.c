@@ -612,23 +612,8 @@ TEST(test_executor_bound_run__strings) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_bound_run__runs_as_by_names),
-        cmocka_unit_test(test_executor_bound_run__tensors_of_the_device),
-        cmocka_unit_test(test_executor_bound_run__takes_no_memory),
-        cmocka_unit_test(test_executor_bound_run__shares_what_is_imported),
-        cmocka_unit_test(test_executor_bound_run__the_program_allocates),
-        cmocka_unit_test(test_executor_bound_run__shapes_change),
-        cmocka_unit_test(test_executor_bound_run__wrong_entries_change_nothing),
-        cmocka_unit_test(test_executor_bound_run__values_decide_shapes),
-        cmocka_unit_test(test_executor_bound_run__data_decide_shapes),
-        cmocka_unit_test(test_executor_bound_run__shapes_without_a_run),
-        cmocka_unit_test(test_executor_bound_run__shapes_that_values_decide),
-        cmocka_unit_test(test_executor_bound_run__states_and_training),
-        cmocka_unit_test(test_executor_bound_run__strings),
-    };
     if (!counting_heap_install()) {
         return 1;
     }
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

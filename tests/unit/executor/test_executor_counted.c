@@ -469,13 +469,5 @@ TEST(test_executor_counted__room) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_counted__stories),
-        cmocka_unit_test(test_executor_counted__plans_for_counts),
-        cmocka_unit_test(test_executor_counted__results),
-        cmocka_unit_test(test_executor_counted__is_described),
-        cmocka_unit_test(test_executor_counted__is_not_recorded),
-        cmocka_unit_test(test_executor_counted__room),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

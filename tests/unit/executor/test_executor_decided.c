@@ -127,7 +127,7 @@ static bool was_replayed(const world *w) {
 // ---- tests --------------------------------------------------------------------------------------
 
 // Each rate has a plan without control flow, nested or not, which the third run replays.
-static void test_executor_decided__branches_are_straight_code(void **state) {
+TEST(test_executor_decided__branches_are_straight_code) {
     static const int64_t rates[] = {16000, 8000, 1000};
     world w;
     (void)state;
@@ -143,7 +143,7 @@ static void test_executor_decided__branches_are_straight_code(void **state) {
 }
 
 // A number that is another one each time decides at run time, as one on the device does.
-static void test_executor_decided__many_values_and_device_tensors(void **state) {
+TEST(test_executor_decided__many_values_and_device_tensors) {
     const rondo_shape scalar = {0};
     rondo_tensor rate;
     world w;
@@ -175,7 +175,7 @@ static void test_executor_decided__many_values_and_device_tensors(void **state) 
 }
 
 // A branch that may draw has generators of its own, and stays a body.
-static void test_executor_decided__branches_that_draw_stay(void **state) {
+TEST(test_executor_decided__branches_that_draw_stay) {
     world w;
     (void)state;
     open_world(&w, true);
@@ -189,7 +189,7 @@ static void test_executor_decided__branches_that_draw_stay(void **state) {
 }
 
 // A recording would take the same branch for ever.
-static void test_executor_decided__recordings_refuse_what_decides(void **state) {
+TEST(test_executor_decided__recordings_refuse_what_decides) {
     world w;
     rondo_stream *stream;
     rondo_graph *graph;
@@ -220,11 +220,5 @@ static void test_executor_decided__recordings_refuse_what_decides(void **state) 
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_decided__branches_are_straight_code),
-        cmocka_unit_test(test_executor_decided__many_values_and_device_tensors),
-        cmocka_unit_test(test_executor_decided__branches_that_draw_stay),
-        cmocka_unit_test(test_executor_decided__recordings_refuse_what_decides),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -104,13 +104,5 @@ TEST(test_executor_devices__cancelled_by_another_thread) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_executor_devices__at_once, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_devices__at_once_in_half_precision, open_all,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(test_executor_devices__bytes_go_round, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_devices__cancelled_by_another_thread,
-                                        open_all, close_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run("tests", g_listed, open_all, close_all, NULL, NULL);
 }

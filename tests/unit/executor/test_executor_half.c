@@ -389,14 +389,4 @@ TEST(test_executor_half__loss_is_found) {
     rondo_device_release(device);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_half__types_hold_in_every_mode),
-        cmocka_unit_test(test_executor_half__patterns_decide),
-        cmocka_unit_test(test_executor_half__description_says_why),
-        cmocka_unit_test(test_executor_half__norms_are_named_first),
-        cmocka_unit_test(test_executor_half__description_shows_bodies),
-        cmocka_unit_test(test_executor_half__loss_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

@@ -539,21 +539,5 @@ TEST(test_executor_placement__ahead) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_executor_placement__stories, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__askers, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__files, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__shape_arithmetic, open_all,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__shapes_do_not_cross, open_all,
-                                        close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__large_table, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__refusals, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__builder, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__failure, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__new_weights, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__device_feeds, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_placement__ahead, open_all, close_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run("tests", g_listed, open_all, close_all, NULL, NULL);
 }

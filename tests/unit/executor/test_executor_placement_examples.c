@@ -64,7 +64,7 @@ static int close_fake(void **state) {
     return 0;
 }
 
-static void test_executor_placement_examples__crop(void **state) {
+TEST(test_executor_placement_examples__crop) {
     char program[] = "crop_placement";
     char device[] = "cuda:0";
     char *arguments[] = {program, device, NULL};
@@ -73,7 +73,7 @@ static void test_executor_placement_examples__crop(void **state) {
 }
 
 // The fake driver has kernels for what works element by element, so the rest is placed elsewhere.
-static void test_executor_placement_examples__embedding(void **state) {
+TEST(test_executor_placement_examples__embedding) {
     char *arguments[] = {strdup("embedding"),   strdup("cuda:0"),   strdup("--place"),
                          strdup("Reduce*=cpu"), strdup("--place"),  strdup("Div*=cpu"),
                          strdup("--place"),     strdup("Mul*=cpu"), NULL};
@@ -84,12 +84,4 @@ static void test_executor_placement_examples__embedding(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_executor_placement_examples__crop, open_fake,
-                                        close_fake),
-        cmocka_unit_test_setup_teardown(test_executor_placement_examples__embedding, open_fake,
-                                        close_fake),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN_WITH(open_fake, close_fake)

@@ -753,19 +753,5 @@ TEST(test_executor_plan_file__altered_kernels) {
 
 int main(int argc, char **argv) {
     g_count = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : g_count;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_plan_file__programs_compute_the_same),
-        cmocka_unit_test(test_executor_plan_file__half_precision),
-        cmocka_unit_test(test_executor_plan_file__saved_again),
-        cmocka_unit_test(test_executor_plan_file__what_does_not_fit_is_named),
-        cmocka_unit_test(test_executor_plan_file__options_and_models),
-        cmocka_unit_test(test_executor_plan_file__shapes),
-        cmocka_unit_test(test_executor_plan_file__variables),
-        cmocka_unit_test(test_executor_plan_file__forms_are_not_copied),
-        cmocka_unit_test(test_executor_plan_file__altered_files_are_no_wrong_result),
-        cmocka_unit_test(test_executor_plan_file__records_are_read_as_a_strangers),
-        cmocka_unit_test(test_executor_plan_file__kernels_of_a_gpu),
-        cmocka_unit_test(test_executor_plan_file__altered_kernels),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return RUN_TESTS(make_files, remove_files);
 }

@@ -463,17 +463,5 @@ TEST(test_executor_record_run__a_bypassed_op_is_named) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_record_run__a_model_is_nodes_of_a_graph),
-        cmocka_unit_test(test_executor_record_run__ops_of_the_processor),
-        cmocka_unit_test(test_executor_record_run__weights_that_are_brought),
-        cmocka_unit_test(test_executor_record_run__addresses_that_no_kernel_takes_are_copied),
-        cmocka_unit_test(test_executor_record_run__two_models_one_behind_the_other),
-        cmocka_unit_test(test_executor_record_run__plans_that_are_given_up_stay),
-        cmocka_unit_test(test_executor_record_run__sets_of_optional_inputs),
-        cmocka_unit_test(test_executor_record_run__into_a_capture_of_the_drivers),
-        cmocka_unit_test(test_executor_record_run__refusals_leave_the_capture_whole),
-        cmocka_unit_test(test_executor_record_run__a_bypassed_op_is_named),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

@@ -643,17 +643,5 @@ TEST(test_executor_rest__random_models) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_rest__shapes_in_rotation),
-        cmocka_unit_test(test_executor_rest__replay_is_eager),
-        cmocka_unit_test(test_executor_rest__in_a_loop),
-        cmocka_unit_test(test_executor_rest__nothing_found),
-        cmocka_unit_test(test_executor_rest__plans_are_bounded),
-        cmocka_unit_test(test_executor_rest__shapes_that_come_once),
-        cmocka_unit_test(test_executor_rest__misfits_are_named),
-        cmocka_unit_test(test_executor_rest__is_described),
-        cmocka_unit_test(test_executor_rest__half),
-        cmocka_unit_test(test_executor_rest__random_models),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -216,11 +216,5 @@ TEST(test_executor_run_arena__what_is_refused) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_run_arena__executors_share_it),
-        cmocka_unit_test(test_executor_run_arena__runs_that_do_not_wait_come_in_turn),
-        cmocka_unit_test(test_executor_run_arena__the_program_gives_it),
-        cmocka_unit_test(test_executor_run_arena__what_is_refused),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

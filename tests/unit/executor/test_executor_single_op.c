@@ -319,13 +319,5 @@ TEST(test_executor_single_op__refusals) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_single_op__eager_and_recorded),
-        cmocka_unit_test(test_executor_single_op__constants_are_kept),
-        cmocka_unit_test(test_executor_single_op__all_kinds_of_ops),
-        cmocka_unit_test(test_executor_single_op__launches_that_share_come_in_a_row),
-        cmocka_unit_test(test_executor_single_op__bodies_share_nothing_with_what_is_around),
-        cmocka_unit_test(test_executor_single_op__refusals),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

@@ -230,11 +230,5 @@ TEST(test_executor_spill__new_values) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_executor_spill__results, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_spill__queries, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_spill__limits, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_executor_spill__new_values, open_all, close_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run("tests", g_listed, open_all, close_all, NULL, NULL);
 }

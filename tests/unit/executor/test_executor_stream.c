@@ -621,28 +621,10 @@ TEST(test_executor_stream__graphs_are_dumped_with_labels) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_stream__device_tensors),
-        cmocka_unit_test(test_executor_stream__feeds_and_fetches_on_the_device),
-        cmocka_unit_test(test_executor_stream__addresses_are_patched),
-        cmocka_unit_test(test_executor_stream__an_input_that_nothing_reads),
-        cmocka_unit_test(test_executor_stream__addresses_in_the_middle),
-        cmocka_unit_test(test_executor_stream__wrong_tensors_are_named),
-        cmocka_unit_test(test_executor_stream__order_on_the_programs_stream),
-        cmocka_unit_test(test_executor_stream__a_stream_that_records_runs_nothing),
-        cmocka_unit_test(test_executor_stream__runs_that_do_not_wait),
-        cmocka_unit_test(test_executor_stream__other_calls_come_behind),
-        cmocka_unit_test(test_executor_stream__nothing_waits_for_the_device),
-        cmocka_unit_test(test_executor_stream__what_only_the_device_finds_out),
-        cmocka_unit_test(test_executor_stream__a_replayed_run_takes_no_memory),
-        cmocka_unit_test(test_executor_stream__tensors_of_another_gpu),
-        cmocka_unit_test(test_executor_stream__graphs_are_dumped_with_labels),
-        cmocka_unit_test(test_executor_stream__replays_are_watched),
-    };
     if (!counting_heap_install()) {
         return 1;
     }
     const fake_cuda_options two = {
         .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, &two);
+    return ON_DEVICES() + OVER_THE_FAKE(&two);
 }

@@ -165,8 +165,5 @@ TEST(test_executor_tensor_map__addresses_that_change) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_tensor_map__addresses_that_change),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

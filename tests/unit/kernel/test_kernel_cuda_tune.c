@@ -653,7 +653,7 @@ int main(void) {
         return 1;
     }
     (void)snprintf(g_file, sizeof g_file, "%s/model.tuning", g_cache);
-    const int failed = test_run(g_listed, open_fake, close_fake, NULL, NULL);
+    const int failed = test_run("tests", g_listed, open_fake, close_fake, NULL, NULL);
     char command[96];
     (void)snprintf(command, sizeof command, "rm -r '%s'", g_cache);
     return system(command) == 0 ? failed : 1;

@@ -289,8 +289,7 @@ TEST(test_op_caches__are_written_where_they_lie) {
 
 // A total that is fed grows by one in each of many steps: one plan for the prompt and one for the
 // steps, no op outside of the graphs, and no copy of a cache.
-static void test_op_caches__take_each_total_with_one_plan(void **state) {
-    (void)state;
+TEST(test_op_caches__take_each_total_with_one_plan) {
     enum { MANY = 100 };
     const model *m = &models[1];
     rondo_device *device;
@@ -325,8 +324,7 @@ static void test_op_caches__take_each_total_with_one_plan(void **state) {
 
 // A total above the rows of the past makes a longer cache, and is a plan of its own until totals
 // keep changing.
-static void test_op_caches__grow_above_their_rows(void **state) {
-    (void)state;
+TEST(test_op_caches__grow_above_their_rows) {
     enum { MANY = 12, ROWS = 4 };
     const model *m = &models[1];
     rondo_device *device;
@@ -390,11 +388,5 @@ TEST(test_op_caches__survive_each_failed_allocation) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_caches__are_written_where_they_lie),
-        cmocka_unit_test(test_op_caches__take_each_total_with_one_plan),
-        cmocka_unit_test(test_op_caches__grow_above_their_rows),
-        cmocka_unit_test(test_op_caches__survive_each_failed_allocation),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -82,6 +82,5 @@ int main(int argc, char **argv) {
                counts.counts[2]);
         return counts.counts[NODE_FAILED] == 0 ? 0 : 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_op_onnx_nodes__pass)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

@@ -331,5 +331,5 @@ TEST(test_profile_cupti__survives_want_of_memory) {
 
 int main(void) {
     rondo_log_set_level(RONDO_LOG_ERROR);
-    return test_run(g_listed, set_up, tear_down, NULL, NULL);
+    return test_run("tests", g_listed, set_up, tear_down, NULL, NULL);
 }

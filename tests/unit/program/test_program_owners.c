@@ -342,8 +342,7 @@ int main(void) {
         cmocka_unit_test(test_program_owners__host_memory_is_counted_to_the_byte),
         cmocka_unit_test(test_program_owners__each_kind_is_told_apart),
     };
-    const struct CMUnitTest on_gpu[] = {
-        cmocka_unit_test(test_program_owners__a_gpus_memory_is_counted_to_the_byte),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL) + OVER_THE_FAKE(on_gpu, NULL);
+    const test_listed on_gpu = {
+        .test = cmocka_unit_test(test_program_owners__a_gpus_memory_is_counted_to_the_byte)};
+    return cmocka_run_group_tests(tests, NULL, NULL) + on_devices_run_fake(&on_gpu, NULL);
 }

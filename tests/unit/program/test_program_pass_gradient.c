@@ -181,10 +181,4 @@ TEST(test_program_pass_gradient__products_stay) {
     expect_ops(&options, rows, sizeof rows / sizeof rows[0]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_pass_gradient__each_pattern_is_one_op),
-        cmocka_unit_test(test_program_pass_gradient__products_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN()

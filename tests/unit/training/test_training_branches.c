@@ -126,9 +126,5 @@ TEST(branches_draw_the_same_numbers) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_with_branches_are_eager_steps),
-        cmocka_unit_test(branches_draw_the_same_numbers),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

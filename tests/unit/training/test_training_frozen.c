@@ -221,14 +221,7 @@ TEST(others_are_left_alone) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changing_numbers_are_found),
-        cmocka_unit_test(later_changes_are_found),
-        cmocka_unit_test(constant_numbers_are_captured),
-        cmocka_unit_test(strict_graphs_make_it_an_error),
-        cmocka_unit_test(others_are_left_alone),
-    };
     register_ops();
     rondo_log_set_sink(note_warning, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_TESTS(NULL, NULL);
 }

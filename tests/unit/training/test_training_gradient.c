@@ -490,18 +490,5 @@ TEST(of_what_is_read_back) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),
-        cmocka_unit_test(turns),
-        cmocka_unit_test(scans),
-        cmocka_unit_test(parameters_of_bodies),
-        cmocka_unit_test(drops_what_it_dropped),
-        cmocka_unit_test(ops_of_users),
-        cmocka_unit_test(computed_once_more),
-        cmocka_unit_test(computed_once_more_and_written_out),
-        cmocka_unit_test(kinks),
-        cmocka_unit_test(heads_that_share_rows_of_any_number),
-        cmocka_unit_test(of_what_is_read_back),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -269,8 +269,7 @@ static void train_many(const rondo_minimize_options *how, bool op_by_op, float *
 }
 
 // Many variables change in one op as by its ops one by one; a spoilt step changes none.
-static void updates_do_as_their_ops(void **state) {
-    (void)state;
+TEST(updates_do_as_their_ops) {
     static float values[2][WEIGHTS][LONGEST];
     const rondo_minimize_options cases[] = {
         {.struct_size = sizeof *cases, .learning_rate = 0.1, .scale_loss = true},
@@ -426,11 +425,5 @@ TEST(bf16_is_autocasts) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_steps_add_up),
-        cmocka_unit_test(scales_leave_the_range),
-        cmocka_unit_test(updates_do_as_their_ops),
-        cmocka_unit_test(bf16_is_autocasts),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -159,8 +159,7 @@ static void expect_rank(const rank *r, rondo_status status, const char *words) {
 // ---- what differs -------------------------------------------------------------------------------
 
 // All ranks hear of it, not only those that differ.
-static void what_differs_is_named(void **state) {
-    (void)state;
+TEST(what_differs_is_named) {
     static const struct {
         const char *common[3];
         const char *words;
@@ -186,8 +185,7 @@ static void what_differs_is_named(void **state) {
 }
 
 // What a step was made with, and what its executor computes with, before the first step.
-static void steps_that_differ_are_named(void **state) {
-    (void)state;
+TEST(steps_that_differ_are_named) {
     static const struct {
         rank one;
         const char *words[2];
@@ -237,8 +235,7 @@ static void *come_late(void *argument) {
 }
 
 // A file of an earlier job names a port where somebody else listens now.
-static void silent_listeners_are_left(void **state) {
-    (void)state;
+TEST(silent_listeners_are_left) {
     char meeting[200];
     uint16_t port;
     pthread_t threads[2];
@@ -261,8 +258,7 @@ static void silent_listeners_are_left(void **state) {
 }
 
 // Who waits is asked; an end of it leaves no file.
-static void waiting_is_told_and_ends(void **state) {
-    (void)state;
+TEST(waiting_is_told_and_ends) {
     for (int32_t number = 0; number < 2; ++number) {
         char meeting[200];
         atomic_int end = 1;
@@ -300,8 +296,7 @@ static bool fail_once(void *user_data) {
 static int64_t stride = 7;
 static int64_t first_fault;
 
-static void allocations_may_fail(void **state) {
-    (void)state;
+TEST(allocations_may_fail) {
     fault f = {.came = 1};
     rank warm[2] = {{.run_count = 3}, {.run_count = 3}};
     run_ranks(warm, 2);  // what is kept for the process
@@ -336,13 +331,8 @@ static void allocations_may_fail(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_differs_is_named),     cmocka_unit_test(steps_that_differ_are_named),
-        cmocka_unit_test(silent_listeners_are_left), cmocka_unit_test(waiting_is_told_and_ends),
-        cmocka_unit_test(allocations_may_fail),
-    };
     if (argc == 2 && strcmp(argv[1], "all") == 0) {
         stride = 1;
     }
-    return cmocka_run_group_tests_name("ranks that meet", tests, NULL, NULL);
+    return test_run("ranks that meet", g_listed, NULL, NULL, NULL, NULL);
 }

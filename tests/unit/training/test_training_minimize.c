@@ -744,21 +744,5 @@ TEST(allocations_may_fail) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimizers_are_pytorchs),
-        cmocka_unit_test(scale_is_gradscalers),
-        cmocka_unit_test(scale_has_patience_and_floor),
-        cmocka_unit_test(micro_batches_are_averaged),
-        cmocka_unit_test(network_is_pytorchs),
-        cmocka_unit_test(replays_are_eager_runs),
-        cmocka_unit_test(rows_change_alone),
-        cmocka_unit_test(adapters_end_in_weights),
-        cmocka_unit_test(resumes_to_the_same_bits),
-        cmocka_unit_test(bad_checkpoints_change_nothing),
-        cmocka_unit_test(trained_models_are_models),
-        cmocka_unit_test(refusals_name_what_is_wrong),
-        cmocka_unit_test(no_gradient_names_op_and_way),
-        cmocka_unit_test(allocations_may_fail),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

@@ -347,12 +347,5 @@ TEST(patterns_choose_parameters) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_choose_parameters),
-        cmocka_unit_test(rows_change_as_in_pytorch),
-        cmocka_unit_test(momentum_of_rows),
-        cmocka_unit_test(tables_stay_on_the_processor),
-        cmocka_unit_test(other_tables_are_refused),
-    };
-    return ON_DEVICES(tests);
+    return ON_DEVICES();
 }

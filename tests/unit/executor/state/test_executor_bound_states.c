@@ -245,12 +245,5 @@ TEST(test_executor_bound_states__are_lost) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_bound_states__stay_in_their_place),
-        cmocka_unit_test(test_executor_bound_states__are_fetched),
-        cmocka_unit_test(test_executor_bound_states__are_fed_elsewhere),
-        cmocka_unit_test(test_executor_bound_states__outlive_refused_runs),
-        cmocka_unit_test(test_executor_bound_states__are_lost),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

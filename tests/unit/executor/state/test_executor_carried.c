@@ -346,12 +346,5 @@ TEST(test_executor_carried__fetches_share_memory) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_carried__tensors_move),
-        cmocka_unit_test(test_executor_carried__is_one_launch),
-        cmocka_unit_test(test_executor_carried__large_tensors),
-        cmocka_unit_test(test_executor_carried__an_input_is_fetched),
-        cmocka_unit_test(test_executor_carried__fetches_share_memory),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

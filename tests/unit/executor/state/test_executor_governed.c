@@ -177,12 +177,5 @@ TEST(test_executor_governed__runs_that_are_not_waited_for) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_governed__what_pays_is_replayed),
-        cmocka_unit_test(test_executor_governed__what_is_slower_does_not_stay),
-        cmocka_unit_test(test_executor_governed__no_flipping_and_other_modes),
-        cmocka_unit_test(test_executor_governed__bound_runs),
-        cmocka_unit_test(test_executor_governed__runs_that_are_not_waited_for),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

@@ -335,11 +335,8 @@ TEST(test_executor_sequences__calls_do_what_the_model_does) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_sequences__calls_do_what_the_model_does),
-    };
     g_calls = argc > 1 ? strtoul(argv[1], NULL, 10) : g_calls;
     g_seed = argc > 2 ? strtoul(argv[2], NULL, 10) : g_seed;
     g_seed = g_seed > 0 ? g_seed : (uint64_t)time(NULL);
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }

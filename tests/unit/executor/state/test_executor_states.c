@@ -548,19 +548,5 @@ TEST(test_executor_states__memory_is_counted_to_the_byte) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_executor_states__an_output_is_the_next_input),
-        cmocka_unit_test(test_executor_states__wrong_bindings_are_named),
-        cmocka_unit_test(test_executor_states__weights_are_read_and_replaced),
-        cmocka_unit_test(test_executor_states__recorded_runs_keep_their_weights),
-        cmocka_unit_test(test_executor_states__memory_is_counted_to_the_byte),
-        cmocka_unit_test(test_executor_states__a_refusal_names_the_largest_owner),
-        cmocka_unit_test(test_executor_states__a_sum_grows_where_it_lies),
-        cmocka_unit_test(test_executor_states__the_old_value_is_given_out),
-        cmocka_unit_test(test_executor_states__two_change_places),
-        cmocka_unit_test(test_executor_states__a_weight_is_replaced_by_a_copy),
-        cmocka_unit_test(test_executor_states__what_does_not_fit_is_told),
-        cmocka_unit_test(test_executor_states__a_failure_is_remembered),
-    };
-    return ON_DEVICES(tests) + OVER_THE_FAKE(tests, NULL);
+    return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }
