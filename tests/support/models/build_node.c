@@ -8,6 +8,19 @@
 
 enum { NAMES_MAX = 16, TEXT_BYTES = 512 };
 
+rondo_builder *build_begin(void) {
+    rondo_builder *b;
+    OK(rondo_builder_create(NULL, &b));
+    return b;
+}
+
+rondo_program *build_finish(rondo_builder *b) {
+    rondo_program *program;
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
 // Cuts `text` where the blanks are.
 static size_t list_names(char *text, const char **out_names) {
     size_t count = 0;

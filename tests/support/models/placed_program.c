@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "support/models/placed_program.h"
+#include "support/models/build_node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +28,11 @@ static void add_constants(rondo_builder *builder) {
 }
 
 rondo_program *placed_build(const placed_node *nodes, const char *const *outputs) {
-    rondo_builder *builder;
-    rondo_program *program;
     rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
     rondo_port i = {.struct_size = sizeof i, .name = "i", .dtype = RONDO_DTYPE_I64, .rank = 1};
     x.extent[0] = PLACED_COUNT;
     i.extent[0] = 1;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &x));
     OK(rondo_builder_add_input(builder, &i));
     add_constants(builder);
@@ -55,9 +54,7 @@ rondo_program *placed_build(const placed_node *nodes, const char *const *outputs
     for (; *outputs != NULL; ++outputs) {
         OK(rondo_builder_add_output(builder, *outputs, NULL));
     }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 void placed_fill(placed_feeds *f, int run) {

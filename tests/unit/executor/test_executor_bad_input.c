@@ -11,6 +11,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -98,8 +99,7 @@ static const row rows[] = {
 static const char *const device_names[] = {"host", "cuda:0"};
 
 static void build(const row *o, rondo_program **out_program) {
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     for (int i = 0; i < INPUTS_MAX && o->inputs[i].name != NULL; ++i) {
         const input *in = &o->inputs[i];
         rondo_port port = PORT(in->name, in->dtype);

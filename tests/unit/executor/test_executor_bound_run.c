@@ -434,8 +434,7 @@ TEST(test_executor_bound_run__data_decide_shapes) {
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 12)));
     build_node(builder, "NonZero", "x", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", &y_port));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     OK(rondo_device_open(on_devices_get_name(), &device));
     OK(rondo_executor_create(program, device, NULL, &executor));
     OK(rondo_bound_run_create(executor, &run));

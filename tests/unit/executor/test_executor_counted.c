@@ -10,6 +10,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -89,9 +90,7 @@ static void add_shape(rondo_builder *b, const char *name, const int64_t *extents
 static rondo_program *build(const char *ops, const char *const *outputs) {
     char text[512];
     char *rest = NULL;
-    rondo_builder *b;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, SIDE, SIDE)));
     add_floats(b, "w", 1, 8);
     add_number(b, "zero", RONDO_DTYPE_F32, 0);
@@ -109,9 +108,7 @@ static rondo_program *build(const char *ops, const char *const *outputs) {
     for (; *outputs != NULL; ++outputs) {
         OK(rondo_builder_add_output(b, *outputs, NULL));
     }
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
-    return program;
+    return build_finish(b);
 }
 
 // Every `step`th element is 2 and more, others are at most 0.

@@ -8,6 +8,7 @@
 #include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
@@ -294,7 +295,6 @@ static rondo_program *make_mean_norm(void) {
     const rondo_attribute axes = ATTRIBUTE_INTS("axes", &last, 1);
     const rondo_builder_options options = {.struct_size = sizeof options, .opset = 17};
     rondo_builder *b;
-    rondo_program *program;
     OK(rondo_builder_create(&options, &b));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 3, 8)));
     OK(rondo_builder_add_constant(b, "gain", RONDO_DTYPE_F32, &row, gain));
@@ -312,9 +312,7 @@ static rondo_program *make_mean_norm(void) {
                                   nodes[i].inputs[1] != NULL ? 2 : 1, &nodes[i].output, 1, &more));
     }
     OK(rondo_builder_add_output(b, "y", NULL));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
-    return program;
+    return build_finish(b);
 }
 
 // The mean of squares is named before its ops become half precision, unless one is asked to stay.

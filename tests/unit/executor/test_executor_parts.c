@@ -8,6 +8,7 @@
 #include "executor/plan_visit.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -148,9 +149,7 @@ static void add_node(rondo_builder *builder, const row *r, const node *n) {
 
 static rondo_program *build(const row *r) {
     const rondo_shape one = {1, {1}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 1, 8, 9, 10)));
     OK(rondo_builder_add_constant(builder, "zero", RONDO_DTYPE_I64, &one, &(int64_t){0}));
     OK(rondo_builder_add_constant(builder, "one", RONDO_DTYPE_I64, &one, &(int64_t){1}));
@@ -159,9 +158,7 @@ static rondo_program *build(const row *r) {
         add_node(builder, r, &r->nodes[i]);
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // ---- running it --------------------------------------------------------------------------------

@@ -275,17 +275,15 @@ TEST(test_executor_placement__large_table) {
     rondo_port ids = {
         .struct_size = sizeof ids, .name = "ids", .dtype = RONDO_DTYPE_I64, .rank = 1};
     ids.extent[0] = 2;
-    rondo_builder *builder;
     rondo_program *program;
     rondo_executor *gpu;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &ids));
     OK(rondo_builder_add_parameter(builder, "table", &large, RONDO_PARAMETER_SHARED));
     OK(rondo_builder_add_embedding(builder, "ids", "table", "rows"));
     build_node(builder, "Neg", "rows", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .memory_limit_bytes = sizeof table / 2};
     OK(rondo_executor_create(program, g_gpu, &options, &gpu));
@@ -368,9 +366,8 @@ TEST(test_executor_placement__refusals) {
 }
 
 TEST(test_executor_placement__builder) {
-    rondo_builder *builder;
     rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32)));
     EXPECT(STATE, "no scope", rondo_builder_end_place(builder));
     EXPECT(INVALID, "\"here\"", rondo_builder_begin_place(builder, "here"));

@@ -17,6 +17,7 @@
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/models/add_program.h"
+#include "support/models/build_node.h"
 #include "support/models/code_programs.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
@@ -380,8 +381,7 @@ static rondo_program *build_symbolic(void) {
     OK(rondo_builder_add_parameter(builder, "w", &weights, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_node(builder, "MatMul", in, 2, out, 1, NULL));
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     rondo_tensor_deinit(&weights);
     return program;
 }
@@ -448,7 +448,6 @@ static rondo_program *build_counting(void) {
         .struct_size = sizeof start, .kind = RONDO_START_TENSOR, .tensor = &tensor};
     const char *const in[] = {"v", "x"}, *const out[] = {"y"};
     rondo_builder *builder = NULL;
-    rondo_program *program = NULL;
     variable.name = "v";
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_variable(builder, &variable, &start));
@@ -456,9 +455,7 @@ static rondo_program *build_counting(void) {
     OK(rondo_builder_add_node(builder, "Add", in, 2, out, 1, NULL));
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_set_update(builder, "v", "y"));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // Variables begin anew, whatever they were when the file was made.

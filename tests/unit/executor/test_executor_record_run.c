@@ -8,6 +8,7 @@
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/driver.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -143,12 +144,11 @@ TEST(test_executor_record_run__ops_of_the_processor) {
 TEST(test_executor_record_run__weights_that_are_brought) {
     enum { WEIGHTS = 6 };
     add_world *w = open_world();
-    rondo_builder *b;
     rondo_program *program;
     float weights[WEIGHTS][ADD_COUNT];
     static const char *const names[] = {"w0", "w1", "w2", "w3", "w4", "w5"};
     static const char *const values[] = {"x", "t1", "t2", "t3", "t4", "t5", "t6"};
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ADD_COUNT)));
     for (int i = 0; i < WEIGHTS; ++i) {
         add_program_fill(weights[i], (float)(100 * i));
@@ -157,8 +157,7 @@ TEST(test_executor_record_run__weights_that_are_brought) {
                                   &values[i + 1], 1, NULL));
     }
     OK(rondo_builder_add_output(b, "t6", NULL));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     rondo_executor *executor = make_placed(w, program, NULL, 4 * sizeof weights[0]);
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(executor, &stats));
@@ -285,7 +284,6 @@ TEST(test_executor_record_run__plans_that_are_given_up_stay) {
 // y = x + a + b + c, where a, b and c are inputs with the default 1.
 static rondo_program *build_optional(void) {
     rondo_builder *builder;
-    rondo_program *program;
     static const char *const operands[3][2] = {{"x", "a"}, {"p", "b"}, {"q", "c"}};
     static const char *const results[] = {"p", "q", "y"};
     float ones[ADD_COUNT];
@@ -300,9 +298,7 @@ static rondo_program *build_optional(void) {
         OK(rondo_builder_add_node(builder, "Add", operands[i], 2, &results[i], 1, NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // Feeds x and those of a, b and c whose bits are set, all the same tensor.

@@ -6,6 +6,7 @@
 
 #include "rondo/models.h"
 #include "support/models/add_program.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/test.h"
 
@@ -22,22 +23,20 @@ typedef struct world {
 
 // y = 5 * x, by additions whose sums all are values of the run. Of any length.
 static rondo_program *make_program(void) {
-    rondo_builder *b;
     rondo_program *program;
     rondo_port port = {
         .struct_size = sizeof port, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
     static const char *const names[] = {"x", "s1", "s2", "s3", "y"};
     port.extent[0] = -1;
     port.symbol[0] = "n";
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &port));
     for (int i = 0; i < STEPS; ++i) {
         OK(rondo_builder_add_node(b, "Add", (const char *[]){names[i], "x"}, 2, &names[i + 1], 1,
                                   NULL));
     }
     OK(rondo_builder_add_output(b, "y", NULL));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     return program;
 }
 

@@ -15,6 +15,7 @@
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_flow.h"
 #include "support/fake/fake_random.h"
+#include "support/models/build_node.h"
 #include "support/test.h"
 
 enum { COUNT = 96, OPS = 9 };
@@ -34,8 +35,7 @@ static void build_chain(bool is_random) {
     static char names[2 * OPS][8];
     rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
     x.extent[0] = COUNT;
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &x));
     const char *last = "x";
     if (is_random) {
@@ -57,8 +57,7 @@ static void build_chain(bool is_random) {
         last = output;
     }
     OK(rondo_builder_add_output(builder, last, NULL));
-    OK(rondo_builder_finish(builder, &g_program));
-    rondo_builder_destroy(builder);
+    g_program = build_finish(builder);
 }
 
 // ---- a run --------------------------------------------------------------------------------------

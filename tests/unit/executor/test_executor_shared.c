@@ -307,18 +307,14 @@ static rondo_program *build_gate(void) {
                                          .compute = pass_gate};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
     const rondo_tensor w = {RONDO_DTYPE_F32, {1, {1}}, (void *)(uintptr_t)&one, NULL, NULL};
-    rondo_builder *builder;
-    rondo_program *program;
     OK(rondo_op_register(&gate_op));
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, -1)));
     OK(rondo_builder_add_parameter(builder, "w", &w, RONDO_PARAMETER_COPIED));
     build_node(builder, "Gate", "w", "v", &options);
     build_node(builder, "Add", "x v", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // Makes an executor with options that nobody had, so that it makes a base.

@@ -8,6 +8,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/build_node.h"
 #include "support/models/placed_program.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -33,9 +34,7 @@ static int close_all(void **state) {
 // y = |...|x + w0| * w1 ...|: adds and products in turn. `cut`: an op in the middle whose shape
 // depends on data, so that there are two segments; w0 is read by the first and the last op.
 static rondo_program *build(bool is_cut) {
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     char last[16] = "x";
     for (int i = 0; i <= LAYERS; ++i) {
@@ -66,9 +65,7 @@ static rondo_program *build(bool is_cut) {
     OK(rondo_builder_add_node(builder, "Abs", (const char *[]){last}, 1, (const char *[]){"y"}, 1,
                               NULL));
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 static void run(rondo_executor *executor, int number, float y[COUNT]) {

@@ -12,6 +12,7 @@
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
 #include "support/counting_heap.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -100,19 +101,17 @@ static uint64_t count_in_place(const add_world *w) {
 // s = x + x; nothing reads the second input.
 TEST(test_executor_stream__an_input_that_nothing_reads) {
     add_world *w = open_world();
-    rondo_builder *builder;
     rondo_program *program;
     rondo_executor *executor;
     rondo_port x = PORT("x", RONDO_DTYPE_F32, ADD_COUNT);
     static const char *const operands[] = {"x", "x"}, *const results[] = {"s"};
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &x));
     x.name = "unread";
     OK(rondo_builder_add_input(builder, &x));
     OK(rondo_builder_add_node(builder, "Add", operands, 2, results, 1, NULL));
     OK(rondo_builder_add_output(builder, "s", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     OK(rondo_executor_create(program, w->device, NULL, &executor));
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     for (int run = 0; run < 6; ++run) {

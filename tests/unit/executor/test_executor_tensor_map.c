@@ -48,17 +48,13 @@ static void make_data(void) {
 }
 
 static rondo_program *build(void) {
-    rondo_builder *builder;
-    rondo_program *program;
     const rondo_shape w = {2, {DEPTH, COLUMNS}};
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F16, ROWS, DEPTH)));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F16, &w, weights));
     build_node(builder, "MatMul", "x w", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // ---- a tuning file that chooses a kernel with maps ----------------------------------------------

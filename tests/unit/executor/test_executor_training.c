@@ -27,8 +27,7 @@ static rondo_builder *begin(int32_t opset) {
 
 static void finish(rondo_builder *builder, pair *out_pair) {
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &out_pair->program));
-    rondo_builder_destroy(builder);
+    out_pair->program = build_finish(builder);
     OK(rondo_device_open("host", &out_pair->device));
     for (int training = 0; training < 2; ++training) {
         const rondo_executor_options options = {

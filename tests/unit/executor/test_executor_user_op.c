@@ -216,19 +216,15 @@ static rondo_program *build_sure(void) {
                                       .cuda = {.launch = launch_sure},
                                       .capture = RONDO_OP_CAPTURE_YES};
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
-    rondo_builder *builder;
-    rondo_program *program;
     if (!is_there) {
         OK(rondo_op_register(&sure));
         is_there = true;
     }
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 4)));
     build_node(builder, "Sure", "x", "y", &options);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // How the last of three runs ends.
@@ -265,8 +261,7 @@ static rondo_program *pass_through_file(rondo_builder *builder) {
     char path[] = "/tmp/rondo_user_op_XXXXXX";
     rondo_program *built = NULL;
     rondo_program *loaded = NULL;
-    OK(rondo_builder_finish(builder, &built));
-    rondo_builder_destroy(builder);
+    built = build_finish(builder);
     const int file = mkstemp(path);
     assert_true(file >= 0);
     (void)close(file);
@@ -302,8 +297,7 @@ static void run_on(rondo_executor *executor, const rondo_binding *feeds, size_t 
 
 // A shape that depends on data, known to be of one axis; in front of it what can be captured.
 TEST(test_executor_user_op__data_dependent) {
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     add_input(builder, "x", RONDO_DTYPE_F32, 3);
     add_node(builder, "Step", (const char *[]){"x"}, 1, "h");
     add_node(builder, "Positive", (const char *[]){"h"}, 1, "y");
@@ -322,8 +316,7 @@ TEST(test_executor_user_op__data_dependent) {
 
 // A shape that the value of an input decides: plans by value.
 TEST(test_executor_user_op__value_decides) {
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     add_input(builder, "x", RONDO_DTYPE_F32, 1);
     add_input(builder, "n", RONDO_DTYPE_I64, 1);
     add_node(builder, "Repeat", (const char *[]){"x", "n"}, 2, "h");
@@ -349,8 +342,7 @@ TEST(test_executor_user_op__value_decides) {
 
 // One that says it is impure runs each time, though it has no inputs; another is folded.
 TEST(test_executor_user_op__impure) {
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     add_node(builder, "Tick", NULL, 0, "t");
     add_node(builder, "Step", (const char *[]){"t"}, 1, "y");
     OK(rondo_builder_add_output(builder, "y", NULL));
@@ -492,16 +484,14 @@ TEST(test_executor_user_op__another_rank) {
     }
     const rondo_builder_node_options options = {.struct_size = sizeof options,
                                                 .domain = "test.rank"};
-    rondo_builder *builder;
     rondo_program *program;
     rondo_device *opened;
     rondo_executor *executor;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     add_input(builder, "x", RONDO_DTYPE_F32, 3);
     build_node(builder, "Cube", "x", "y", &options);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     OK(rondo_device_open("host", &opened));
     OK(rondo_executor_create(program, opened, NULL, &executor));
     float x[3] = {1, 2, 3};
@@ -516,12 +506,11 @@ TEST(test_executor_user_op__another_rank) {
 
 // Outputs that its infer function leaves as they are, and an attribute that it does not know.
 TEST(test_executor_user_op__bad_functions) {
-    rondo_builder *builder;
     rondo_program *program;
     const char *const output = "y";
     rondo_builder_node_options options = {
         .struct_size = sizeof options, .domain = "test", .version = 2, .name = "quiet"};
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_node(builder, "Silent", NULL, 0, &output, 1, &options));
     OK(rondo_builder_add_output(builder, "y", NULL));
     assert_int_equal(rondo_builder_finish(builder, &program), RONDO_STATUS_BAD_DATA);

@@ -41,16 +41,12 @@ static rondo_status compute(rondo_op_node *node, const rondo_tensor *inputs, siz
 
 static rondo_program *build(void) {
     const rondo_builder_node_options options = {.struct_size = sizeof options, .domain = "test"};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     build_node(builder, "Slow", "x", "s", &options);
     build_node(builder, "Neg", "s", "y", NULL);
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // ---- many at once ------------------------------------------------------------------------------

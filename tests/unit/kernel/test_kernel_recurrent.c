@@ -7,6 +7,7 @@
 #include "rondo/builder.h"
 #include "rondo/executor.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 #include "support/text_sink.h"
@@ -26,18 +27,14 @@ static rondo_program *build(const char *op, int64_t gates, const char *const *fu
                                            .kind = RONDO_ATTRIBUTE_STRINGS,
                                            .strings = functions,
                                            .count = function_count}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &x));
     OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &w, weights));
     OK(rondo_builder_add_constant(builder, "r", RONDO_DTYPE_F32, &r, weights));
     OK(rondo_builder_add_node(builder, op, inputs, 3, &output, 1,
                               &WITH_LIST(attributes, functions != NULL ? 2 : 1)));
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 TEST(test_kernel_recurrent__usual_functions_may_be_stated) {

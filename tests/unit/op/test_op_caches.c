@@ -80,7 +80,6 @@ static void add_onnx(rondo_builder *b, const model *m) {
 
 static rondo_program *build(const model *m) {
     rondo_builder *b;
-    rondo_program *program;
     const rondo_builder_options newest = {.struct_size = sizeof newest, .opset = 23};
     const int64_t extents[] = {m->batch, m->kv_heads, -1, WIDTH};
     const rondo_port keys = make_port("past_k", RONDO_DTYPE_F32, 4, extents);
@@ -103,9 +102,7 @@ static rondo_program *build(const model *m) {
     OK(rondo_builder_add_output(b, "y", NULL));
     OK(rondo_builder_add_output(b, "present_k", NULL));
     OK(rondo_builder_add_output(b, "present_v", NULL));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
-    return program;
+    return build_finish(b);
 }
 
 typedef struct decoder {

@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -53,8 +54,7 @@ static rondo_program *build(void) {
             OK(rondo_builder_add_output(builder, to, NULL));
         }
     }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     free(w);
     return program;
 }

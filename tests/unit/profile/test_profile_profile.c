@@ -14,6 +14,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/build_node.h"
 #include "support/models/user_ops.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -515,8 +516,7 @@ TEST(test_profile__copies_under_their_op) {
     OK(rondo_builder_add_node(builder, "Positive", &(const char *){"h"}, 1, &(const char *){"y"}, 1,
                               &options));
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    program = build_finish(builder);
     const rondo_executor_options eager = {.struct_size = sizeof eager, .graphs = RONDO_GRAPHS_OFF};
     OK(rondo_executor_create(program, gpu, &eager, &executor));
     told = (transfers){0};

@@ -7,6 +7,7 @@
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -112,8 +113,7 @@ TEST(test_profile_spans__updates_and_patches) {
 }
 
 static void build(rondo_program **out_program) {
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     OK(rondo_builder_add_node(builder, "Neg", &(const char *){"x"}, 1, &(const char *){"y"}, 1,
                               NULL));

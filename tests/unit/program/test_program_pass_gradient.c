@@ -9,6 +9,7 @@
 #include "rondo/models.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -97,8 +98,7 @@ static rondo_program *make_program(void) {
     for (size_t i = 0; i < GRADIENTS; ++i) {
         OK(rondo_builder_add_output(b, names[i], NULL));
     }
-    OK(rondo_builder_finish(b, &source));
-    rondo_builder_destroy(b);
+    source = build_finish(b);
     OK(rondo__program_specialise(source, shapes, 1 << 20, &program, NULL));
     rondo_program_destroy(source);
     OK(rondo__program_simplify(program));

@@ -8,6 +8,7 @@
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -31,7 +32,6 @@ static rondo_program *build(const mean_row *row) {
     const rondo_builder_options opset = {.struct_size = sizeof opset,
                                          .opset = row->is_list ? 18 : 13};
     rondo_builder *builder;
-    rondo_program *program;
     rondo_tensor tensor;
     OK(rondo_builder_create(&opset, &builder));
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, CHANNELS, 5, 6)));
@@ -49,9 +49,7 @@ static rondo_program *build(const mean_row *row) {
     OK(rondo_builder_add_node(builder, "ReduceMean", averaged, row->is_list ? 2 : 1, means, 1,
                               &WITH_LIST(attributes, row->is_list ? 1 : 2)));
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 TEST(test_program_pass_means__of_images_are_averages) {

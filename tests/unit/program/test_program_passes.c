@@ -13,6 +13,7 @@
 #include "rondo/onnx.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
@@ -185,8 +186,7 @@ TEST(test_program_passes__casts_to_the_same_type_go) {
         int64_t to;  // 0: CastLike
     } casts[] = {
         {{"x", NULL}, "a", 1}, {{"a", "x"}, "b", 0}, {{"b", NULL}, "c", 11}, {{"c", NULL}, "y", 1}};
-    rondo_builder *builder;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &x));
     for (size_t i = 0; i < sizeof casts / sizeof casts[0]; ++i) {
         const bool is_like = casts[i].to == 0;
@@ -196,8 +196,7 @@ TEST(test_program_passes__casts_to_the_same_type_go) {
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     model m = {0};
-    OK(rondo_builder_finish(builder, &m.source));
-    rondo_builder_destroy(builder);
+    m.source = build_finish(builder);
     const rondo_shape shape = {1, {3}};
     OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
@@ -246,9 +245,7 @@ static rondo_program *build_pre_activation(rondo_dtype dtype, float scale) {
         {"Add", {"a", "c"}, 2, "y"},
     };
     const rondo_shape weights = {4, {CHANNELS, CHANNELS, 1, 1}}, list = {1, {CHANNELS}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", dtype, 2, CHANNELS, SIZE, SIZE)));
     add_drawn(builder, "w", dtype, &weights, 0.5f);
     add_drawn(builder, "scale", RONDO_DTYPE_F32, &list, scale);
@@ -260,9 +257,7 @@ static rondo_program *build_pre_activation(rondo_dtype dtype, float scale) {
                                   &nodes[i].output, 1, NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // y = 0.5 * x * (1 + tanh(root * (x + share * cube))), with x^3 made by a power or by products.
@@ -283,9 +278,7 @@ static rondo_program *build_tanh_gelu(bool is_power, float share, const char *la
         {"Mul", {"more", last}, "y"},
     };
     const rondo_shape one = {1, {1}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 9)));
     add_drawn(builder, "three", RONDO_DTYPE_F32, &one, 3.0f);
     add_drawn(builder, "share", RONDO_DTYPE_F32, &one, share);
@@ -297,9 +290,7 @@ static rondo_program *build_tanh_gelu(bool is_power, float share, const char *la
                                   nodes[i].inputs[1] == NULL ? 1 : 2, &nodes[i].output, 1, NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 TEST(test_program_passes__tanh_gelu_where_it_is_one) {
@@ -436,9 +427,7 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
                                           ATTRIBUTE_INT("axis", axis),
                                           ATTRIBUTE_INTS("perm", back, 4)};
     const rondo_shape one = {1, {1}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 3, 5, 5)));
     add_drawn(builder, "half", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "mask", RONDO_DTYPE_F32, mask, -INFINITY);
@@ -454,9 +443,7 @@ static rondo_program *build_attention(const rondo_shape *mask, int64_t axis, con
     if (also != NULL) {
         OK(rondo_builder_add_output(builder, also, NULL));
     }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 TEST(test_program_passes__attention_where_it_is_one) {
@@ -515,9 +502,8 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
     const rondo_tensor roi = {.dtype = RONDO_DTYPE_F32, .shape = {1, {0}}};
     const rondo_tensor as_scales = {.dtype = RONDO_DTYPE_F32, .shape = {1, {4}}, .data = scales};
     const rondo_tensor as_sizes = {.dtype = RONDO_DTYPE_I64, .shape = {1, {4}}, .data = sizes};
-    rondo_builder *builder;
     model m = {0};
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 3, 5)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
     OK(rondo_builder_add_parameter(builder, "roi", &roi, RONDO_PARAMETER_COPIED));
@@ -529,8 +515,7 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
                                   nodes[i].has_axis ? &WITH(ATTRIBUTE_INT("axis", 1)) : NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &m.source));
-    rondo_builder_destroy(builder);
+    m.source = build_finish(builder);
     OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
         set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
@@ -561,9 +546,8 @@ TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
     };
     const rondo_shape weights = {4, {4, 4, 1, 1}}, matrix = {2, {4, 4}}, scale = {3, {4, 1, 1}};
     const rondo_shape shape = {4, {2, 4, 3, 5}};
-    rondo_builder *builder;
     model m = {0};
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 3, 5)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &weights, 0.5f);
     add_drawn(builder, "m", RONDO_DTYPE_F32, &matrix, 0.5f);
@@ -575,8 +559,7 @@ TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
             strcmp(nodes[i].op, "Transpose") == 0 ? &WITH(perms[i == 4]) : NULL));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &m.source));
-    rondo_builder_destroy(builder);
+    m.source = build_finish(builder);
     OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
     for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
         set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
@@ -632,9 +615,7 @@ static rondo_program *build_transposed(const transposed_case *of) {
                  {"DepthToSpace", {"r"}, "y", 1}};
     const rondo_shape one = {4, {4, 4, 1, 1}}, bias = {1, {8}};
     const rondo_shape filter = {4, {4, 8 / of->group, of->kernel[0], of->kernel[1]}};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 2, 4, 5, 6)));
     add_drawn(builder, "w", RONDO_DTYPE_F32, &one, 0.5f);
     add_drawn(builder, "v", RONDO_DTYPE_F32, &filter, 0.5f);
@@ -644,9 +625,7 @@ static rondo_program *build_transposed(const transposed_case *of) {
                                   &nodes[i].output, 1, &options[i]));
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 TEST(test_program_passes__transposed_convolutions_split) {

@@ -15,6 +15,7 @@
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/test.h"
 
@@ -140,9 +141,7 @@ static rondo_program *build(const stem *of) {
     const rondo_shape image_shape = get_image_shape(of);
     const bool is_f16 = has(of, IS_HALF | HAS_CAST);
     const rondo_dtype dtype = is_f16 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     add_input(builder, "x", has(of, IS_HALF) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32, &image_shape);
     const char *image =
         add_front(builder, of, has(of, IS_HALF) ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32);
@@ -171,9 +170,7 @@ static rondo_program *build(const stem *of) {
         add_node(builder, "Neg", image, NULL, NULL, "n", NULL, 0);
         OK(rondo_builder_add_output(builder, "n", NULL));
     }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // ---- a plan with the pass, and one without ----------------------------------------------------

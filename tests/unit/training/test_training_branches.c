@@ -26,9 +26,7 @@ static rondo_program *make_step(bool draws) {
                                             .optimizer = RONDO_OPTIMIZER_SGD,
                                             .learning_rate = 0.05,
                                             .momentum = 0.9};
-    rondo_program *program;
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ROWS, WIDTH)));
     add_weights(b, "a");
     add_weights(b, "b");
@@ -45,9 +43,7 @@ static rondo_program *make_step(bool draws) {
     OK(rondo_builder_add_mean(b, "squares", "loss"));
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", &options));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
-    return program;
+    return build_finish(b);
 }
 
 static float run(rondo_executor *executor, const rondo_tensor *x) {

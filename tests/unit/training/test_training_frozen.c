@@ -80,9 +80,7 @@ static rondo_program *make_program(const char *op, bool trains) {
     const rondo_builder_node_options own = {.struct_size = sizeof own, .domain = "test"};
     static const rondo_shape scalar = {0};
     const float one = 1.0f;
-    rondo_builder *b;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     build_node(b, "Add", "x x", "s", NULL);
     build_node(b, "Half", "s", "h", &own);
@@ -94,9 +92,7 @@ static rondo_program *make_program(const char *op, bool trains) {
         build_node(b, "Add", "count one", "next", NULL);
         OK(rondo_builder_set_update(b, "count", "next"));
     }
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
-    return program;
+    return build_finish(b);
 }
 
 static char warnings[4096];

@@ -18,8 +18,7 @@ enum { COUNT = 6 };
 static const rondo_shape row = {1, {COUNT}};
 
 static rondo_builder *begin(rondo_dtype dtype) {
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", dtype, COUNT)));
     return b;
 }
@@ -37,8 +36,7 @@ static void finish(rondo_builder *b, bool trains, const rondo_gradient_options *
                                    options));
     OK(rondo_builder_add_output(b, "y", NULL));
     OK(rondo_builder_add_output(b, "dx", NULL));
-    OK(rondo_builder_finish(b, &w->program));
-    rondo_builder_destroy(b);
+    w->program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &w->device));
     OK(rondo_executor_create(w->program, w->device, &how, &w->executor));
 }
@@ -201,7 +199,6 @@ static rondo_program *make_bodies(const double *w, const double *v) {
     const int64_t count = 3;
     rondo_builder *b = begin(RONDO_DTYPE_F64);
     rondo_builder *body;
-    rondo_program *model;
     add_number(b, "count", RONDO_DTYPE_I64, &count);
     OK(rondo_builder_add_constant(b, "w", RONDO_DTYPE_F64, &row, w));
     OK(rondo_builder_add_constant(b, "v", RONDO_DTYPE_F64, &row, v));
@@ -222,9 +219,7 @@ static rondo_program *make_bodies(const double *w, const double *v) {
     add_choice(b, "last", "outer", "y");
     OK(rondo_builder_add_mean(b, "y", "loss"));
     OK(rondo_builder_add_output(b, "loss", NULL));
-    OK(rondo_builder_finish(b, &model));
-    rondo_builder_destroy(b);
-    return model;
+    return build_finish(b);
 }
 
 static double run_bodies(rondo_executor *executor, double *x) {
@@ -271,8 +266,7 @@ TEST(parameters_of_bodies) {
     size_t count;
     OK(rondo_builder_create_from(model, &b));
     OK(rondo_builder_minimize(b, "loss", &sgd));
-    OK(rondo_builder_finish(b, &run.program));
-    rondo_builder_destroy(b);
+    run.program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &run.device));
     OK(rondo_executor_create(run.program, run.device, NULL, &run.executor));
     const double first = run_bodies(run.executor, x);
@@ -477,8 +471,7 @@ TEST(of_what_is_read_back) {
     build_op(b, "Mul", "e", "x", "z");
     OK(rondo_builder_add_gradients(b, "z", (const char *[]){"x"}, (const char *[]){"y"}, 1, NULL));
     OK(rondo_builder_add_output(b, "z", NULL));
-    OK(rondo_builder_finish(b, &first));
-    rondo_builder_destroy(b);
+    first = build_finish(b);
     OK(rondo_builder_create_from(first, &b));
     rondo_program_destroy(first);
     finish(b, false, NULL, &w);

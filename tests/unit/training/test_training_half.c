@@ -21,8 +21,7 @@ static const rondo_shape shape = {1, {COUNT}};
 static rondo_builder *begin_sum(rondo_dtype stored, const float *start) {
     uint16_t halves[COUNT];
     uint32_t bits;
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
     for (int i = 0; i < COUNT; ++i) {
         memcpy(&bits, &start[i], sizeof bits);  // short enough for either half
@@ -61,8 +60,7 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dt
     rondo_device *device;
     rondo_executor *executor;
     OK(rondo_builder_minimize(b, "loss", how));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &device));
     OK(rondo_executor_create(program, device, &options, &executor));
     for (int i = 0; i < COUNT; ++i) {
@@ -153,8 +151,7 @@ static void step_once(bool is_square, double scale, float *weight) {
     }
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", &how));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &device));
     OK(rondo_executor_create(program, device, &options, &executor));
     const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, ROWS, INPUTS);
@@ -205,9 +202,8 @@ static const char *name_weight(int i) {
 static rondo_builder *begin_many(void) {
     static float values[LONGEST];
     static char names[WEIGHTS][3][8];
-    rondo_builder *b;
     const char *sum = "factor";
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("factor", RONDO_DTYPE_F32)));
     for (int i = 0; i < WEIGHTS; ++i) {
         for (int64_t k = 0; k < lengths[i]; ++k) {
@@ -248,8 +244,7 @@ static void train_many(const rondo_minimize_options *how, bool op_by_op, float *
     rondo_device *device;
     rondo_executor *executor;
     OK(rondo_builder_minimize(b, "loss", how));
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &device));
     OK(rondo_executor_create(program, device, &options, &executor));
     for (size_t step = 0; step < sizeof factors / sizeof *factors; ++step) {
@@ -327,9 +322,8 @@ static void add_layer(rondo_builder *b, const char *x, int i, const char *out) {
 // make_golden.py's two layers, with gradients as outputs.
 static rondo_builder *begin_layers(void) {
     float values[HIDDEN * WIDE];
-    rondo_builder *b;
     const char *names[LAYERS], *changes[LAYERS];
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, BATCH, WIDE)));
     OK(rondo_builder_add_input(b, &PORT("y", RONDO_DTYPE_I64, 8)));
     for (uint32_t i = 0; i < LAYERS; ++i) {

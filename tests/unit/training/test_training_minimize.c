@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "rondo/models.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -41,8 +42,7 @@ static void add_input(rondo_builder *b, const char *name, rondo_dtype dtype, con
 static void open_world(rondo_builder *b, rondo_graphs_mode graphs, variables_world *w) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .graphs = graphs, .seed = 5};
-    OK(rondo_builder_finish(b, &w->program));
-    rondo_builder_destroy(b);
+    w->program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &w->device));
     OK(rondo_executor_create(w->program, w->device, &options, &w->executor));
 }
@@ -62,8 +62,7 @@ static void read_variable(const variables_world *w, const char *name, float *val
 static rondo_builder *begin_sum(void) {
     static const rondo_shape shape = {1, {COUNT}};
     float start[COUNT];
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     add_input(b, "x", RONDO_DTYPE_F32, &shape);
     variables_fill(1, COUNT, 1.0, start);
     add_parameter(b, "w", &shape, start);
@@ -480,8 +479,7 @@ TEST(adapters_end_in_weights) {
     float before[256];
     int64_t y[] = {1, 4, 0};
     rondo_builder *b = begin_network(3);
-    OK(rondo_builder_finish(b, &model));
-    rondo_builder_destroy(b);
+    model = build_finish(b);
     OK(rondo_builder_create_from(model, &b));
     EXPECT(INVALID, "no matrix", rondo_builder_add_adapters(b, NULL, 0, 8));
     OK(rondo_builder_add_adapters(b, (const char *const[]){"first*"}, 1, 2));
@@ -523,8 +521,7 @@ static const char checkpoint[] = "test_training_minimize.checkpoint";
 static void open_dropped(variables_world *w, rondo_dtype dtype) {
     static const rondo_shape shape = {1, {COUNT}};
     float start[COUNT];
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     add_input(b, "x", RONDO_DTYPE_F32, &shape);
     variables_fill(1, COUNT, 1.0, start);
     if (dtype == RONDO_DTYPE_F32) {
@@ -632,8 +629,7 @@ TEST(trained_models_are_models) {
     rondo_program *trained;
     rondo_program *loaded;
     rondo_builder *b = begin_network(3);
-    OK(rondo_builder_finish(b, &model));
-    rondo_builder_destroy(b);
+    model = build_finish(b);
     OK(rondo_builder_create_from(model, &b));
     const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_ADAM, 0.01)};
     OK(rondo_builder_minimize(b, "loss", &options));
@@ -696,8 +692,7 @@ TEST(refusals_name_what_is_wrong) {
 
 TEST(no_gradient_names_op_and_way) {
     static const rondo_shape square = {2, {4, 4}};
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     add_input(b, "x", RONDO_DTYPE_F32, &square);
     add_node(b, "Det", "x", NULL, "d", NULL, 0);
     add_node(b, "Exp", "d", NULL, "y", NULL, 0);

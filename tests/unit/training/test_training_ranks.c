@@ -21,6 +21,7 @@
 
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/ranks_world.h"
 #include "support/short_forms.h"
 
@@ -628,10 +629,9 @@ static void test_refusals(void **state) {
     rondo_program_destroy(program);
 
     // Averages of whole numbers; a body; names.
-    rondo_builder *b;
     const char *in = "x";
     const char *out = "y";
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_I32, 2)));
     assert_int_equal(rondo_builder_add_all_reduce(b, 5, &in, &out, 1), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_builder_add_all_reduce(b, 0, &in, &out, 0), RONDO_STATUS_INVALID);

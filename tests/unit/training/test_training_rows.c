@@ -36,8 +36,7 @@ static rondo_builder *begin_table(bool has_grid, float *table) {
                           .extent = {has_grid ? 3 : -1, has_grid ? 2 : COLUMNS, COLUMNS}};
     const rondo_tensor tensor = {
         .dtype = RONDO_DTYPE_F32, .shape = {2, {ROWS, COLUMNS}}, .data = table};
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &ids));
     OK(rondo_builder_add_input(b, &x));
     OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
@@ -49,8 +48,7 @@ static rondo_builder *begin_table(bool has_grid, float *table) {
 }
 
 static void open_world(rondo_builder *b, variables_world *w) {
-    OK(rondo_builder_finish(b, &w->program));
-    rondo_builder_destroy(b);
+    w->program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &w->device));
     OK(rondo_executor_create(w->program, w->device, NULL, &w->executor));
 }
@@ -212,11 +210,10 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
         .dtype = RONDO_DTYPE_F32, .shape = {2, {LONG, COLUMNS}}, .data = start};
     const rondo_tensor line = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COLUMNS}}, .data = w};
     rondo_transfer_stats moved = {.struct_size = sizeof moved};
-    rondo_builder *b;
     variables_world v;
     variables_fill(9, LONG * COLUMNS, 1.0, start);
     variables_fill(10, COLUMNS, 1.0, w);
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("ids", RONDO_DTYPE_I64, LOOKED_UP)));
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, LOOKED_UP, COLUMNS)));
     OK(rondo_builder_add_parameter(b, "table", &tensor, RONDO_PARAMETER_COPIED));
@@ -229,8 +226,7 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     build_node(b, "ReduceSum", "p", "loss", &WITH(ATTRIBUTE_INT("keepdims", 0)));
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", how));
-    OK(rondo_builder_finish(b, &v.program));
-    rondo_builder_destroy(b);
+    v.program = build_finish(b);
     OK(rondo_device_open(device, &v.device));
     OK(rondo_executor_create(v.program, v.device, NULL, &v.executor));
     for (int step = 0; step < STEPS; ++step) {
@@ -299,12 +295,11 @@ TEST(patterns_choose_parameters) {
                                             .train_count = 2};
     const rondo_shape shape = {1, {COLUMNS}};
     float start[COLUMNS] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
-    rondo_builder *b;
     rondo_program *model, *trained;
     rondo_parameter list[4];
     size_t count;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COLUMNS)));
     OK(rondo_builder_add_mean(b, "x", "sum0"));
     for (size_t i = 0; i < 4; ++i) {
@@ -319,8 +314,7 @@ TEST(patterns_choose_parameters) {
         build_op(b, "Add", sums[0], products[1], sums[1]);
     }
     OK(rondo_builder_add_output(b, "sum4", NULL));
-    OK(rondo_builder_finish(b, &model));
-    rondo_builder_destroy(b);
+    model = build_finish(b);
     OK(rondo_builder_create_from(model, &b));
     OK(rondo_builder_minimize(b, "sum4", &options));
     open_world(b, &w);

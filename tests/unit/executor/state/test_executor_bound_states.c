@@ -10,8 +10,7 @@
 
 // sum' = sum + x; y is made of the old sum.
 static void open_sum(variables_world *w, rondo_tensor *out_near) {
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
     build_node(b, "Add", "sum x", "next", NULL);
@@ -131,11 +130,10 @@ TEST(test_executor_bound_states__are_fetched) {
 // before that is written, as eager runs do.
 TEST(test_executor_bound_states__are_fed_elsewhere) {
     variables_world w;
-    rondo_builder *b;
     rondo_tensor sum;
     rondo_bound_run *run;
     float x[VARIABLES_COUNT], y[VARIABLES_COUNT];
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_input(b, "z");
     variables_add_variable(b, "sum", 2);

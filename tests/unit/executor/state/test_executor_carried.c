@@ -5,6 +5,7 @@
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -208,17 +209,13 @@ static void expect_values(add_world *w, const rondo_tensor *tensor, float first,
 static rondo_program *build_relu_and_input(int order) {
     const char *const x_name = "x";
     const char *const names[] = {"y", "same"};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, FEW)));
     OK(rondo_builder_add_node(builder, "Relu", &x_name, 1, &names[0], 1, NULL));
     OK(rondo_builder_add_node(builder, "Identity", &x_name, 1, &names[1], 1, NULL));
     OK(rondo_builder_add_output(builder, names[order], NULL));
     OK(rondo_builder_add_output(builder, names[1 - order], NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // tensors     x, y and another one of the device.
@@ -281,9 +278,7 @@ enum { ROW = 8 };  // 256 bytes, too
 // A product of two values, all of which are fetched.
 static rondo_program *build_product(void) {
     const char *const names[] = {"x", "turned", "soft", "product"};
-    rondo_builder *builder;
-    rondo_program *program;
-    OK(rondo_builder_create(NULL, &builder));
+    rondo_builder *builder = build_begin();
     OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, ROW, ROW)));
     OK(rondo_builder_add_node(builder, "Softmax", names, 1, &names[2], 1, NULL));
     OK(rondo_builder_add_node(builder, "Transpose", names, 1, &names[1], 1, NULL));
@@ -291,9 +286,7 @@ static rondo_program *build_product(void) {
     for (int i = 3; i > 0; --i) {
         OK(rondo_builder_add_output(builder, names[i], NULL));
     }
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    return build_finish(builder);
 }
 
 // Fetches that share memory, from some run on: a third one is what it was. Bound runs refuse that.

@@ -69,10 +69,9 @@ static void check(const values *have, const values *want) {
 // ---- the program ------------------------------------------------------------------------------
 
 static void build(world *w) {
-    rondo_builder *b;
     rondo_port port = {.struct_size = sizeof port, .dtype = RONDO_DTYPE_F32, .rank = 1};
     port.extent[0] = COUNT;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     port.name = "x";
     OK(rondo_builder_add_input(b, &port));
     port.name = "cache";
@@ -100,8 +99,7 @@ static void build(world *w) {
     OK(rondo_builder_set_update(b, "last", "last.next"));
     OK(rondo_builder_add_output(b, "y", NULL));
     OK(rondo_builder_add_output(b, "cache.next", NULL));
-    OK(rondo_builder_finish(b, &w->program));
-    rondo_builder_destroy(b);
+    w->program = build_finish(b);
 }
 
 // What a run makes; returns y.

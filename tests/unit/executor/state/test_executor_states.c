@@ -220,9 +220,8 @@ TEST(test_executor_states__recorded_runs_keep_their_weights) {
 
 // sum' = sum + x, in one place; the reader of the old value stands behind in the program.
 TEST(test_executor_states__a_sum_grows_where_it_lies) {
-    rondo_builder *b;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
     build_node(b, "Add", "sum x", "next", NULL);
@@ -264,9 +263,8 @@ TEST(test_executor_states__a_sum_grows_where_it_lies) {
 
 // An output that is the old value, by another name.
 TEST(test_executor_states__the_old_value_is_given_out) {
-    rondo_builder *b;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
     build_node(b, "Identity", "sum", "old", NULL);
@@ -293,9 +291,8 @@ TEST(test_executor_states__the_old_value_is_given_out) {
 
 // a' = b, b' = a, c' = a + c, where each old value is read late.
 TEST(test_executor_states__two_change_places) {
-    rondo_builder *b;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_variable(b, "a", 1);
     variables_add_variable(b, "b", 10);
     variables_add_variable(b, "c", 100);
@@ -323,9 +320,8 @@ TEST(test_executor_states__two_change_places) {
 
 // A variable without an update is a weight that a call replaces: by a copy, under all plans.
 TEST(test_executor_states__a_weight_is_replaced_by_a_copy) {
-    rondo_builder *b;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_variable(b, "w", 5);
     build_node(b, "Add", "x w", "y", NULL);
@@ -353,8 +349,7 @@ TEST(test_executor_states__a_weight_is_replaced_by_a_copy) {
 }
 
 TEST(test_executor_states__what_does_not_fit_is_told) {
-    rondo_builder *b;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     const rondo_port port = PORT("v", RONDO_DTYPE_F32, VARIABLES_COUNT);
     rondo_port other = port;
     rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_NORMAL, .b = -1};
@@ -379,8 +374,7 @@ TEST(test_executor_states__what_does_not_fit_is_told) {
     OK(rondo_builder_set_update(b, "v", "v2"));
     EXPECT(INVALID, "an update already", rondo_builder_set_update(b, "v", "v2"));
     rondo_program *program;
-    OK(rondo_builder_finish(b, &program));
-    rondo_builder_destroy(b);
+    program = build_finish(b);
     size_t count = 0;
     rondo_variable listed;
     OK(rondo_program_list_variables(program, 1, &listed, &count));
@@ -396,9 +390,8 @@ TEST(test_executor_states__what_does_not_fit_is_told) {
 
 // A run that fails leaves what its ops may have written without a value.
 TEST(test_executor_states__a_failure_is_remembered) {
-    rondo_builder *b;
     variables_world w;
-    OK(rondo_builder_create(NULL, &b));
+    rondo_builder *b = build_begin();
     variables_add_input(b, "x");
     variables_add_variable(b, "sum", 2);
     build_node(b, "Add", "sum x", "next", NULL);
