@@ -36,6 +36,16 @@ void rondo__program_remove_nodes(rondo_program *program, const bool *remove, siz
     program->node_count = kept;
 }
 
+void rondo__program_drop_optional(rondo_program *program, int32_t value) {
+    size_t kept = 0;
+    for (size_t i = 0; i < program->optional_count; ++i) {
+        if (program->optionals[i].value != value) {
+            program->optionals[kept++] = program->optionals[i];
+        }
+    }
+    program->optional_count = kept;
+}
+
 void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t to) {
     for (size_t n = 0; n < program->node_count; ++n) {
         rondo__node *node = &program->nodes[n];

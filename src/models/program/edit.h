@@ -16,6 +16,9 @@
 // made them constants.
 void rondo__program_remove_nodes(rondo_program *program, const bool *remove, size_t remove_count);
 
+// The input that has `value` for its default goes.
+void rondo__program_drop_optional(rondo_program *program, int32_t value);
+
 // Makes every node input and program output that names `from` name `to`.
 void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t to);
 

@@ -11,6 +11,7 @@
 #include "base/read_options.h"
 #include "op/support.h"
 #include "program/builder/builder_parts.h"
+#include "program/edit.h"
 #include "program/program.h"
 #include "tensor/elements.h"
 
@@ -172,16 +173,6 @@ rondo_status rondo_builder_add_variable(rondo_builder *builder, const rondo_port
 
 // ---- parameters that become variables ---------------------------------------------------------
 
-static void drop_optional(rondo_program *program, int32_t value) {
-    size_t kept = 0;
-    for (size_t i = 0; i < program->optional_count; ++i) {
-        if (program->optionals[i].value != value) {
-            program->optionals[kept++] = program->optionals[i];
-        }
-    }
-    program->optional_count = kept;
-}
-
 static rondo_status make_variable(rondo_program *program, int32_t value) {
     rondo__variable variable = {
         .value = value,
@@ -191,7 +182,7 @@ static rondo_status make_variable(rondo_program *program, int32_t value) {
     rondo_status status = rondo__program_add_variable(program, &variable);
     rondo_tensor_deinit(&variable.first);
     if (status == RONDO_STATUS_OK) {
-        drop_optional(program, value);
+        rondo__program_drop_optional(program, value);
         status = rondo__program_free_constant(program, value);
     }
     return status;

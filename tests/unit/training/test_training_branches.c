@@ -8,6 +8,7 @@
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
+#include "support/variables_world.h"
 
 enum { ROWS = 4, WIDTH = 16, FORMS = 3, RUNS = 40, NEAR_RUNS = 6 };
 
@@ -54,15 +55,6 @@ static float run(rondo_executor *executor, const rondo_tensor *x) {
     return loss;
 }
 
-static void read_variable(rondo_executor *executor, const char *name, float *values) {
-    rondo_tensor now;
-    OK(rondo_executor_get_variable(executor, name, &now));
-    const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
-    OK(rondo_tensor_copy(rondo_executor_get_stream(executor), &now, &to));
-    OK(rondo_stream_synchronize(rondo_executor_get_stream(executor)));
-    rondo_tensor_deinit(&now);
-}
-
 static void compare_forms(bool draws) {
     rondo_program *program = make_step(draws);
     rondo_device *device;
@@ -99,8 +91,8 @@ static void compare_forms(bool draws) {
     for (size_t k = 0; k < FORMS; ++k) {
         float first[WIDTH * WIDTH], own[WIDTH * WIDTH];
         rondo_executor_stats stats = {.struct_size = sizeof stats};
-        read_variable(executors[0], "b", first);
-        read_variable(executors[k], "b", own);
+        variables_read_all(executors[0], "b", first);
+        variables_read_all(executors[k], "b", own);
         assert_memory_equal(first, own, sizeof own);
         OK(rondo_executor_get_stats(executors[k], &stats));
         assert_true(k != 2 || rondo_device_is_host(device) || stats.branch_count > 1);

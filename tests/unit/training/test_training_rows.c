@@ -53,15 +53,6 @@ static void open_world(rondo_builder *b, variables_world *w) {
     OK(rondo_executor_create(w->program, w->device, NULL, &w->executor));
 }
 
-static void read_variable(const variables_world *w, const char *name, float *values) {
-    rondo_tensor now;
-    OK(rondo_executor_get_variable(w->executor, name, &now));
-    const rondo_tensor to = {.dtype = now.dtype, .shape = now.shape, .data = values};
-    OK(rondo_tensor_copy(rondo_executor_get_stream(w->executor), &now, &to));
-    OK(rondo_stream_synchronize(rondo_executor_get_stream(w->executor)));
-    rondo_tensor_deinit(&now);
-}
-
 static void run_step(const variables_world *w, bool has_grid, int step, float *x) {
     int64_t ids[LOOKED_UP];
     choose_ids(step, ids);
@@ -156,7 +147,7 @@ TEST(rows_change_as_in_pytorch) {
             variables_fill(100 + (uint32_t)step, LOOKED_UP * COLUMNS, 0.3, x);
             run_step(&w, has_grid, step, x);
         }
-        read_variable(&w, "table", values);
+        variables_read_all(w.executor, "table", values);
         expect_bits(cases[c / 2].name, values, cases[c / 2].bits);
         variables_close(&w);
     }
@@ -189,9 +180,9 @@ TEST(momentum_of_rows) {
                 step_plainly(o, step, x, &p);
             }
         }
-        read_variable(&w, "table", now);
+        variables_read_all(w.executor, "table", now);
         assert_memory_equal(now, p.table, sizeof now);
-        read_variable(&w, "table.momentum", now);
+        variables_read_all(w.executor, "table.momentum", now);
         assert_memory_equal(now, p.momentum, sizeof now);
         variables_close(&w);
     }
@@ -235,8 +226,8 @@ static void train_placed(const char *device, const rondo_minimize_options *how, 
     }
     OK(rondo_executor_get_transfers(v.executor, &moved));
     assert_true(moved.to_host.bytes + moved.to_device.bytes < STEPS * sizeof start / 2);
-    read_variable(&v, "table", table);
-    read_variable(&v, "w", weight);
+    variables_read_all(v.executor, "table", table);
+    variables_read_all(v.executor, "w", weight);
     variables_close(&v);
 }
 
@@ -331,7 +322,7 @@ TEST(patterns_choose_parameters) {
         }
     }
     float kept[COLUMNS];
-    read_variable(&w, "left.bias.mean", kept);
+    variables_read_all(w.executor, "left.bias.mean", kept);
     rondo_tensor none;
     EXPECT(INVALID, "right.weight.mean",
            rondo_executor_get_variable(w.executor, "right.weight.mean", &none));

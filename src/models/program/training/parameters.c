@@ -122,16 +122,6 @@ void rondo__step_name(rondo__step *step, int32_t value, const char *name) {
 
 // ---- parameters as variables --------------------------------------------------------------------
 
-static void remove_optional(rondo_program *program, int32_t value) {
-    size_t kept = 0;
-    for (size_t i = 0; i < program->optional_count; ++i) {
-        if (program->optionals[i].value != value) {
-            program->optionals[kept++] = program->optionals[i];
-        }
-    }
-    program->optional_count = kept;
-}
-
 static rondo_status widen_tensor(const rondo_tensor *half, rondo_tensor *out_wide) {
     RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_F32, &half->shape, out_wide));
     rondo__convert_elements(half->dtype, half->data, RONDO_DTYPE_F32, out_wide->data,
@@ -172,7 +162,7 @@ static rondo_status make_variable(rondo_program *program, int32_t value, int32_t
         .value = value,
         .update = RONDO__VALUE_NONE,
         .start = {.struct_size = sizeof(rondo_start), .kind = RONDO_START_TENSOR}};
-    remove_optional(program, value);
+    rondo__program_drop_optional(program, value);
     if (v->constant.dtype == RONDO_DTYPE_F16 || v->constant.dtype == RONDO_DTYPE_BF16) {
         const rondo_status status = make_master(program, value, &variable.value, &variable.first);
         if (status != RONDO_STATUS_OK) {

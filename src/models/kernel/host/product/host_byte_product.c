@@ -36,19 +36,6 @@ typedef struct byte_product_kernel {
 
 enum { QLINEAR_A_SCALE = 1, QLINEAR_B_SCALE = 4, QLINEAR_Y_SCALE = 6, QLINEAR_Y_ZERO = 7 };
 
-// Offsets (in matrices) of a and b of one batch entry.
-static void locate_batch(const rondo__product *product, int64_t batch, int64_t *out_a,
-                         int64_t *out_b) {
-    *out_a = 0;
-    *out_b = 0;
-    for (int32_t i = product->batch_rank - 1; i >= 0; --i) {
-        const int64_t index = batch % product->batch[i];
-        batch /= product->batch[i];
-        *out_a += index * product->a_step[i];
-        *out_b += index * product->b_step[i];
-    }
-}
-
 static const void *get_input(const byte_product_kernel *kernel, const void *const *inputs,
                              uint32_t input) {
     (void)kernel;
@@ -136,7 +123,7 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
     int32_t *y = kernel->is_requantized ? (int32_t *)(void *)(work + kernel->sums_at) : outputs[0];
     for (int64_t batch = 0; batch < product->batch_count; ++batch) {
         int64_t a_matrix, b_matrix;
-        locate_batch(product, batch, &a_matrix, &b_matrix);
+        rondo__product_locate_batch(product, batch, &a_matrix, &b_matrix);
         const rondo__byte_product one = {
             .form = form,
             .matrix = matrices + (size_t)b_matrix * form->matrix_bytes,

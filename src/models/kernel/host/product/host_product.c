@@ -45,19 +45,6 @@ static int64_t get_panel_floats(const product_kernel *kernel) {
     return kernel->form.product.k * kernel->simd->panel_columns;
 }
 
-// Offsets of matrices a and b (counted in matrices) of one batch entry.
-static void locate_batch(const rondo__product *product, int64_t batch, int64_t *out_a,
-                         int64_t *out_b) {
-    *out_a = 0;
-    *out_b = 0;
-    for (int32_t i = product->batch_rank - 1; i >= 0; --i) {
-        const int64_t index = batch % product->batch[i];
-        batch /= product->batch[i];
-        *out_a += index * product->a_step[i];
-        *out_b += index * product->b_step[i];
-    }
-}
-
 typedef struct run_state {
     const product_kernel *kernel;
     const float *a, *b, *bias, *z, *panels;
@@ -134,7 +121,7 @@ static void run_unit(const run_state *state, int64_t batch, int64_t unit) {
                            : kernel->in_place > end ? end
                                                     : kernel->in_place;
     int64_t a_matrix, b_matrix;
-    locate_batch(product, batch, &a_matrix, &b_matrix);
+    rondo__product_locate_batch(product, batch, &a_matrix, &b_matrix);
     const rondo__row_product rows = {
         .simd = kernel->simd,
         .m = rondo__host_row_part(m, height, row_part + 1, kernel->cut.row_parts) - row,

@@ -8,6 +8,18 @@
 #include "base/error.h"
 #include "kernel/host/host_kernel.h"
 
+void rondo__product_locate_batch(const rondo__product *product, int64_t batch, int64_t *out_a,
+                                 int64_t *out_b) {
+    *out_a = 0;
+    *out_b = 0;
+    for (int32_t i = product->batch_rank - 1; i >= 0; --i) {
+        const int64_t index = batch % product->batch[i];
+        batch /= product->batch[i];
+        *out_a += index * product->a_step[i];
+        *out_b += index * product->b_step[i];
+    }
+}
+
 void rondo__product_join_batches(rondo__product *product) {
     if (product->trans_a) {
         return;

@@ -24,3 +24,7 @@ rondo_status rondo__product_form_init(rondo__product_form *form,
 
 // Makes a batch of a against one b one taller a, where it can.
 void rondo__product_join_batches(rondo__product *product);
+
+// Offsets, in matrices, of a and b of one batch entry.
+void rondo__product_locate_batch(const rondo__product *product, int64_t batch, int64_t *out_a,
+                                 int64_t *out_b);
