@@ -130,11 +130,16 @@ typedef struct rondo_graph_symbol {  // ABI: fixed
 // that the file has none. The call does not see handles that are numbers (textures, conditions that
 // the program's own kernels set), nor addresses that are stored in memory.
 //
+// Memory that nodes take in stream order (cudaMallocAsync in the capture) and give back belongs to
+// no symbol: a loaded graph takes its own, and addresses within are relocated to that. Each node
+// that uses it comes behind the node that takes it and before the one that gives it back. An else
+// or a switch is one node in the file, also where a driver before CUDA 12.8 has a row of ifs.
+//
 // Errors:    STATE (no template), INVALID (a symbol without name, twice, or with memory that
-//            overlaps or is another GPU's), UNSUPPORTED (names the node, and what in it has no
-//            symbol or cannot be made again: memory that the capture took, copies and fills of
-//            several rows, tensor maps, attributes that rondo_launch does not have), UNAVAILABLE
-//            (the file).
+//            overlaps, is another GPU's, or is taken by a node), UNSUPPORTED (names the node, and
+//            what in it has no symbol or cannot be made again: memory that is taken and not given
+//            back, or that other processes may reach; copies and fills of several rows, tensor
+//            maps, attributes that rondo_launch does not have), UNAVAILABLE (the file).
 // Capture:   unsafe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
                                                        const rondo_graph_symbol *symbols,
@@ -147,9 +152,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_save(rondo_graph *graph, const
 //            alignment (up to 256) that it had when the graph was saved, and overlaps no other.
 //
 // Errors:    INVALID (a symbol is missing or does not fit), BAD_DATA (cut short or altered),
-//            UNSUPPORTED (of another backend, another generation of GPU, another version),
-//            UNAVAILABLE; STATE, NO_DEVICE_MEMORY as at the end of a capture. A failure
-//            leaves the graph as it was.
+//            UNSUPPORTED (of another backend, another generation of GPU, another version; it takes
+//            memory, and the device's pool is not its default one), UNAVAILABLE; STATE,
+//            NO_DEVICE_MEMORY as at the end of a capture. A failure leaves the graph as it was.
 // Ownership: the memory, kernels and events of the symbols outlive the graph, as in a capture.
 // Cost:      about a launch for each node, and the driver's instantiation.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_load(rondo_graph *graph, const char *path,

@@ -83,6 +83,25 @@ SAME_FIELD(rondo__cu_fill_node, element_bytes, CUDA_MEMSET_NODE_PARAMS_v1, eleme
 SAME_FIELD(rondo__cu_fill_node, width, CUDA_MEMSET_NODE_PARAMS_v1, width);
 SAME_FIELD(rondo__cu_fill_node, height, CUDA_MEMSET_NODE_PARAMS_v1, height);
 
+SAME_SIZE(rondo__cu_memory_access, CUmemAccessDesc);
+SAME_FIELD(rondo__cu_memory_access, location_type, CUmemAccessDesc, location.type);
+SAME_FIELD(rondo__cu_memory_access, location, CUmemAccessDesc, location.id);
+SAME_FIELD(rondo__cu_memory_access, flags, CUmemAccessDesc, flags);
+SAME_SIZE(rondo__cu_memory_node, CUDA_MEM_ALLOC_NODE_PARAMS_v1);
+SAME_FIELD(rondo__cu_memory_node, allocation_type, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           poolProps.allocType);
+SAME_FIELD(rondo__cu_memory_node, handle_types, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           poolProps.handleTypes);
+SAME_FIELD(rondo__cu_memory_node, location_type, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           poolProps.location.type);
+SAME_FIELD(rondo__cu_memory_node, location, CUDA_MEM_ALLOC_NODE_PARAMS_v1, poolProps.location.id);
+SAME_FIELD(rondo__cu_memory_node, security, CUDA_MEM_ALLOC_NODE_PARAMS_v1,
+           poolProps.win32SecurityAttributes);
+SAME_FIELD(rondo__cu_memory_node, accesses, CUDA_MEM_ALLOC_NODE_PARAMS_v1, accessDescs);
+SAME_FIELD(rondo__cu_memory_node, access_count, CUDA_MEM_ALLOC_NODE_PARAMS_v1, accessDescCount);
+SAME_FIELD(rondo__cu_memory_node, byte_count, CUDA_MEM_ALLOC_NODE_PARAMS_v1, bytesize);
+SAME_FIELD(rondo__cu_memory_node, address, CUDA_MEM_ALLOC_NODE_PARAMS_v1, dptr);
+
 SAME_SIZE(rondo__cu_host_node, CUDA_HOST_NODE_PARAMS_v1);
 SAME_FIELD(rondo__cu_host_node, function, CUDA_HOST_NODE_PARAMS_v1, fn);
 SAME_FIELD(rondo__cu_host_node, user_data, CUDA_HOST_NODE_PARAMS_v1, userData);

@@ -70,3 +70,11 @@ rondo_status driver_take(rondo_stream *stream, size_t bytes, void **out_address)
     } found = {.symbol = driver_find(rondo_stream_get_device(stream), "cuMemAllocAsync")};
     CALL(stream, out_address, bytes);
 }
+
+rondo_status driver_give_back(rondo_stream *stream, void *address) {
+    union {
+        void *symbol;
+        rondo__cu_result (*call)(rondo__cu_address, rondo__cu_stream);
+    } found = {.symbol = driver_find(rondo_stream_get_device(stream), "cuMemFreeAsync")};
+    CALL(stream, address_of(address));
+}

@@ -14,3 +14,4 @@ rondo_status driver_copy_default(rondo_stream *stream, void *destination, const 
                                  size_t bytes);
 // Memory in the order of the stream.
 rondo_status driver_take(rondo_stream *stream, size_t bytes, void **out_address);
+rondo_status driver_give_back(rondo_stream *stream, void *address);

@@ -4,11 +4,7 @@
 // them, too.
 // SPDX-License-Identifier: Apache-2.0
 
-// Memory in the order of a stream; it becomes nodes where the stream records.
-RONDO__CUDA_SYMBOL(TESTS, cuMemAllocAsync, 11020, "cuMemAllocAsync",
-                   (rondo__cu_address * out_address, size_t bytes, rondo__cu_stream stream))
-RONDO__CUDA_SYMBOL(TESTS, cuMemFreeAsync, 11020, "cuMemFreeAsync",
-                   (rondo__cu_address address, rondo__cu_stream stream))
+// Pools of memory.
 RONDO__CUDA_SYMBOL(TESTS, cuDeviceGetDefaultMemPool, 11020, "cuDeviceGetDefaultMemPool",
                    (void **out_pool, rondo__cu_device device))
 RONDO__CUDA_SYMBOL(TESTS, cuMemPoolTrimTo, 11020, "cuMemPoolTrimTo", (void *pool, size_t bytes))

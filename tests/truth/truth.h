@@ -33,7 +33,7 @@ typedef struct truth_question {
 
 // The lists, each closed by a question without an id.
 extern const truth_question truth_kernels[], truth_memory[], truth_updates[], truth_captures[],
-    truth_bodies[], truth_made[];
+    truth_bodies[], truth_made[], truth_taken[];
 
 enum { TRUTH_WORDS = 1024 };
 

@@ -19,7 +19,8 @@
 enum { SKIPPED = 77 };
 
 static const truth_question *const lists[] = {truth_kernels,  truth_memory, truth_updates,
-                                              truth_captures, truth_bodies, truth_made};
+                                              truth_captures, truth_bodies, truth_made,
+                                              truth_taken};
 
 // Each kernel has the parameters (u64 word, u32 us, u32 a, u32 b).
 #define ENTRY(name)                                                       \

@@ -159,18 +159,23 @@ typedef struct rondo__node_info {
     const void *source;
     uint64_t byte_count;  // copies: bytes; fills: elements times element size
     uint32_t fill_value;
-    uint32_t element_bytes;   // fills: of one element
-    uint64_t width;           // copies: bytes in a row; fills: elements in a row
-    uint64_t height;          // rows; 1 unless the node is two-dimensional
-    uint64_t depth;           // copies: slices
-    uint64_t pitch_bytes;     // fills of several rows: from one row to the next
-    bool has_unknown_memory;  // copies: the driver does not know what an end is; perhaps the host's
-    bool is_memory;           // OTHER: takes memory in stream order, or gives it back
-    const void *event;        // event nodes: CUevent, or the host's event
-    const void *native;       // CUgraphNode; NULL on the host
+    uint32_t element_bytes;  // fills: of one element
+    uint64_t width;          // copies: bytes in a row; fills: elements in a row
+    uint64_t height;         // rows; 1 unless the node is two-dimensional
+    uint64_t depth;          // copies: slices
+    uint64_t pitch_bytes;    // fills of several rows: from one row to the next
+    // Copies: the driver does not know what that end is; perhaps the host's.
+    bool is_source_unknown, is_destination_unknown;
+    bool is_memory;      // OTHER: takes memory in stream order, or gives it back
+    const void *event;   // event nodes: CUevent, or the host's event
+    const void *native;  // CUgraphNode; NULL on the host
     // Conditional nodes; their name is "if", "if_else", "switch" or "while".
     const void *predicate;
     uint32_t branch_count;  // 0: not known, as of a node that was not recorded through Rondo
+    // One of several ifs, each behind the one before, that are one else or switch together, as
+    // drivers before CUDA 12.8 have them; row_count 0: it is whole.
+    uint32_t row_count, row_index;
+    rondo_scope_kind row_kind;
 } rondo__node_info;
 
 // How a kernel is launched, beyond its grid and block. The driver's refusal to tell one of them is
@@ -182,6 +187,15 @@ typedef struct rondo__launch_attributes {
     uint64_t access_policy;  // hash of the window of memory that is to stay in the cache
     uint64_t others;         // hash of all the rest; no addresses
 } rondo__launch_attributes;
+
+// A node that takes memory in stream order, or gives it back.
+typedef struct rondo__memory_node {
+    bool takes;
+    void *address;        // of the memory, which no other call knows
+    uint64_t byte_count;  // takes: that were asked for
+    // Takes: memory of the graph's own device, which no other device and no other process reaches.
+    bool is_plain;
+} rondo__memory_node;
 
 // An allocation of the driver.
 typedef struct rondo__allocation {
@@ -408,6 +422,13 @@ struct rondo__backend {
     // UNSUPPORTED, as the next)
     rondo_status (*read_node)(rondo__template *template_, size_t index,
                               rondo__node_image *out_image);
+    // What a node of the template with `is_memory` does. (optional: there is none)
+    rondo_status (*read_memory_node)(rondo__template *template_, size_t index,
+                                     rondo__memory_node *out_node);
+    // Records such a node on a stream that records: plain memory, or UNSUPPORTED; and memory that a
+    // node of the same capture has taken, which is given back. (optional: UNSUPPORTED)
+    rondo_status (*take_memory)(rondo_stream *stream, uint64_t byte_count, void **out_address);
+    rondo_status (*give_memory_back)(rondo_stream *stream, void *address);
     // From the next replay on nodes of the executable, which was made of the template, do what the
     // images say. Replays in flight go on as they were. The images are such as read_node filled in,
     // with other arguments, addresses, sizes and values. *out_done: how many were written, in their

@@ -5,6 +5,7 @@
 #include "conformance/control/inside_support.h"
 #include "conformance/node/node_support.h"
 #include "rondo/update.h"
+#include "support/driver_calls.h"
 
 enum { NUMBERS = 64, SYMBOLS = 5 };
 
@@ -351,6 +352,126 @@ SUITE_CASE(test_conformance_graph_file__an_empty_graph_is_made_again) {
     save_and_load(&w);
     assert_int_equal(count_nodes(w.again), 0);
     inside_replay_and_wait(w.context, w.again);
+    finish(&w);
+}
+
+// ---- memory that the graph takes --------------------------------------------------------------
+
+static world start_taking(void **state) {
+    if (!suite_get_context(state)->is_cuda) {
+        suite_skip("the host has no memory in the order of a stream");
+    }
+    return start(state);
+}
+
+static bool has_if(const world *w) {
+    return rondo_device_supports(w->context->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK;
+}
+
+static uint32_t *take(world *w) {
+    void *taken = NULL;
+    ASSERT_OK(driver_take(w->context->stream, NUMBERS * sizeof *w->x, &taken));
+    return taken;
+}
+
+// Twice, at one address where the driver does so; all kinds of nodes use it, also in a body.
+SUITE_CASE(test_conformance_graph_file__memory_nodes_are_made_again) {
+    world w = start_taking(state);
+    rondo_stream *stream = w.context->stream;
+    rondo_scope scope;
+    inside_begin(w.graph, stream);
+    uint32_t *first = take(&w);
+    ASSERT_OK(
+        rondo_stream_copy(stream, first, w.x, NUMBERS * sizeof *w.x, RONDO_COPY_DEVICE_TO_DEVICE));
+    ASSERT_OK(suite_affine(w.context, stream, first + 1, 1, 3, 4));
+    ASSERT_OK(driver_copy_default(stream, w.x + 1, first + 1, 4));
+    ASSERT_OK(driver_give_back(stream, first));
+    uint32_t *second = take(&w);
+    ASSERT_OK(rondo_stream_fill(stream, second, 5, 4, NUMBERS));
+    ASSERT_OK(suite_affine(w.context, stream, second + 2, 1, 2, 1));
+    if (has_if(&w)) {
+        rondo_stream *body = NULL;
+        ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF, w.x, 0, &scope));
+        ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+        ASSERT_OK(suite_affine(w.context, body, second + 3, 1, 2, 2));
+        ASSERT_OK(rondo_scope_leave(scope));
+        ASSERT_OK(rondo_scope_end(scope));
+    }
+    ASSERT_OK(rondo_stream_copy(stream, w.pinned, second + 2, 8, RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_stream_copy(stream, w.x + 2, second + 2, 8, RONDO_COPY_DEVICE_TO_DEVICE));
+    ASSERT_OK(driver_give_back(stream, second));
+    put(&w, stream, 2, 1, 1);
+    ASSERT_OK(rondo_graph_capture_end(w.graph));
+    save_and_load(&w);
+    assert_int_equal(count_nodes(w.again), count_nodes(w.graph));
+    assert_same(&w, 2);
+    ASSERT_VALUE(w.context, w.far_x, 1, 25);
+    ASSERT_VALUE(w.context, w.far_x, 2, 12);
+    ASSERT_VALUE(w.context, w.far_x, 3, has_if(&w) ? 12 : 5);
+    assert_int_equal(w.far_pinned[0], 11);
+    ASSERT_OK(rondo_graph_save(w.again, w.path, w.far, SYMBOLS));
+    finish(&w);
+}
+
+// Two branches, of which each takes its own.
+SUITE_CASE(test_conformance_graph_file__memory_of_branches_is_made_again) {
+    world w = start_taking(state);
+    rondo_stream *stream = w.context->stream;
+    rondo_stream *side = suite_create_stream(w.context);
+    rondo_event *fork = suite_create_event(w.context, 0);
+    rondo_event *join = suite_create_event(w.context, 0);
+    void *far_taken = NULL;
+    inside_begin(w.graph, stream);
+    put(&w, stream, 1, 3, 4);
+    ASSERT_OK(rondo_event_record(fork, stream));
+    ASSERT_OK(rondo_stream_wait_event(side, fork));
+    uint32_t *taken = take(&w);
+    ASSERT_OK(driver_take(side, NUMBERS * sizeof *w.x, &far_taken));
+    ASSERT_OK(rondo_stream_fill(stream, taken, 5, 4, 4));
+    ASSERT_OK(rondo_stream_fill(side, far_taken, 7, 4, 4));
+    ASSERT_OK(rondo_stream_copy(stream, w.x + 2, taken, 4, RONDO_COPY_DEVICE_TO_DEVICE));
+    ASSERT_OK(rondo_stream_copy(side, w.x + 3, far_taken, 4, RONDO_COPY_DEVICE_TO_DEVICE));
+    ASSERT_OK(driver_give_back(side, far_taken));
+    ASSERT_OK(rondo_event_record(join, side));
+    ASSERT_OK(rondo_stream_wait_event(stream, join));
+    ASSERT_OK(driver_give_back(stream, taken));
+    put(&w, stream, 3, 2, 1);
+    ASSERT_OK(rondo_graph_capture_end(w.graph));
+    save_and_load(&w);
+    assert_same(&w, 2);
+    ASSERT_VALUE(w.context, w.far_x, 2, 5);
+    ASSERT_VALUE(w.context, w.far_x, 3, 15);
+    rondo_event_destroy(join);
+    rondo_event_destroy(fork);
+    rondo_stream_destroy(side);
+    finish(&w);
+}
+
+SUITE_CASE(test_conformance_graph_file__memory_that_cannot_be_made_again_is_refused) {
+    world w = start_taking(state);
+    rondo_stream *stream = w.context->stream;
+    // The program reads it behind the replays.
+    inside_begin(w.graph, stream);
+    uint32_t *taken = take(&w);
+    ASSERT_OK(rondo_stream_fill(stream, taken, 5, 4, NUMBERS));
+    ASSERT_OK(rondo_graph_capture_end(w.graph));
+    ASSERT_STATUS(rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("it takes 256 bytes that no node gives back");
+    ASSERT_MESSAGE_HAS("free them in the capture");
+    ASSERT_OK(rondo_graph_reset(w.graph));
+    // A node uses it when it was given back.
+    inside_begin(w.graph, stream);
+    taken = take(&w);
+    ASSERT_OK(rondo_stream_fill(stream, taken, 5, 4, NUMBERS));
+    ASSERT_OK(driver_give_back(stream, taken));
+    ASSERT_OK(suite_affine(w.context, stream, taken, 1, 2, 1));
+    ASSERT_OK(rondo_graph_capture_end(w.graph));
+    ASSERT_STATUS(rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("node 3 (kernel affine): it uses memory that node 0 takes");
+    // It is no symbol's.
+    w.symbols[2] = (rondo_graph_symbol){"scratch", taken + 4, 64, RONDO_SYMBOL_MEMORY};
+    ASSERT_STATUS(rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS), INVALID);
+    ASSERT_MESSAGE_HAS("symbol scratch is memory that node 0 of the graph takes");
     finish(&w);
 }
 

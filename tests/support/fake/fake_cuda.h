@@ -76,6 +76,8 @@ const char *fake_cuda_get_violations(void);
 // A kernel of every module: what cuLaunchKernel runs for this name; "", set last, for all others.
 typedef void (*fake_cuda_kernel)(const void *arguments, size_t argument_bytes);
 void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel);
+// From now on captured cuMemAllocAsync take from a pool that other processes may reach.
+void fake_cuda_share_pool(bool is_shared);
 // For such kernels: the blocks in x of a cluster of the launch that runs.
 unsigned int fake_cuda_get_cluster(void);
 // For such kernels: calls what the host backend runs in their place, with at most 256 bytes.

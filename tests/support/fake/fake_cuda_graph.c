@@ -73,13 +73,6 @@ fake_node *fake_find_node(rondo__cu_graph_node handle) {
     return NULL;
 }
 
-#define GET_NODE(name, wanted_type)                       \
-    const fake_node *node = fake_find_node(handle);       \
-    if (node == NULL || node->type != (wanted_type)) {    \
-        fake_violation("%s with a wrong node", name);     \
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE); \
-    }
-
 rondo__cu_result fake_cuGraphDestroy(rondo__cu_graph handle) {
     rondo__cu_result code = fake_enter("cuGraphDestroy");
     GET_GRAPH(handle, FAKE_GRAPH, "cuGraphDestroy");
@@ -364,7 +357,7 @@ bool fake_has_type(const fake_graph *graph, int type) {
 
 bool fake_may_be_copied(const fake_graph *graph) {
     return !fake_has_type(graph, RONDO__CU_GRAPH_NODE_MEM_ALLOC) &&
-           !fake_has_type(graph, FAKE_CU_GRAPH_NODE_MEM_FREE) &&
+           !fake_has_type(graph, RONDO__CU_GRAPH_NODE_MEM_FREE) &&
            !fake_has_type(graph, RONDO__CU_GRAPH_NODE_CONDITIONAL);
 }
 
@@ -497,7 +490,7 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
     size_t allocations = 0;
     for (size_t i = 0; i < graph->node_count; i++) {
         allocations += graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
-        allocations -= graph->nodes[i].type == FAKE_CU_GRAPH_NODE_MEM_FREE;
+        allocations -= graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_FREE;
     }
     graph->has_live_memory = allocations > 0;
     if (g_fake_watcher != NULL) {

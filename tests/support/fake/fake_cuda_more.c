@@ -7,14 +7,21 @@
 
 // ---- memory in the order of a stream ----------------------------------------------------------
 
+enum {
+    FAKE_TAKEN_MAX = 1 << 21,  // bytes that a node takes
+    FAKE_ALIGNMENT = 256,
+};
+
 typedef struct fake_hidden {
     struct fake_hidden *next;
     size_t byte_count;
-    _Alignas(64) unsigned char bytes[];
+    _Alignas(FAKE_ALIGNMENT) unsigned char bytes[];
 } fake_hidden;
 
 void *fake_new_hidden(size_t bytes) {
-    fake_hidden *hidden = aligned_alloc(64, (sizeof(*hidden) + bytes + 63) / 64 * 64);
+    fake_hidden *hidden =
+        aligned_alloc(FAKE_ALIGNMENT, (sizeof(*hidden) + bytes + FAKE_ALIGNMENT - 1) /
+                                          FAKE_ALIGNMENT * FAKE_ALIGNMENT);
     if (hidden == NULL) {
         abort();
     }
@@ -48,17 +55,56 @@ static const fake_stream *find_recording(rondo__cu_stream handle) {
     return stream != NULL && stream->origin != NULL ? stream : NULL;
 }
 
+// Memory of as many bytes that all its nodes have given back before what stands behind `stream`:
+// it is taken again, as by driver 580. NULL: there is none.
+static void *find_given_back(const fake_stream *stream, size_t bytes) {
+    const fake_graph *graph = stream->origin->graph;
+    bool *marks = calloc(graph->node_count + 1, sizeof(*marks));
+    void *found = NULL;
+    if (marks == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < stream->dependency_count; i++) {
+        fake_mark_ancestors(graph, stream->dependencies[i], marks);
+    }
+    for (size_t i = 0; i < graph->node_count && found == NULL; i++) {
+        const fake_node *taken = &graph->nodes[i];
+        if (taken->type != RONDO__CU_GRAPH_NODE_MEM_ALLOC || taken->count != bytes) {
+            continue;
+        }
+        size_t held = 0;
+        for (size_t k = 0; k < graph->node_count; k++) {
+            const fake_node *node = &graph->nodes[k];
+            held += node->destination == taken->destination &&
+                    node->type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
+            held -= node->destination == taken->destination && marks[k] &&
+                    node->type == RONDO__CU_GRAPH_NODE_MEM_FREE;
+        }
+        found = held == 0 ? taken->destination : NULL;
+    }
+    free(marks);
+    return found;
+}
+
 // The address of a node's memory is unknown to every other call, also after a launch.
 rondo__cu_result fake_cuMemAllocAsync(rondo__cu_address *out_address, size_t bytes,
                                       rondo__cu_stream handle) {
     ENTER("cuMemAllocAsync");
     NEED_CONTEXT("cuMemAllocAsync");
-    if (find_recording(handle) == NULL) {
+    const fake_stream *stream = find_recording(handle);
+    if (stream == NULL) {
         (void)fake_leave(code);
         return fake_cuMemAlloc(out_address, bytes);
     }
+    if (bytes == 0 || bytes > FAKE_TAKEN_MAX) {
+        return fake_leave(bytes == 0 ? RONDO__CU_ERROR_INVALID_VALUE
+                                     : RONDO__CU_ERROR_OUT_OF_MEMORY);
+    }
+    void *given_back = find_given_back(stream, bytes);
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEM_ALLOC,
-                      .destination = fake_new_hidden(bytes),
+                      .destination = given_back != NULL ? given_back : fake_new_hidden(bytes),
+                      .value = g_fake.is_pool_shared,
+                      .source_type = fake_get_device(stream->object.context),
                       .count = bytes};
     *out_address = (rondo__cu_address)(uintptr_t)work.destination;
     return fake_submit(handle, "cuMemAllocAsync", &work);
@@ -74,7 +120,7 @@ rondo__cu_result fake_cuMemFreeAsync(rondo__cu_address address, rondo__cu_stream
         return fake_cuMemFree(address);
     }
     const fake_graph *graph = stream->origin->graph;
-    fake_node work = {.type = FAKE_CU_GRAPH_NODE_MEM_FREE,
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEM_FREE,
                       .destination = (void *)(uintptr_t)address};
     for (size_t i = 0; i < graph->node_count; i++) {
         if (graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC &&
@@ -83,6 +129,33 @@ rondo__cu_result fake_cuMemFreeAsync(rondo__cu_address address, rondo__cu_stream
         }
     }
     return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+}
+
+void fake_cuda_share_pool(bool is_shared) {
+    g_fake.is_pool_shared = is_shared;
+}
+
+rondo__cu_result fake_cuGraphMemAllocNodeGetParams(rondo__cu_graph_node handle,
+                                                   rondo__cu_memory_node *out_params) {
+    ENTER("cuGraphMemAllocNodeGetParams");
+    GET_NODE("cuGraphMemAllocNodeGetParams", RONDO__CU_GRAPH_NODE_MEM_ALLOC);
+    *out_params = (rondo__cu_memory_node){
+        .allocation_type = RONDO__CU_MEMORY_ALLOCATION_PINNED,
+        .handle_types = (int32_t)node->value,
+        .location_type = RONDO__CU_MEMORY_LOCATION_DEVICE,
+        .location = node->source_type,
+        .byte_count = node->count,
+        .address = (rondo__cu_address)(uintptr_t)node->destination,
+    };
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphMemFreeNodeGetParams(rondo__cu_graph_node handle,
+                                                  rondo__cu_address *out_address) {
+    ENTER("cuGraphMemFreeNodeGetParams");
+    GET_NODE("cuGraphMemFreeNodeGetParams", RONDO__CU_GRAPH_NODE_MEM_FREE);
+    *out_address = (rondo__cu_address)(uintptr_t)node->destination;
+    return fake_leave(code);
 }
 
 rondo__cu_result fake_cuDeviceGetDefaultMemPool(void **out_pool, rondo__cu_device device) {

@@ -25,7 +25,6 @@ enum {
 
 // What the driver knows and Rondo does not use.
 enum {
-    FAKE_CU_GRAPH_NODE_MEM_FREE = 11,
     FAKE_CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE = 13,
     FAKE_CU_INSTANTIATE_USE_NODE_PRIORITY = 8,
     FAKE_CU_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED = 5,
@@ -96,12 +95,14 @@ typedef struct fake_node {
     bool has_parameters;  // launched with a parameter array, not with packed arguments
     const void *source;   // copies
     void *destination;    // copies and fills; the memory of a node that allocates or frees
-    int source_type;      // copies: RONDO__CU_MEMORY_TYPE_* as the call said, for both ends
+    int source_type;      // copies: RONDO__CU_MEMORY_TYPE_* as the call said, for both ends;
+                          // of a node that allocates: the device
     int destination_type;
     size_t count;                            // bytes, or elements of a fill; of a row
     size_t height;                           // rows; 0 is 1
     size_t source_pitch, destination_pitch;  // bytes from row to row
-    unsigned int value;                      // of a fill; a node's is not cut to the element
+    // Of a fill; a node's is not cut to the element. Of memory: may other processes reach it?
+    unsigned int value;
     unsigned int element_bytes;
     rondo__cu_host_function function;
     void *user_data;
@@ -196,6 +197,7 @@ typedef struct fake_state {
     size_t condition_count;
     const fake_graph *condition_graphs[FAKE_CONDITIONS_MAX];  // of handles that no node has taken
     struct fake_hidden *hidden;  // memory of nodes, of which no call knows the address
+    bool is_pool_shared;         // what nodes take may be shared with other processes
     size_t reserved_bytes;       // of the device, for executables: gone ones leave them to new ones
     uint64_t last_capture_id;    // survives resets, as ids are never used twice
     uint64_t last_memory_id;     // the same
@@ -309,6 +311,8 @@ void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte
 void fake_free_bodies(fake_node *node);
 bool fake_has_unfit_body(const fake_graph *graph);
 bool fake_has_type(const fake_graph *graph, int type);
+// Marks the node and all that it depends on.
+void fake_mark_ancestors(const fake_graph *graph, size_t node, bool *marks);
 bool fake_is_device_updatable(const fake_graph *graph);
 bool fake_has_unused_condition(const fake_graph *graph);
 void fake_forget_conditions(const fake_graph *graph);
@@ -351,6 +355,14 @@ bool fake_break_blocking(void);
     fake_graph *graph = fake_get_graph(handle, kind, name); \
     if (graph == NULL) {                                    \
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);   \
+    }
+
+// `node`: what the handle is of.
+#define GET_NODE(name, wanted_type)                       \
+    const fake_node *node = fake_find_node(handle);       \
+    if (node == NULL || node->type != (wanted_type)) {    \
+        fake_violation("%s with a wrong node", name);     \
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE); \
     }
 
 // FAKE_CUDA_IS_LIBRARY: the functions are what a libcuda exports.

@@ -108,12 +108,12 @@ void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size
 }
 
 // A chain takes no depth, however long it is.
-static void mark_ancestors(const fake_graph *graph, size_t node, bool *marks) {
+void fake_mark_ancestors(const fake_graph *graph, size_t node, bool *marks) {
     while (!marks[node]) {
         const fake_node *at = &graph->nodes[node];
         marks[node] = true;
         for (size_t i = 0; i + 1 < at->dependency_count; i++) {
-            mark_ancestors(graph, at->dependencies[i], marks);
+            fake_mark_ancestors(graph, at->dependencies[i], marks);
         }
         node = at->dependency_count > 0 ? at->dependencies[at->dependency_count - 1] : node;
     }
@@ -138,13 +138,13 @@ static bool is_joined(const fake_stream *origin) {
         abort();
     }
     for (size_t i = 0; i < origin->dependency_count; i++) {
-        mark_ancestors(graph, origin->dependencies[i], marks);
+        fake_mark_ancestors(graph, origin->dependencies[i], marks);
     }
     for (size_t i = 0; i < graph->node_count; i++) {
         const int type = graph->nodes[i].type;
         if ((type == RONDO__CU_GRAPH_NODE_GRAPH || type == RONDO__CU_GRAPH_NODE_CONDITIONAL) &&
             !marks[i] && !has_dependent(graph, i)) {
-            mark_ancestors(graph, i, marks);
+            fake_mark_ancestors(graph, i, marks);
         }
     }
     bool is_whole = true;

@@ -13,6 +13,7 @@
 #include "rondo/control.h"
 #include "rondo/rondo.h"
 #include "saved/section_file.h"
+#include "support/driver_calls.h"
 #include "support/expect_ok.h"
 #include "support/fake/fake_cuda.h"
 #include "support/short_forms.h"
@@ -90,6 +91,22 @@ static rondo_graph *record(bool has_bodies) {
     }
     OK(rondo_graph_capture_end(graph));
     rondo_graph_destroy(inner);
+    return graph;
+}
+
+// Memory that the graph takes and gives back, twice, and that all kinds of nodes use.
+static rondo_graph *record_memory(void) {
+    rondo_graph *graph = create_graph();
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    for (uint32_t round = 0; round < 2; ++round) {
+        void *taken = NULL;
+        OK(driver_take(g_stream, NUMBERS * sizeof *g_x, &taken));
+        OK(rondo_stream_fill(g_stream, taken, round, 4, 8));
+        launch(g_stream, (uint32_t *)taken + 4);
+        OK(rondo_stream_copy(g_stream, g_x + 16, taken, 32, RONDO_COPY_DEVICE_TO_DEVICE));
+        OK(driver_give_back(g_stream, taken));
+    }
+    OK(rondo_graph_capture_end(graph));
     return graph;
 }
 
@@ -226,10 +243,12 @@ static size_t load_resummed(rondo_graph *graph, const unsigned char *whole, size
     return loaded;
 }
 
-static void load_all(bool is_fake, bool has_bodies) {
+typedef enum world { WITH_BODIES, WITH_HOST_FUNCTIONS, WITH_MEMORY } world;
+
+static void load_all(bool is_fake, world kind) {
     static unsigned char whole[FILE_BYTES_MAX];
     open_device(is_fake);
-    rondo_graph *graph = record(has_bodies);
+    rondo_graph *graph = kind == WITH_MEMORY ? record_memory() : record(kind == WITH_BODIES);
     rondo_graph *again = create_graph();
     OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
     const size_t count = read_file(whole);
@@ -245,13 +264,74 @@ static void load_all(bool is_fake, bool has_bodies) {
 }
 
 TEST(test_graph_file__altered_files_are_no_wrong_graph_on_the_host) {
-    load_all(false, true);
-    load_all(false, false);
+    load_all(false, WITH_BODIES);
+    load_all(false, WITH_HOST_FUNCTIONS);
 }
 
 TEST(test_graph_file__altered_files_are_no_wrong_graph_on_a_gpu) {
-    load_all(true, true);
-    load_all(true, false);
+    load_all(true, WITH_BODIES);
+    load_all(true, WITH_HOST_FUNCTIONS);
+    load_all(true, WITH_MEMORY);
+}
+
+static uint32_t get_version(const char *section) {
+    rondo__section_file file;
+    OK(rondo__section_file_open(&rondo__graph_file_kind, g_path, &file));
+    const uint32_t version = rondo__section_file_find(&file, section)->version;
+    rondo__section_file_close(&file);
+    return version;
+}
+
+// Only a graph that takes memory has the newer form, so that older libraries read the others.
+TEST(test_graph_file__memory_has_a_form_of_its_own) {
+    open_device(true);
+    rondo_graph *graph = record(false);
+    OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+    assert_int_equal(get_version("graph"), 2);
+    rondo_graph_destroy(graph);
+    graph = record_memory();
+    OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+    assert_int_equal(get_version("graph"), 3);
+    rondo_graph_destroy(graph);
+    close_device();
+}
+
+static void refuse_save(rondo_graph *graph, const char *why) {
+    assert_int_equal(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, why));
+}
+
+// A pool of which other processes have parts; here, and where the file is loaded.
+TEST(test_graph_file__memory_of_another_pool_is_refused) {
+    open_device(true);
+    rondo_graph *graph = record_memory();
+    rondo_graph *again = create_graph();
+    OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+    fake_cuda_share_pool(true);
+    assert_int_equal(rondo_graph_load(again, g_path, g_symbols, SYMBOLS), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "set its default pool"));
+    rondo_graph_destroy(graph);
+    graph = record_memory();
+    refuse_save(graph, "node 0 (memory): it takes memory that other processes");
+    fake_cuda_share_pool(false);
+    rondo_graph_destroy(again);
+    rondo_graph_destroy(graph);
+    close_device();
+}
+
+// Memory of which no node before has taken anything: given back twice.
+TEST(test_graph_file__memory_that_is_given_back_twice_is_refused) {
+    open_device(true);
+    rondo_graph *graph = create_graph();
+    void *taken = NULL;
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(driver_take(g_stream, 64, &taken));
+    OK(driver_give_back(g_stream, taken));
+    OK(driver_give_back(g_stream, taken));
+    OK(rondo_graph_capture_end(graph));
+    refuse_save(graph, "that no node before it has taken");
+    rondo_graph_destroy(graph);
+    close_device();
 }
 
 // A file of another generation, and of the host.
@@ -330,16 +410,70 @@ TEST(test_graph_file__symbols_of_another_gpu) {
     close_device();
 }
 
-// There an else is two ifs with conditions of their own, which a file does not have.
-TEST(test_graph_file__an_else_of_an_older_driver_is_refused) {
-    g_driver_version = 12030;
-    open_device(true);
+static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
+    (void)stream;
+    (void)user_data;
+    return RONDO_STATUS_OK;
+}
+
+// An else, and a switch in a body of another, of which a branch is empty.
+static rondo_status put_switch(rondo_stream *stream, void *user_data) {
+    (void)user_data;
+    static const rondo_body_function bodies[] = {put_body, put_nothing, put_body};
+    launch(stream, g_x + 2);
+    return rondo_control_switch(stream, g_x + 2, bodies, 3, NULL);
+}
+
+static rondo_graph *record_rows(void) {
+    rondo_graph *graph = create_graph();
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    launch(g_stream, g_x);
+    OK(rondo_control_if(g_stream, g_x + 1, put_switch, put_body, NULL));
+    OK(rondo_control_if(g_stream, g_x + 1, put_body, NULL, NULL));
+    OK(put_switch(g_stream, NULL));
+    launch(g_stream, g_x);
+    OK(rondo_graph_capture_end(graph));
+    return graph;
+}
+
+static size_t count_nodes(rondo_graph *graph) {
+    size_t count = 0;
+    OK(rondo_graph_get_node_count(graph, &count));
+    return count;
+}
+
+static void assert_no_difference(rondo_graph *graph, rondo_graph *again) {
+    rondo_difference difference = {.struct_size = sizeof difference};
+    size_t count = 0;
+    OK(rondo_graph_compare(graph, again, &difference, 1, &count));
+    assert_int_equal(count, 0);
+}
+
+// There an else is two ifs, and a switch as many as it has branches; the file has one node. So the
+// file of an older driver is a file of a newer one, too, byte for byte.
+TEST(test_graph_file__an_else_of_an_older_driver_is_made_again) {
+    static unsigned char bytes[2][FILE_BYTES_MAX];
+    static const int versions[] = {12030, 13000};
+    size_t byte_counts[2], node_counts[2];
+    for (int i = 0; i < 2; ++i) {
+        g_driver_version = versions[i];
+        open_device(true);
+        rondo_graph *graph = record_rows();
+        rondo_graph *again = create_graph();
+        OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+        OK(rondo_graph_load(again, g_path, g_symbols, SYMBOLS));
+        assert_no_difference(graph, again);
+        node_counts[i] = count_nodes(again);
+        byte_counts[i] = read_file(bytes[i]);
+        rondo_graph_destroy(again);
+        rondo_graph_destroy(graph);
+        close_device();
+    }
     g_driver_version = 0;
-    rondo_graph *graph = record(true);
-    assert_int_equal(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS), RONDO_STATUS_UNSUPPORTED);
-    assert_non_null(strstr(rondo_error_get_last()->message, "12.8"));
-    rondo_graph_destroy(graph);
-    close_device();
+    assert_int_equal(node_counts[0], 2 + 4 + 2 + 1 + 6);
+    assert_int_equal(node_counts[1], 2 + 2 + 2 + 1 + 2);
+    assert_int_equal(byte_counts[0], byte_counts[1]);
+    assert_memory_equal(bytes[0], bytes[1], byte_counts[0]);
 }
 
 static int make_file(void **state) {

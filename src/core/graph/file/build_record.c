@@ -10,11 +10,19 @@
 #include "rondo/control.h"
 #include "rondo/node.h"
 
-enum { ARGUMENT_BYTES_MAX = 4096, DEPTH_MAX = 16, BRANCHES_MAX = 1024 };
+enum { ARGUMENT_BYTES_MAX = 4096, DEPTH_MAX = 16, BRANCHES_MAX = 1024, ALIGNMENT_MAX = 256 };
+
+// What a node of this process has taken.
+typedef struct taken_memory {
+    unsigned char *begin;  // NULL: it was given back
+    uint64_t byte_count;
+} taken_memory;
 
 typedef struct building {
     rondo__record *record;
     const rondo__graph_symbols *symbols;
+    taken_memory *taken;  // in the order of the record
+    size_t taken_count, taken_capacity;
 } building;
 
 static rondo_status fail_damaged(building *b) {
@@ -38,13 +46,29 @@ static void *get_symbol(building *b, rondo_symbol_kind kind,
     return (*out_symbol)->address;
 }
 
-// Memory of a symbol, of which that many bytes are used.
+// Of a symbol, or what a node has taken and none has given back; NULL: the record is damaged.
+static unsigned char *get_begin(building *b, uint64_t *out_byte_count) {
+    const uint64_t number = rondo__record_get(b->record);
+    const size_t count = b->symbols->count;
+    unsigned char *begin = NULL;
+    *out_byte_count = 0;
+    if (number < count && b->symbols->list[number].kind == RONDO_SYMBOL_MEMORY) {
+        begin = b->symbols->list[number].address;
+        *out_byte_count = b->symbols->list[number].byte_count;
+    } else if (number >= count && number - count < b->taken_count) {
+        begin = b->taken[number - count].begin;
+        *out_byte_count = b->taken[number - count].byte_count;
+    }
+    b->record->is_bad = b->record->is_bad || begin == NULL;
+    return b->record->is_bad ? NULL : begin;
+}
+
+// Memory of which that many bytes are used.
 static void *get_memory(building *b, uint64_t byte_count) {
-    const rondo_graph_symbol *symbol;
-    unsigned char *begin = get_symbol(b, RONDO_SYMBOL_MEMORY, &symbol);
-    const uint64_t offset =
-        rondo__record_get_most(b->record, symbol != NULL ? symbol->byte_count : 0);
-    if (b->record->is_bad || byte_count > symbol->byte_count - offset) {
+    uint64_t has_bytes = 0;
+    unsigned char *begin = get_begin(b, &has_bytes);
+    const uint64_t offset = rondo__record_get_most(b->record, has_bytes);
+    if (b->record->is_bad || byte_count > has_bytes - offset) {
         b->record->is_bad = true;
         return NULL;
     }
@@ -155,6 +179,43 @@ static rondo_status build_event(building *b, rondo_stream *stream, bool is_recor
     return is_record ? rondo_event_record(event, stream) : rondo_stream_wait_event(stream, event);
 }
 
+static rondo_status take_memory(building *b, rondo_stream *stream) {
+    const uint64_t byte_count = rondo__record_get_most(b->record, SIZE_MAX);
+    const uint64_t alignment = rondo__record_get_most(b->record, ALIGNMENT_MAX);
+    void *begin = NULL;
+    if (b->record->is_bad || byte_count == 0 || alignment == 0) {
+        return fail_damaged(b);
+    }
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(b->taken, b->taken_capacity, b->taken_count + 1));
+    RETURN_IF_ERROR(stream->device->backend->take_memory(stream, byte_count, &begin));
+    if ((uintptr_t)begin % alignment != 0) {
+        return RONDO_FAIL_AS("rondo_graph_load", UNSUPPORTED,
+                             "%s gave the graph memory at %p, no multiple of %u bytes as it was "
+                             "when the graph was recorded: record it on this device",
+                             stream->device->name, begin, (unsigned)alignment);
+    }
+    b->taken[b->taken_count++] = (taken_memory){begin, byte_count};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status give_memory_back(building *b, rondo_stream *stream) {
+    const uint64_t number = rondo__record_get(b->record);
+    if (b->record->is_bad || number >= b->taken_count || b->taken[number].begin == NULL) {
+        return fail_damaged(b);
+    }
+    RETURN_IF_ERROR(stream->device->backend->give_memory_back(stream, b->taken[number].begin));
+    b->taken[number].begin = NULL;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status build_memory(building *b, rondo_stream *stream, unsigned depth) {
+    const bool takes = rondo__record_get_most(b->record, 1) != 0;
+    if (b->record->is_bad || depth > 0 || stream->device->backend->take_memory == NULL) {
+        return fail_damaged(b);
+    }
+    return takes ? take_memory(b, stream) : give_memory_back(b, stream);
+}
+
 static rondo_status build_level(building *b, rondo_stream *stream, unsigned depth);
 
 static rondo_status build_child(building *b, rondo_stream *stream, unsigned depth) {
@@ -235,6 +296,8 @@ static rondo_status build_node(building *b, rondo_stream *stream, rondo__node_ki
             return build_child(b, stream, depth);
         case RONDO__NODE_CONDITIONAL:
             return build_conditional(b, stream, depth);
+        case RONDO__NODE_OTHER:
+            return build_memory(b, stream, depth);
         default:
             return fail_damaged(b);
     }
@@ -316,6 +379,14 @@ static rondo_status build_level(building *b, rondo_stream *stream, unsigned dept
 rondo_status rondo__graph_record_build(rondo_stream *stream, rondo__record *record,
                                        const rondo__graph_symbols *symbols) {
     building b = {.record = record, .symbols = symbols};
-    RETURN_IF_ERROR(build_level(&b, stream, 0));
-    return record->at == record->past ? RONDO_STATUS_OK : fail_damaged(&b);
+    rondo_status status = build_level(&b, stream, 0);
+    bool is_whole = record->at == record->past;
+    for (size_t i = 0; i < b.taken_count; ++i) {
+        is_whole = is_whole && b.taken[i].begin == NULL;
+    }
+    if (status == RONDO_STATUS_OK && !is_whole) {
+        status = fail_damaged(&b);
+    }
+    rondo__free(b.taken);
+    return status;
 }

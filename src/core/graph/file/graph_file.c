@@ -19,6 +19,8 @@
 
 // To be raised when the form of a section changes.
 enum { ABOUT_VERSION = 1, SYMBOLS_VERSION = 2, GRAPH_VERSION = 2, GENERATION_BYTES = 32 };
+// The form of graphs that take memory. It has all that the one before has, so both are read.
+enum { GRAPH_VERSION_WITH_MEMORY = 3 };
 
 static const char save_call[] = "rondo_graph_save";
 static const char load_call[] = "rondo_graph_load";
@@ -76,8 +78,10 @@ static rondo_status fail_different(rondo_graph *graph, rondo_graph *again) {
 static rondo_status check_again(rondo_graph *graph, rondo_graph *again,
                                 rondo__graph_symbols *symbols, const rondo__text *record) {
     rondo__text other = {0};
+    bool takes_memory = false;
     RETURN_IF_ERROR(build(again, record->bytes, record->length, symbols));
-    rondo_status status = rondo__graph_record_write(again->recorded, symbols, &other);
+    rondo_status status =
+        rondo__graph_record_write(again->recorded, symbols, &other, &takes_memory);
     if (status == RONDO_STATUS_OK &&
         (other.length != record->length || memcmp(other.bytes, record->bytes, other.length) != 0)) {
         status = fail_different(graph, again);
@@ -102,7 +106,8 @@ static rondo_status check_record(rondo_graph *graph, rondo__graph_symbols *symbo
 
 // ---- saving -----------------------------------------------------------------------------------
 
-static rondo_status write_file(rondo_graph *graph, const char *path, rondo__text texts[3]) {
+static rondo_status write_file(rondo_graph *graph, const char *path, rondo__text texts[3],
+                               bool takes_memory) {
     char generation[GENERATION_BYTES];
     rondo_device_info facts;
     RETURN_IF_ERROR(name_generation(graph->device, generation, &facts));
@@ -110,7 +115,8 @@ static rondo_status write_file(rondo_graph *graph, const char *path, rondo__text
     rondo__record_put_text(&texts[0], facts.description);
     rondo__record_put_text(&texts[0], graph->label);
     static const char *const names[] = {"about", "symbols", "graph"};
-    static const uint32_t versions[] = {ABOUT_VERSION, SYMBOLS_VERSION, GRAPH_VERSION};
+    const uint32_t versions[] = {ABOUT_VERSION, SYMBOLS_VERSION,
+                                 takes_memory ? GRAPH_VERSION_WITH_MEMORY : GRAPH_VERSION};
     rondo__section_piece pieces[3];
     rondo__section_source sources[3];
     for (int i = 0; i < 3; ++i) {
@@ -129,10 +135,11 @@ rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
     RETURN_IF_ERROR(rondo__check_pointer(path, save_call, "path"));
     rondo__graph_symbols given;
     rondo__text texts[3] = {{0}};
+    bool takes_memory = false;
     rondo_status status =
         rondo__graph_symbols_init(graph->device, symbols, symbol_count, save_call, &given);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__graph_record_write(graph->recorded, &given, &texts[2]);
+        status = rondo__graph_record_write(graph->recorded, &given, &texts[2], &takes_memory);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__graph_symbols_check_owners(&given, save_call);
@@ -142,7 +149,7 @@ rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
     }
     if (status == RONDO_STATUS_OK) {
         rondo__graph_symbols_write(&given, &texts[1]);
-        status = write_file(graph, path, texts);
+        status = write_file(graph, path, texts, takes_memory);
     }
     for (int i = 0; i < 3; ++i) {
         rondo__text_deinit(&texts[i]);
@@ -156,15 +163,15 @@ rondo_status rondo_graph_save(rondo_graph *graph, const char *path,
 
 // ---- loading ----------------------------------------------------------------------------------
 
-static rondo_status find_section(const rondo__section_file *file, const char *name,
-                                 uint32_t version, rondo__record *out_record) {
+static rondo_status find_section(const rondo__section_file *file, const char *name, uint32_t oldest,
+                                 uint32_t newest, rondo__record *out_record) {
     const rondo__section *section = rondo__section_file_find(file, name);
-    if (section == NULL || section->version != version) {
+    const uint32_t version = section != NULL ? section->version : 0;
+    if (version < oldest || version > newest) {
         return RONDO_FAIL_AS(load_call, UNSUPPORTED,
                              "the graph file's section \"%s\" is of version %u, this library reads "
-                             "version %u: save the graph anew",
-                             name, section != NULL ? (unsigned)section->version : 0u,
-                             (unsigned)version);
+                             "versions %u to %u: save the graph anew",
+                             name, (unsigned)version, (unsigned)oldest, (unsigned)newest);
     }
     *out_record =
         (rondo__record){.at = section->bytes, .past = section->bytes + section->byte_count};
@@ -191,9 +198,9 @@ static rondo_status check_about(rondo_device *device, rondo__record *about) {
 static rondo_status load_sections(rondo_graph *graph, const rondo__section_file *file,
                                   rondo__graph_symbols *given, rondo__graph_symbols *symbols) {
     rondo__record about, names, nodes;
-    RETURN_IF_ERROR(find_section(file, "about", ABOUT_VERSION, &about));
-    RETURN_IF_ERROR(find_section(file, "symbols", SYMBOLS_VERSION, &names));
-    RETURN_IF_ERROR(find_section(file, "graph", GRAPH_VERSION, &nodes));
+    RETURN_IF_ERROR(find_section(file, "about", ABOUT_VERSION, ABOUT_VERSION, &about));
+    RETURN_IF_ERROR(find_section(file, "symbols", SYMBOLS_VERSION, SYMBOLS_VERSION, &names));
+    RETURN_IF_ERROR(find_section(file, "graph", GRAPH_VERSION, GRAPH_VERSION_WITH_MEMORY, &nodes));
     RETURN_IF_ERROR(check_about(graph->device, &about));
     RETURN_IF_ERROR(rondo__graph_symbols_match(given, &names, load_call, symbols));
     return build(graph, nodes.at, (size_t)(nodes.past - nodes.at), symbols);

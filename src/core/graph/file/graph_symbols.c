@@ -166,10 +166,9 @@ rondo_status rondo__graph_symbols_check_owners(const rondo__graph_symbols *symbo
 
 // ---- in a file --------------------------------------------------------------------------------
 
-// The largest power of two, up to a limit, that the address is a multiple of.
-static uint64_t alignment_of(const rondo_graph_symbol *symbol) {
+uint64_t rondo__graph_symbols_get_alignment(uintptr_t address) {
     uint64_t alignment = 1;
-    while (alignment < ALIGNMENT_MAX && begin_of(symbol) % (2 * alignment) == 0) {
+    while (alignment < ALIGNMENT_MAX && address % (2 * alignment) == 0) {
         alignment *= 2;
     }
     return alignment;
@@ -183,7 +182,7 @@ void rondo__graph_symbols_write(const rondo__graph_symbols *symbols, rondo__text
         rondo__record_put_text(out, symbol->name);
         rondo__record_put(out, symbols->is_used[i]);
         rondo__record_put(out, symbol->byte_count);
-        rondo__record_put(out, alignment_of(symbol));
+        rondo__record_put(out, rondo__graph_symbols_get_alignment(begin_of(symbol)));
     }
 }
 

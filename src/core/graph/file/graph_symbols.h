@@ -51,6 +51,8 @@ bool rondo__graph_symbols_is_address(rondo__graph_symbols *symbols, uint64_t num
 RONDO_MUST_USE rondo_status rondo__graph_symbols_check_owners(const rondo__graph_symbols *symbols,
                                                               const char *call);
 
+// The largest power of two, at most 256, that the address is a multiple of.
+uint64_t rondo__graph_symbols_get_alignment(uintptr_t address);
 // Writes all symbols: name, kind, and for those that the record uses bytes and alignment.
 void rondo__graph_symbols_write(const rondo__graph_symbols *symbols, rondo__text *out);
 // Gives a file's symbols, of which the first list has names, the addresses of the second one.

@@ -136,6 +136,8 @@ enum {
     X(GRAPH_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                      \
     X(GRAPH_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE, 11)                                        \
     X(GRAPH_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)                                  \
+    X(MEMORY_ALLOCATION_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED, 1)                                  \
+    X(MEMORY_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE, 1)                                      \
     X(LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 1)          \
     X(LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                            \
     X(LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                \
@@ -274,6 +276,28 @@ typedef struct rondo__cu_host_node {
     rondo__cu_host_function function;
     void *user_data;
 } rondo__cu_host_node;
+
+// CUDA_MEM_ALLOC_NODE_PARAMS_v1, whose first part is CUmemPoolProps; and CUmemAccessDesc.
+typedef struct rondo__cu_memory_access {
+    int32_t location_type;
+    int32_t location;
+    int32_t flags;
+} rondo__cu_memory_access;
+
+typedef struct rondo__cu_memory_node {
+    int32_t allocation_type;
+    int32_t handle_types;
+    int32_t location_type;
+    int32_t location;
+    void *security;
+    size_t pool_bytes_max;
+    uint16_t usage;
+    unsigned char reserved[54];
+    const rondo__cu_memory_access *accesses;  // the driver's, as long as the node lives
+    size_t access_count;
+    size_t byte_count;
+    rondo__cu_address address;
+} rondo__cu_memory_node;
 
 // Kinds of conditional nodes, CUgraphConditionalNodeType; the last one came with CUDA 12.8.
 #define RONDO__CU_CONDITIONAL_IF 0

@@ -16,6 +16,7 @@
 #include "backend/cuda/graph/cuda_executable.h"
 #include "backend/cuda/graph/cuda_frontier.h"
 #include "backend/cuda/graph/cuda_line.h"
+#include "backend/cuda/graph/cuda_memory_node.h"
 #include "backend/cuda/graph/cuda_patch.h"
 #include "backend/cuda/graph/cuda_recorded.h"
 #include "backend/cuda/graph/cuda_template.h"
@@ -336,6 +337,9 @@ const rondo__backend rondo__backend_cuda = {
     .instantiate = rondo__cuda_instantiate,
     .update = rondo__cuda_update,
     .read_node = rondo__cuda_read_node,
+    .read_memory_node = rondo__cuda_read_memory_node,
+    .take_memory = rondo__cuda_take_memory,
+    .give_memory_back = rondo__cuda_give_memory_back,
     .patch_nodes = rondo__cuda_patch_nodes,
     .enable_node = rondo__cuda_enable_node,
     .upload = rondo__cuda_upload,

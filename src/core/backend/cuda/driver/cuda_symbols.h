@@ -185,6 +185,15 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemsetNodeGetParams, 10000, "cuGraphMemsetNo
                    (rondo__cu_graph_node node, rondo__cu_fill_node *out_params))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphHostNodeGetParams, 10000, "cuGraphHostNodeGetParams",
                    (rondo__cu_graph_node node, rondo__cu_host_node *out_params))
+// Memory in the order of a stream: nodes, where the stream records.
+RONDO__CUDA_SYMBOL(REQUIRED, cuMemAllocAsync, 11020, "cuMemAllocAsync",
+                   (rondo__cu_address * out_address, size_t bytes, rondo__cu_stream stream))
+RONDO__CUDA_SYMBOL(REQUIRED, cuMemFreeAsync, 11020, "cuMemFreeAsync",
+                   (rondo__cu_address address, rondo__cu_stream stream))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemAllocNodeGetParams, 11040, "cuGraphMemAllocNodeGetParams",
+                   (rondo__cu_graph_node node, rondo__cu_memory_node *out_params))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemFreeNodeGetParams, 11040, "cuGraphMemFreeNodeGetParams",
+                   (rondo__cu_graph_node node, rondo__cu_address *out_address))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphEventRecordNodeGetEvent, 11010,
                    "cuGraphEventRecordNodeGetEvent",
                    (rondo__cu_graph_node node, rondo__cu_event *out_event))

@@ -216,17 +216,21 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph graph,
     return RONDO_STATUS_OK;
 }
 
-// Lets dumps name the node and list its bodies.
-static rondo_status keep_note(rondo__cuda_device *device, const open_conditional *open,
-                              rondo_scope_kind kind, const branch_place *places,
-                              uint32_t place_count) {
+// Lets dumps name the node and list its bodies. row_index: the branch that it is, of a row.
+static rondo_status keep_note(rondo__cuda_device *device, const open_conditional *open, bool is_row,
+                              uint32_t row_index) {
+    const branch_place *places = &open->branches[row_index];
+    const uint32_t place_count = is_row ? 1 : open->head.branch_count;
     rondo__cuda_note *note =
         rondo__calloc(1, sizeof(*note) + place_count * sizeof(note->bodies[0]));
     if (note == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     note->node = places[0].node;
-    note->kind = kind;
+    note->kind = is_row ? RONDO_SCOPE_IF : open->head.kind;
+    note->row_count = is_row ? open->head.branch_count : 0;
+    note->row_index = row_index;
+    note->row_kind = open->head.kind;
     note->predicate = open->head.predicate;
     note->branch_count = place_count;
     for (uint32_t i = 0; i < place_count; i++) {
@@ -264,7 +268,7 @@ static rondo_status add_whole(rondo_stream *parent, rondo__cu_graph graph, open_
         open->branches[i] =
             (branch_place){.node = node, .body = params.value.conditional.bodies[i]};
     }
-    return keep_note(device, open, head->kind, open->branches, head->branch_count);
+    return keep_note(device, open, false, 0);
 }
 
 // A row of IFs, one for each branch.
@@ -288,7 +292,7 @@ static rondo_status add_row(rondo_stream *parent, rondo__cu_graph graph, open_co
                                                               .context = device->context}};
         RETURN_IF_ERROR(add_node(parent, graph, &params, &open->branches[i].node));
         open->branches[i].body = params.value.conditional.bodies[0];
-        RETURN_IF_ERROR(keep_note(device, open, RONDO_SCOPE_IF, &open->branches[i], 1));
+        RETURN_IF_ERROR(keep_note(device, open, true, i));
     }
     return RONDO_STATUS_OK;
 }

@@ -160,7 +160,7 @@ static rondo_status read_copy(rondo__cuda_device *device, rondo__cu_graph_node n
                params.destination.memory_type == RONDO__CU_MEMORY_TYPE_ARRAY) {
         image->fixed = "a copy from or to an array";
     }
-    image->is_opaque = image->info.has_unknown_memory;
+    image->is_opaque = image->info.is_source_unknown || image->info.is_destination_unknown;
     image->is_switchable = true;
     return RONDO_STATUS_OK;
 }

@@ -106,7 +106,7 @@ static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_gr
 // such an address for one that the processor can read.
 static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
                                             const rondo__cu_copy_end *end, bool *out_is_host,
-                                            bool *in_out_is_unknown) {
+                                            bool *out_is_unknown) {
     unsigned int memory_type = (unsigned int)end->memory_type;
     rondo__cu_result code = RONDO__CU_SUCCESS;
     if (end->memory_type == RONDO__CU_MEMORY_TYPE_UNIFIED) {
@@ -116,7 +116,7 @@ static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
     }
     const bool is_refused = rondo__cuda_is_refusal(code);
     *out_is_host = !is_refused && memory_type == RONDO__CU_MEMORY_TYPE_HOST;
-    *in_out_is_unknown = *in_out_is_unknown || is_refused;
+    *out_is_unknown = is_refused;
     return is_refused ? RONDO__CU_SUCCESS : code;
 }
 
@@ -143,10 +143,10 @@ static rondo__cu_result describe_copy(const rondo__cuda_api *api, rondo__cu_grap
     info->depth = slices;
     bool is_from_host = false;
     bool is_to_host = false;
-    code = ask_for_host_memory(api, &params.source, &is_from_host, &info->has_unknown_memory);
+    code = ask_for_host_memory(api, &params.source, &is_from_host, &info->is_source_unknown);
     if (code == RONDO__CU_SUCCESS && !is_from_host) {
-        code =
-            ask_for_host_memory(api, &params.destination, &is_to_host, &info->has_unknown_memory);
+        code = ask_for_host_memory(api, &params.destination, &is_to_host,
+                                   &info->is_destination_unknown);
     }
     info->copy_kind = is_from_host ? RONDO_COPY_HOST_TO_DEVICE
                       : is_to_host ? RONDO_COPY_DEVICE_TO_HOST
@@ -295,6 +295,9 @@ void rondo__cuda_describe_conditional(rondo__cuda_note *notes, rondo__cu_graph_n
         info->name = names[note->kind];
         info->predicate = note->predicate;
         info->branch_count = note->branch_count;
+        info->row_count = note->row_count;
+        info->row_index = note->row_index;
+        info->row_kind = note->row_kind;
     }
 }
 

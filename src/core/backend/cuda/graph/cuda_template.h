@@ -29,6 +29,8 @@ struct rondo__cuda_note {
     rondo_scope_kind kind;
     const void *predicate;
     uint32_t branch_count;
+    uint32_t row_count, row_index;  // as in rondo__node_info
+    rondo_scope_kind row_kind;
     rondo__cuda_template bodies[];  // borrowed graphs, to be listed
 };
 
