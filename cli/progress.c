@@ -13,8 +13,13 @@ enum { LARGE_FILE_BYTES = 100 * 1000 * 1000 };
 
 static bool is_shown;  // the tool's one terminal line; touched by the main thread only
 
+// Asked of the system once: a program is loaded in dozens of steps.
 static bool is_wanted(void) {
-    return isatty(STDERR_FILENO) == 1;
+    static enum { UNKNOWN, WANTED, UNWANTED } answer;
+    if (answer == UNKNOWN) {
+        answer = isatty(STDERR_FILENO) == 1 ? WANTED : UNWANTED;
+    }
+    return answer == WANTED;
 }
 
 void cli_progress_show(void *user_data, const char *what, size_t done, size_t total) {

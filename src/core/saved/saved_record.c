@@ -33,25 +33,26 @@ void rondo__record_put_text(rondo__text *out, const char *text) {
     rondo__record_put_bytes(out, text, strlen(text) + 1);
 }
 
-static uint64_t fail(rondo__record *record) {
+uint64_t rondo__record_fail(rondo__record *record) {
     record->is_bad = true;
     record->at = record->past;
     return 0;
 }
 
-uint64_t rondo__record_get(rondo__record *record) {
+uint64_t rondo__record_get_long(rondo__record *record) {
+    const uint8_t *at = record->at;
+    const size_t left = (size_t)(record->past - at);
+    const uint8_t *most = at + (left < NUMBER_BYTES_MAX ? left : NUMBER_BYTES_MAX);
     uint64_t number = 0;
-    for (unsigned i = 0; i < NUMBER_BYTES_MAX; ++i) {
-        if (record->at == record->past) {
-            return fail(record);
-        }
-        const uint64_t byte = *record->at++;
-        number |= (byte & (DIGIT_MORE - 1)) << (DIGIT_BITS * i);
+    for (unsigned shift = 0; at != most; shift += DIGIT_BITS) {
+        const uint64_t byte = *at++;
+        number |= (byte & (DIGIT_MORE - 1)) << shift;
         if ((byte & DIGIT_MORE) == 0) {
+            record->at = at;
             return number;
         }
     }
-    return fail(record);
+    return rondo__record_fail(record);
 }
 
 int64_t rondo__record_get_signed(rondo__record *record) {
@@ -59,14 +60,10 @@ int64_t rondo__record_get_signed(rondo__record *record) {
     return (int64_t)((bits & 1) != 0 ? ~(bits >> 1) : bits >> 1);
 }
 
-uint64_t rondo__record_get_most(rondo__record *record, uint64_t most) {
-    const uint64_t number = rondo__record_get(record);
-    return number <= most ? number : fail(record);
-}
-
 size_t rondo__record_get_count(rondo__record *record) {
     const uint64_t count = rondo__record_get(record);
-    return count <= (uint64_t)(record->past - record->at) ? (size_t)count : (size_t)fail(record);
+    return count <= (uint64_t)(record->past - record->at) ? (size_t)count
+                                                          : (size_t)rondo__record_fail(record);
 }
 
 const void *rondo__record_get_bytes(rondo__record *record, size_t *out_byte_count) {
@@ -81,7 +78,7 @@ const char *rondo__record_get_text(rondo__record *record) {
     const char *text = rondo__record_get_bytes(record, &byte_count);
     if (text == NULL || byte_count == 0 ||
         memchr(text, '\0', byte_count) != text + byte_count - 1) {
-        (void)fail(record);
+        (void)rondo__record_fail(record);
         return "";
     }
     return text;

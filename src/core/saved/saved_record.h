@@ -23,10 +23,24 @@ typedef struct rondo__record {
     bool is_bad;
 } rondo__record;
 
-uint64_t rondo__record_get(rondo__record *record);
+// Of more than one byte, or behind the end.
+uint64_t rondo__record_get_long(rondo__record *record);
+// Makes it bad, and ends it.
+uint64_t rondo__record_fail(rondo__record *record);
+
+// Most numbers are a byte.
+static inline uint64_t rondo__record_get(rondo__record *record) {
+    return record->at != record->past && *record->at < 0x80 ? *record->at++
+                                                            : rondo__record_get_long(record);
+}
+
 int64_t rondo__record_get_signed(rondo__record *record);
 // A number of at most `most`.
-uint64_t rondo__record_get_most(rondo__record *record, uint64_t most);
+static inline uint64_t rondo__record_get_most(rondo__record *record, uint64_t most) {
+    const uint64_t number = rondo__record_get(record);
+    return number <= most ? number : rondo__record_fail(record);
+}
+
 // How many entries follow, of which each has a byte at least.
 size_t rondo__record_get_count(rondo__record *record);
 const char *rondo__record_get_text(rondo__record *record);  // "" when it is bad

@@ -476,6 +476,22 @@ TEST(test_graph_file__an_else_of_an_older_driver_is_made_again) {
     assert_memory_equal(bytes[0], bytes[1], byte_counts[0]);
 }
 
+// Files of earlier libraries have them.
+TEST(test_graph_file__checksums_stay_as_they_are) {
+    static unsigned char bytes[(1 << 20) + 77];
+    rondo__section_file file;
+    for (size_t i = 0; i < sizeof bytes; ++i) {
+        bytes[i] = (unsigned char)(i * 7 + i / 251);
+    }
+    const rondo__section_piece piece = {bytes, sizeof bytes, 0};
+    const rondo__section_source source = {"bytes", 1, &piece, 1};
+    OK(rondo__section_file_write(&rondo__graph_file_kind, g_path, &source, 1));
+    OK(rondo__section_file_open(&rondo__graph_file_kind, g_path, &file));
+    assert_int_equal(file.sections[0].sum.low, UINT64_C(0x6469c888426882f3));
+    assert_int_equal(file.sections[0].sum.high, UINT64_C(0xf84f9eee0873a3e8));
+    rondo__section_file_close(&file);
+}
+
 static int make_file(void **state) {
     (void)state;
     (void)snprintf(g_path, sizeof g_path, "%s/rondo_graph_XXXXXX",

@@ -202,7 +202,9 @@ free_room:
 static rondo_status change_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
                                         size_t count, unsigned int flags) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__cu_graph_node *natives = rondo__calloc(count + 1, sizeof(*natives));
+    rondo__cu_graph_node few[STACK_EDGES];
+    rondo__cu_graph_node *natives =
+        count <= STACK_EDGES ? few : rondo__calloc(count, sizeof(*natives));
     if (natives == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -221,7 +223,9 @@ static rondo_status change_dependencies(rondo_stream *stream, const rondo__node_
         }
         rondo__cuda_leave(device, was_pushed);
     }
-    rondo__free(natives);
+    if (natives != few) {
+        rondo__free(natives);
+    }
     return status;
 }
 
