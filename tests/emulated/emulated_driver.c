@@ -59,10 +59,11 @@ static void wait_for_nothing(const void *arguments, size_t argument_bytes) {
 __attribute__((constructor)) static void start(void) {
     const char *devices = getenv("RONDO_EMULATED_DEVICES");
     const char *capability = getenv("RONDO_EMULATED_CAPABILITY");
+    const char *version = getenv("RONDO_EMULATED_CUDA");
     const int count = devices != NULL ? atoi(devices) : 1;
     const fake_cuda_options options = {
         .device_count = count > 0 && count <= FAKE_DEVICES_MAX ? count : 1,
-        .driver_version = 13000,
+        .driver_version = version != NULL ? atoi(version) : 13000,
         .compute_capability = capability != NULL ? atoi(capability) : 75,
         .name = "Emulated GPU",
         .has_get_proc_address = true,

@@ -252,14 +252,7 @@ SUITE_CASE(test_conformance_graph_file__conditionals_are_made_again) {
     ASSERT_OK(rondo_scope_end(scope));
     put(&w, stream, 1, 2, 0);
     ASSERT_OK(rondo_graph_capture_end(w.graph));
-    const rondo_status status = rondo_graph_save(w.graph, w.path, w.symbols, SYMBOLS);
-    if (status == RONDO_STATUS_UNSUPPORTED) {
-        ASSERT_MESSAGE_HAS("12.8");  // there they are a row of ifs
-        finish(&w);
-        suite_skip("the driver has no switch");
-    }
-    ASSERT_OK(status);
-    ASSERT_OK(rondo_graph_load(w.again, w.path, w.far, SYMBOLS));
+    save_and_load(&w);
     assert_int_equal(count_nodes(w.again), count_nodes(w.graph));
     for (uint32_t predicate = 0; predicate < (suite_is_swept ? 1 : 4); ++predicate) {
         suite_set(w.context, w.x, predicate, 1);
