@@ -476,6 +476,29 @@ TEST(test_graph_file__an_else_of_an_older_driver_is_made_again) {
     assert_memory_equal(bytes[0], bytes[1], byte_counts[0]);
 }
 
+// Something comes behind the first of its ifs alone.
+TEST(test_graph_file__a_row_that_was_edited_is_refused) {
+    rondo__node_handle first, ends[2];
+    size_t count = 0;
+    g_driver_version = 12030;
+    open_device(true);
+    g_driver_version = 0;
+    const rondo__backend *backend = g_device->backend;
+    rondo_graph *graph = create_graph();
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_control_if(g_stream, g_x + 1, put_body, put_body, NULL));
+    OK(backend->get_frontier(g_stream, &ends[0], 1, &count));
+    OK(backend->get_predecessors(g_stream, ends[0], &first, 1, &count));
+    OK(backend->set_frontier(g_stream, &first, 1));
+    launch(g_stream, g_x);
+    OK(backend->get_frontier(g_stream, &ends[1], 1, &count));
+    OK(backend->set_frontier(g_stream, ends, 2));
+    OK(rondo_graph_capture_end(graph));
+    refuse_save(graph, "drivers before CUDA 12.8 do not have as one node, and was edited");
+    rondo_graph_destroy(graph);
+    close_device();
+}
+
 // Files of earlier libraries have them.
 TEST(test_graph_file__checksums_stay_as_they_are) {
     static unsigned char bytes[(1 << 20) + 77];
