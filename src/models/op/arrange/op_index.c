@@ -140,32 +140,44 @@ static index_row describe_row(const rondo_shape *data, const rondo_tensor *indic
                        .step = axis == last ? 0 : 1};
 }
 
+// The indices of a row: of 32 bits, or of 64 bits, along another axis or along the last.
+typedef enum index_kind { INDEX_NARROW, INDEX_WIDE, INDEX_WIDE_LAST } index_kind;
+
 // Moves elements of `data` to a row of `elements`, or, for a scatter, the other way. Returns the
 // index that is out of range, or -1.
 static inline int64_t move_row(const index_row *row, int64_t first, size_t bytes, uint8_t *data,
-                               uint8_t *elements, bool is_scatter) {
+                               uint8_t *elements, bool is_scatter, index_kind kind) {
     const index_row r = *row;  // which no element that is written can be part of
-    const rondo_tensor indices = *r.indices;
+    const int64_t *wide = (const int64_t *)r.indices->data + first;
+    const int32_t *narrow = (const int32_t *)r.indices->data + first;
     for (int64_t i = 0; i < r.count; ++i) {
-        const int64_t index = read_index(&indices, first + i, r.extent);
-        if (index < 0) {
+        int64_t index = kind == INDEX_NARROW ? narrow[i] : wide[i];
+        index += index < 0 ? r.extent : 0;
+        if ((uint64_t)index >= (uint64_t)r.extent) {
             return first + i;
         }
-        uint8_t *at = data + (size_t)(r.step * i + index * r.stride) * bytes;
+        const int64_t place = kind == INDEX_WIDE_LAST ? index : r.step * i + index * r.stride;
+        uint8_t *at = data + (size_t)place * bytes;
         uint8_t *element = elements + (size_t)i * bytes;
         memcpy(is_scatter ? at : element, is_scatter ? element : at, bytes);
     }
     return -1;
 }
 
-#define DEFINE_MOVE_ROW(name, is_scatter)                                              \
-    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data, \
-                        void *elements) {                                              \
-        return bytes == 1   ? move_row(row, first, 1, data, elements, is_scatter)      \
-               : bytes == 2 ? move_row(row, first, 2, data, elements, is_scatter)      \
-               : bytes == 4 ? move_row(row, first, 4, data, elements, is_scatter)      \
-               : bytes == 8 ? move_row(row, first, 8, data, elements, is_scatter)      \
-                            : move_row(row, first, 16, data, elements, is_scatter);    \
+#define MOVE_ROW(is_scatter, kind)                                            \
+    (bytes == 1   ? move_row(row, first, 1, data, elements, is_scatter, kind) \
+     : bytes == 2 ? move_row(row, first, 2, data, elements, is_scatter, kind) \
+     : bytes == 4 ? move_row(row, first, 4, data, elements, is_scatter, kind) \
+     : bytes == 8 ? move_row(row, first, 8, data, elements, is_scatter, kind) \
+                  : move_row(row, first, 16, data, elements, is_scatter, kind))
+
+#define DEFINE_MOVE_ROW(name, is_scatter)                                                     \
+    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data,        \
+                        void *elements) {                                                     \
+        const bool is_last = row->step == 0 && row->stride == 1;                              \
+        return row->indices->dtype != RONDO_DTYPE_I64 ? MOVE_ROW(is_scatter, INDEX_NARROW)    \
+               : is_last                              ? MOVE_ROW(is_scatter, INDEX_WIDE_LAST) \
+                                                      : MOVE_ROW(is_scatter, INDEX_WIDE);                                  \
     }
 DEFINE_MOVE_ROW(gather_row, false)
 DEFINE_MOVE_ROW(scatter_row, true)
