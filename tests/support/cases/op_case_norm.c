@@ -145,6 +145,8 @@ const op_case op_norm_cases[] = {
     {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3] T[24]", "group=3 strides=2,2 pads=1,0,1,1", 1},
     {"ConvTranspose", 11, "T[3,20,9,11] T[20,33,2,2]", "strides=2,2 output_padding=1,0", 1},
     {"ConvTranspose", 11, "T[1,5,70] T[5,7,5]:w T[7]", "strides=2 pads=3,2", 1},
+    {"Gather", 13, "T[2,3,9] i64[2,4]:n9", "axis=2", 1},
+    {"Gather", 13, "i64[3,9]:n99 i32[4]:n9", "axis=1", 1},
     {"rondo.LossGradient", 17, "T[9,33]:n9 i64[9,1]:i33 T[9,1]", "", 1},
     {"rondo.LossGradient", 17, "f32[3,2000]:n9 i32[3,1]:i2000 f32[3,1]:=0,1,2", "to=10", 1},
     {"rondo.LossGradient", 17, "T[3,5,4]:n9 i64[3,1,4]:i5 T[3,1,4]", "", 1},

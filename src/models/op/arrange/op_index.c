@@ -164,20 +164,21 @@ static inline int64_t move_row(const index_row *row, int64_t first, size_t bytes
     return -1;
 }
 
-#define MOVE_ROW(is_scatter, kind)                                            \
-    (bytes == 1   ? move_row(row, first, 1, data, elements, is_scatter, kind) \
-     : bytes == 2 ? move_row(row, first, 2, data, elements, is_scatter, kind) \
-     : bytes == 4 ? move_row(row, first, 4, data, elements, is_scatter, kind) \
-     : bytes == 8 ? move_row(row, first, 8, data, elements, is_scatter, kind) \
-                  : move_row(row, first, 16, data, elements, is_scatter, kind))
+#define MOVE_ROW(scatters, kind)                                            \
+    (bytes == 1   ? move_row(row, first, 1, data, elements, scatters, kind) \
+     : bytes == 2 ? move_row(row, first, 2, data, elements, scatters, kind) \
+     : bytes == 4 ? move_row(row, first, 4, data, elements, scatters, kind) \
+     : bytes == 8 ? move_row(row, first, 8, data, elements, scatters, kind) \
+                  : move_row(row, first, 16, data, elements, scatters, kind))
 
-#define DEFINE_MOVE_ROW(name, is_scatter)                                                     \
-    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data,        \
-                        void *elements) {                                                     \
-        const bool is_last = row->step == 0 && row->stride == 1;                              \
-        return row->indices->dtype != RONDO_DTYPE_I64 ? MOVE_ROW(is_scatter, INDEX_NARROW)    \
-               : is_last                              ? MOVE_ROW(is_scatter, INDEX_WIDE_LAST) \
-                                                      : MOVE_ROW(is_scatter, INDEX_WIDE);                                  \
+#define DEFINE_MOVE_ROW(name, scatters)                                                 \
+    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data,  \
+                        void *elements) {                                               \
+        if (row->indices->dtype != RONDO_DTYPE_I64) {                                   \
+            return MOVE_ROW(scatters, INDEX_NARROW);                                    \
+        }                                                                               \
+        return row->step == 0 && row->stride == 1 ? MOVE_ROW(scatters, INDEX_WIDE_LAST) \
+                                                  : MOVE_ROW(scatters, INDEX_WIDE);     \
     }
 DEFINE_MOVE_ROW(gather_row, false)
 DEFINE_MOVE_ROW(scatter_row, true)
@@ -255,9 +256,9 @@ static rondo_status infer_gather_nd(rondo__infer *infer) {
 }
 
 // Element offset of the position that tuple `tuple` of the indices names, from axis `first` on.
-static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
-                                 const int64_t *strides, const rondo_tensor *indices, int64_t tuple,
-                                 int32_t first, int64_t *out_offset) {
+static inline rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
+                                        const int64_t *strides, const rondo_tensor *indices,
+                                        int64_t tuple, int32_t first, int64_t *out_offset) {
     int64_t depth = indices->shape.extent[indices->shape.rank - 1];
     int64_t offset = 0;
     for (int64_t k = 0; k < depth; ++k) {
@@ -270,6 +271,23 @@ static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
     }
     *out_offset = offset;
     return RONDO_STATUS_OK;
+}
+
+// Most rows are short, and a call takes longer than to copy one of them.
+static inline void copy_row(uint8_t *to, const uint8_t *from, size_t bytes) {
+    if (bytes == 4) {
+        memcpy(to, from, 4);
+    } else if (bytes == 8) {
+        memcpy(to, from, 8);
+    } else if (bytes >= 16 && bytes <= 32) {
+        uint64_t head[2], tail[2];  // which may overlap
+        memcpy(head, from, 16);
+        memcpy(tail, from + bytes - 16, 16);
+        memcpy(to, head, 16);
+        memcpy(to + bytes - 16, tail, 16);
+    } else {
+        memcpy(to, from, bytes);
+    }
 }
 
 static rondo_status compute_gather_nd(rondo__compute *compute) {
@@ -288,14 +306,23 @@ static rondo_status compute_gather_nd(rondo__compute *compute) {
     int64_t tuples = rondo__shape_multiply(&indices->shape, batch, indices->shape.rank - 1);
     size_t element_bytes = rondo_dtype_get_bytes(input->dtype);
     size_t bytes = (size_t)rondo__shape_multiply(x, first, x->rank) * element_bytes;
+    const uint8_t *from = input->data;
     uint8_t *to = output;
-    for (int64_t i = 0; i < batches * tuples; ++i) {
-        int64_t offset = 0;
-        RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, batch, &offset));
-        offset += i / tuples * batch_stride;
-        if (bytes > 0) {
-            memcpy(to, (const uint8_t *)input->data + (size_t)offset * element_bytes, bytes);
-            to += bytes;
+    const bool are_pairs = depth == 2 && indices->dtype == RONDO_DTYPE_I64;
+    for (int64_t b = 0; b < batches; ++b, from += (size_t)batch_stride * element_bytes) {
+        for (int64_t i = b * tuples; i < (b + 1) * tuples; ++i) {
+            const int64_t *pair = are_pairs ? (const int64_t *)indices->data + 2 * i : NULL;
+            int64_t offset = 0;
+            if (are_pairs && (uint64_t)pair[0] < (uint64_t)x->extent[batch] &&
+                (uint64_t)pair[1] < (uint64_t)x->extent[batch + 1]) {
+                offset = pair[0] * strides[batch] + pair[1] * strides[batch + 1];
+            } else {
+                RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, batch, &offset));
+            }
+            if (bytes > 0) {
+                copy_row(to, from + (size_t)offset * element_bytes, bytes);
+                to += bytes;
+            }
         }
     }
     return RONDO_STATUS_OK;
