@@ -5,7 +5,7 @@ import ctypes
 import functools
 import os
 import sys
-from ctypes import byref, c_bool, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
@@ -30,12 +30,15 @@ class Stats(ctypes.Structure):
 def load_library(path, device):
     library = Library(path, device)
     library.calls.rondo_executor_get_stats.argtypes = (c_void_p, ctypes.POINTER(Stats))
+    library.calls.rondo_bound_run_destroy.argtypes = (c_void_p,)
+    library.calls.rondo_bound_run_destroy.restype = None
     return library
 
 
 class Executor:
     def __init__(self, library, model, uses_graphs, threads):
         self.library, self.program, self.executor, self.bound = library, c_void_p(), c_void_p(), []
+        self.bound_run = c_void_p()
         calls = library.calls
         library.check(calls.rondo_program_parse_onnx(model, len(model), byref(self.program)))
         options = ThreadOptions(struct_size=ctypes.sizeof(ThreadOptions), thread_count=threads,
@@ -51,6 +54,7 @@ class Executor:
         return self
 
     def __exit__(self, *_):
+        self.library.calls.rondo_bound_run_destroy(self.bound_run)
         for binding in [binding for bindings in self.bound for binding in bindings]:
             self.library.calls.rondo_tensor_deinit(byref(binding.tensor))
         self.library.calls.rondo_executor_destroy(self.executor)
@@ -60,15 +64,17 @@ class Executor:
         return self.library.run_once(self.executor, feeds, outputs)
 
     def bind(self, feeds, found):
-        """What runs on tensors of the host device, which live as long as the executor, and returns the status:
-        nothing is copied, and the call's arguments are converted once."""
+        """What runs on tensors of the host device, which live as long as the executor, and returns the status: names
+        and tensors are bound once (rondo_bound_run), nothing is copied, and the call's argument is converted once."""
+        calls = self.library.calls
         self.bound = [self.place(feeds, True), self.place(found, False)]
-        call = self.library.calls["rondo_executor_run"]  # a function of its own, without conversions
-        arguments = [c_void_p(self.executor.value)]
-        for bindings, values in zip(self.bound, (feeds, found)):
-            arguments += [c_void_p(ctypes.addressof(bindings)), ctypes.c_size_t(len(values))]
-
-        run_bound = functools.partial(call, *arguments)
+        self.library.check(calls.rondo_bound_run_create(self.executor, byref(self.bound_run)))
+        for bindings, values, set_entry in zip(self.bound, (feeds, found),
+                                               (calls.rondo_bound_run_set_feed, calls.rondo_bound_run_set_fetch)):
+            for binding, _ in zip(bindings, values):
+                self.library.check(set_entry(self.bound_run, c_char_p(binding.name), byref(binding.tensor)))
+        # A function of its own, without conversions.
+        run_bound = functools.partial(calls["rondo_bound_run_run"], c_void_p(self.bound_run.value))
         self.library.check(run_bound())
         return run_bound
 

@@ -18,6 +18,7 @@
 #include "executor/compile/plan_cache.h"
 #include "executor/compile/retire.h"
 #include "executor/feeds.h"
+#include "executor/run/branch_trial.h"
 #include "executor/run/carried.h"
 #include "executor/run/put_states.h"
 #include "executor/run/self_check.h"
@@ -405,12 +406,13 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
         return false;
     }
     const rondo__step *step = &plan->steps[0];
-    return step->run.graph != NULL && step->run.branch_count == 1 && !step->is_ahead &&
-           executor->graphs != RONDO_GRAPHS_OFF && rondo__governed_may_replay(executor) &&
-           plan->random_count == 0 && plan->peer_count == 0 && plan->spill == NULL &&
-           plan->ranks == NULL && executor->options.communicator == NULL &&
-           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
-           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+    return step->run.graph != NULL && rondo__branches_are_straight(fetch->unit, plan) &&
+           !step->is_ahead && executor->graphs != RONDO_GRAPHS_OFF &&
+           rondo__governed_may_replay(executor) && plan->random_count == 0 &&
+           plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
+           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
+           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
+           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // Makes one graph of the whole run once runs repeat, so that this run replays it.

@@ -9,7 +9,8 @@
 
 const rondo__attribute *rondo__op_find(const rondo__op *op, const char *name) {
     for (size_t i = 0; i < op->attribute_count; ++i) {
-        if (strcmp(op->attributes[i].name, name) == 0) {
+        // Ops ask in each run, and most names differ in their first letter.
+        if (op->attributes[i].name[0] == name[0] && strcmp(op->attributes[i].name, name) == 0) {
             return &op->attributes[i];
         }
     }

@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "backend/host/host_stream.h"
 #include "base/thread_count.h"
+#include "executor/state/plan.h"
 #include "rondo/executor_stream.h"
 #include "rondo/models.h"
 #include "support/short_forms.h"
@@ -164,6 +165,93 @@ TEST(test_executor_threads__runs_stay_here) {
     assert_true(count_handed_over(64, 2, false) > 0);
     assert_int_equal(count_handed_over(1 << 20, 2, true), 0);
     assert_int_equal(count_handed_over(1 << 20, 1, true), 0);
+}
+
+// An executor of one op over tensors of the host device, whose bytes the processor can read.
+typedef struct near_world {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_binding feed, fetch;
+} near_world;
+
+static void open_near(near_world *w, const char *op, rondo_dtype dtype, const rondo_shape *result,
+                      int64_t count) {
+    rondo_builder *builder;
+    const rondo_executor_options options = {.struct_size = sizeof options, .thread_count = 1};
+    const rondo_port port = {.struct_size = sizeof port,
+                             .name = "x",
+                             .dtype = RONDO_DTYPE_F32,
+                             .rank = 1,
+                             .extent = {count}};
+    *w = (near_world){.feed.name = "x", .fetch.name = "y"};
+    assert_int_equal(rondo_device_open("host", &w->device), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_create(NULL, &builder), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_input(builder, &port), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_node(builder, op, (const char *[]){"x"}, 1,
+                                            (const char *[]){"y"}, 1, NULL),
+                     RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_add_output(builder, "y", NULL), RONDO_STATUS_OK);
+    assert_int_equal(rondo_builder_finish(builder, &w->program), RONDO_STATUS_OK);
+    rondo_builder_destroy(builder);
+    assert_int_equal(rondo_executor_create(w->program, w->device, &options, &w->executor),
+                     RONDO_STATUS_OK);
+    assert_int_equal(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32,
+                                              &(rondo_shape){1, {count}}, &w->feed.tensor),
+                     RONDO_STATUS_OK);
+    assert_int_equal(rondo_tensor_init_device(w->device, dtype, result, &w->fetch.tensor),
+                     RONDO_STATUS_OK);
+}
+
+static void close_near(near_world *w) {
+    rondo_tensor_deinit(&w->feed.tensor);
+    rondo_tensor_deinit(&w->fetch.tensor);
+    rondo_executor_destroy(w->executor);
+    rondo_program_destroy(w->program);
+    rondo_device_release(w->device);
+}
+
+// Feeds and results of a run that waits, of any size, are copied by the thread that waits: here one
+// of a shape that only the run knows, so that no graph has the tensors in place.
+TEST(test_executor_threads__copies_stay_here) {
+    enum { COUNT = 4096 };
+    near_world w;
+    open_near(&w, "NonZero", RONDO_DTYPE_I64, &(rondo_shape){2, {1, COUNT}}, COUNT);
+    const rondo__host_stream *stream =
+        (const rondo__host_stream *)rondo_executor_get_stream(w.executor);
+    assert_int_equal(rondo_stream_synchronize(rondo_executor_get_stream(w.executor)),
+                     RONDO_STATUS_OK);
+    for (int i = 0; i < COUNT; ++i) {
+        ((float *)w.feed.tensor.data)[i] = 1;
+    }
+    const uint64_t before = stream->submitted;
+    for (int run = 0; run < 3; ++run) {
+        int64_t *y = w.fetch.tensor.data;
+        y[COUNT - 1] = 0;
+        assert_int_equal(rondo_executor_run(w.executor, &w.feed, 1, &w.fetch, 1), RONDO_STATUS_OK);
+        assert_int_equal(y[COUNT - 1], COUNT - 1);
+        assert_int_equal(stream->submitted, before);
+    }
+    close_near(&w);
+}
+
+// Branches are never tried with one thread, so bound runs need not wait for that to become one
+// replay, which leaves no spans of steps.
+TEST(test_executor_threads__one_thread_replays_bound_runs) {
+    near_world w;
+    rondo_bound_run *bound;
+    open_near(&w, "Relu", RONDO_DTYPE_F32, &(rondo_shape){1, {64}}, 64);
+    assert_int_equal(rondo_bound_run_create(w.executor, &bound), RONDO_STATUS_OK);
+    assert_int_equal(rondo_bound_run_set_feed(bound, "x", &w.feed.tensor), RONDO_STATUS_OK);
+    assert_int_equal(rondo_bound_run_set_fetch(bound, "y", &w.fetch.tensor), RONDO_STATUS_OK);
+    for (int run = 0; run < 8; ++run) {
+        ((float *)w.feed.tensor.data)[63] = (float)run;
+        assert_int_equal(rondo_bound_run_run(bound), RONDO_STATUS_OK);
+        assert_true(((const float *)w.fetch.tensor.data)[63] == (float)run);
+    }
+    assert_false(w.executor->main.runs.has_unread_spans);
+    rondo_bound_run_destroy(bound);
+    close_near(&w);
 }
 
 TEST_MAIN()

@@ -227,6 +227,17 @@ rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
 
+bool rondo__unit_copy_here(const rondo__unit *unit, void *to, const void *from, size_t bytes) {
+    bool is_idle = false;
+    if (!rondo_device_is_host(unit->executor->device) || rondo__hook_is_on(RONDO__HOOK_WORK) ||
+        rondo__copy_is_told() || rondo_stream_query(unit->stream, &is_idle) != RONDO_STATUS_OK ||
+        !is_idle) {
+        return false;
+    }
+    memcpy(to, from, bytes);
+    return true;
+}
+
 // Whether output `i` may lie where a state does, whose new value comes to the same memory, or to
 // other memory, when the outputs have been put. Settled states are there already, and stay.
 static bool may_be_state(const rondo__fetch *fetch, size_t i) {
@@ -286,6 +297,10 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     const rondo__copy_note note =
         rondo__plan_note_copy(fetch->plan, fetch->plan->program->outputs[i], NULL, "fetch");
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
+        return RONDO_STATUS_OK;
+    }
+    if (fetch->waits && !rondo_tensor_is_on_host(to) &&
+        rondo__unit_copy_here(fetch->unit, to->data, view.data, bytes)) {
         return RONDO_STATUS_OK;
     }
     fetch->plan->run.has_put = true;

@@ -59,6 +59,13 @@ RONDO_MUST_USE rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, s
 RONDO_MUST_USE rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
                                                    size_t bytes);
 
+// Makes a copy of a run that waits by this thread: on the host, when nothing is on the stream and
+// nobody listens to copies. To wake the stream's thread and to be woken takes 5 us each.
+//
+// Returns:   whether it was made; otherwise it belongs on the stream.
+// Threads:   one thread per executor.
+bool rondo__unit_copy_here(const rondo__unit *unit, void *to, const void *from, size_t bytes);
+
 // Errors:    those of rondo_stream_copy.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);

@@ -113,6 +113,11 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
             continue;
         }
         const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+        if (waits && feeds[i].device == unit->executor->device &&
+            rondo__unit_copy_here(unit, slot->address, feeds[i].data, slot->bytes)) {
+            plan->run.copied_bytes += slot->bytes;
+            continue;
+        }
         plan->run.has_put = true;
         if (feeds[i].device == unit->executor->device) {
             RETURN_IF_ERROR(rondo__stream_copy_noted(unit->stream, slot->address, feeds[i].data,

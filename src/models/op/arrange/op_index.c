@@ -140,32 +140,45 @@ static index_row describe_row(const rondo_shape *data, const rondo_tensor *indic
                        .step = axis == last ? 0 : 1};
 }
 
+// The indices of a row: of 32 bits, or of 64 bits, along another axis or along the last.
+typedef enum index_kind { INDEX_NARROW, INDEX_WIDE, INDEX_WIDE_LAST } index_kind;
+
 // Moves elements of `data` to a row of `elements`, or, for a scatter, the other way. Returns the
 // index that is out of range, or -1.
 static inline int64_t move_row(const index_row *row, int64_t first, size_t bytes, uint8_t *data,
-                               uint8_t *elements, bool is_scatter) {
+                               uint8_t *elements, bool is_scatter, index_kind kind) {
     const index_row r = *row;  // which no element that is written can be part of
-    const rondo_tensor indices = *r.indices;
+    const int64_t *wide = (const int64_t *)r.indices->data + first;
+    const int32_t *narrow = (const int32_t *)r.indices->data + first;
     for (int64_t i = 0; i < r.count; ++i) {
-        const int64_t index = read_index(&indices, first + i, r.extent);
-        if (index < 0) {
+        int64_t index = kind == INDEX_NARROW ? narrow[i] : wide[i];
+        index += index < 0 ? r.extent : 0;
+        if ((uint64_t)index >= (uint64_t)r.extent) {
             return first + i;
         }
-        uint8_t *at = data + (size_t)(r.step * i + index * r.stride) * bytes;
+        const int64_t place = kind == INDEX_WIDE_LAST ? index : r.step * i + index * r.stride;
+        uint8_t *at = data + (size_t)place * bytes;
         uint8_t *element = elements + (size_t)i * bytes;
         memcpy(is_scatter ? at : element, is_scatter ? element : at, bytes);
     }
     return -1;
 }
 
-#define DEFINE_MOVE_ROW(name, is_scatter)                                              \
-    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data, \
-                        void *elements) {                                              \
-        return bytes == 1   ? move_row(row, first, 1, data, elements, is_scatter)      \
-               : bytes == 2 ? move_row(row, first, 2, data, elements, is_scatter)      \
-               : bytes == 4 ? move_row(row, first, 4, data, elements, is_scatter)      \
-               : bytes == 8 ? move_row(row, first, 8, data, elements, is_scatter)      \
-                            : move_row(row, first, 16, data, elements, is_scatter);    \
+#define MOVE_ROW(scatters, kind)                                            \
+    (bytes == 1   ? move_row(row, first, 1, data, elements, scatters, kind) \
+     : bytes == 2 ? move_row(row, first, 2, data, elements, scatters, kind) \
+     : bytes == 4 ? move_row(row, first, 4, data, elements, scatters, kind) \
+     : bytes == 8 ? move_row(row, first, 8, data, elements, scatters, kind) \
+                  : move_row(row, first, 16, data, elements, scatters, kind))
+
+#define DEFINE_MOVE_ROW(name, scatters)                                                 \
+    static int64_t name(const index_row *row, int64_t first, size_t bytes, void *data,  \
+                        void *elements) {                                               \
+        if (row->indices->dtype != RONDO_DTYPE_I64) {                                   \
+            return MOVE_ROW(scatters, INDEX_NARROW);                                    \
+        }                                                                               \
+        return row->step == 0 && row->stride == 1 ? MOVE_ROW(scatters, INDEX_WIDE_LAST) \
+                                                  : MOVE_ROW(scatters, INDEX_WIDE);     \
     }
 DEFINE_MOVE_ROW(gather_row, false)
 DEFINE_MOVE_ROW(scatter_row, true)
@@ -243,9 +256,9 @@ static rondo_status infer_gather_nd(rondo__infer *infer) {
 }
 
 // Element offset of the position that tuple `tuple` of the indices names, from axis `first` on.
-static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
-                                 const int64_t *strides, const rondo_tensor *indices, int64_t tuple,
-                                 int32_t first, int64_t *out_offset) {
+static inline rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
+                                        const int64_t *strides, const rondo_tensor *indices,
+                                        int64_t tuple, int32_t first, int64_t *out_offset) {
     int64_t depth = indices->shape.extent[indices->shape.rank - 1];
     int64_t offset = 0;
     for (int64_t k = 0; k < depth; ++k) {
@@ -258,6 +271,23 @@ static rondo_status locate_tuple(const rondo__op *op, const rondo_shape *data,
     }
     *out_offset = offset;
     return RONDO_STATUS_OK;
+}
+
+// Most rows are short, and a call takes longer than to copy one of them.
+static inline void copy_row(uint8_t *to, const uint8_t *from, size_t bytes) {
+    if (bytes == 4) {
+        memcpy(to, from, 4);
+    } else if (bytes == 8) {
+        memcpy(to, from, 8);
+    } else if (bytes >= 16 && bytes <= 32) {
+        uint64_t head[2], tail[2];  // which may overlap
+        memcpy(head, from, 16);
+        memcpy(tail, from + bytes - 16, 16);
+        memcpy(to, head, 16);
+        memcpy(to + bytes - 16, tail, 16);
+    } else {
+        memcpy(to, from, bytes);
+    }
 }
 
 static rondo_status compute_gather_nd(rondo__compute *compute) {
@@ -276,14 +306,23 @@ static rondo_status compute_gather_nd(rondo__compute *compute) {
     int64_t tuples = rondo__shape_multiply(&indices->shape, batch, indices->shape.rank - 1);
     size_t element_bytes = rondo_dtype_get_bytes(input->dtype);
     size_t bytes = (size_t)rondo__shape_multiply(x, first, x->rank) * element_bytes;
+    const uint8_t *from = input->data;
     uint8_t *to = output;
-    for (int64_t i = 0; i < batches * tuples; ++i) {
-        int64_t offset = 0;
-        RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, batch, &offset));
-        offset += i / tuples * batch_stride;
-        if (bytes > 0) {
-            memcpy(to, (const uint8_t *)input->data + (size_t)offset * element_bytes, bytes);
-            to += bytes;
+    const bool are_pairs = depth == 2 && indices->dtype == RONDO_DTYPE_I64;
+    for (int64_t b = 0; b < batches; ++b, from += (size_t)batch_stride * element_bytes) {
+        for (int64_t i = b * tuples; i < (b + 1) * tuples; ++i) {
+            const int64_t *pair = are_pairs ? (const int64_t *)indices->data + 2 * i : NULL;
+            int64_t offset = 0;
+            if (are_pairs && (uint64_t)pair[0] < (uint64_t)x->extent[batch] &&
+                (uint64_t)pair[1] < (uint64_t)x->extent[batch + 1]) {
+                offset = pair[0] * strides[batch] + pair[1] * strides[batch + 1];
+            } else {
+                RETURN_IF_ERROR(locate_tuple(compute->op, x, strides, indices, i, batch, &offset));
+            }
+            if (bytes > 0) {
+                copy_row(to, from + (size_t)offset * element_bytes, bytes);
+                to += bytes;
+            }
         }
     }
     return RONDO_STATUS_OK;

@@ -20,6 +20,26 @@ typedef struct transform_plan {
     double *work;           // [4 * length]
 } transform_plan;
 
+// A length of whole quarters needs the cosines of the first one only: the others are the same, and
+// sines are cosines a quarter later.
+static void fill_quarters(int64_t length, bool is_inverse, double *cosines, double *sines) {
+    const int64_t quarter = length / 4;
+    for (int64_t i = 0; i < quarter; ++i) {
+        cosines[i] = cos(two_pi * (double)i / (double)length);
+    }
+    cosines[quarter] = 0.0;
+    for (int64_t i = quarter + 1; i <= 2 * quarter; ++i) {
+        cosines[i] = -cosines[2 * quarter - i];
+    }
+    for (int64_t i = 2 * quarter + 1; i < length; ++i) {
+        cosines[i] = cosines[length - i];
+    }
+    for (int64_t i = 0; i < length; ++i) {
+        const double sine = cosines[i < quarter ? i + 3 * quarter : i - quarter];
+        sines[i] = is_inverse ? sine : -sine;
+    }
+}
+
 static void transform_init(rondo__scratch *scratch, int64_t length, bool is_inverse,
                            transform_plan *out_transform) {
     double *cosines = rondo__scratch_create(scratch, length);
@@ -33,6 +53,10 @@ static void transform_init(rondo__scratch *scratch, int64_t length, bool is_inve
         .work = rondo__scratch_create(scratch, 4 * length),
     };
     if (scratch->status != RONDO_STATUS_OK) {
+        return;
+    }
+    if (length % 4 == 0) {
+        fill_quarters(length, is_inverse, cosines, sines);
         return;
     }
     for (int64_t i = 0; i < length; i++) {
@@ -53,8 +77,8 @@ static int64_t find_radix(int64_t length) {
 }
 
 // Four terms of a butterfly; sine is +1 for the inverse transform, -1 for the forward one.
-static void join_four(const double *re, const double *im, double sine, double *out_re,
-                      double *out_im, int64_t step) {
+static inline void join_four(const double *re, const double *im, double sine, double *out_re,
+                             double *out_im, int64_t step) {
     const double even_re = re[0] + re[2], even_im = im[0] + im[2];
     const double odd_re = re[1] + re[3], odd_im = im[1] + im[3];
     const double far_re = re[0] - re[2], far_im = im[0] - im[2];
@@ -88,11 +112,17 @@ static void join_terms(const transform_plan *transform, int64_t radix, const dou
     }
 }
 
+static double get_sine(const transform_plan *transform) {
+    return transform->sines[transform->length / 4] > 0 ? 1.0 : -1.0;
+}
+
 // The butterflies of four parts of `step` points, turned first by what stands `stride` apart.
 static void join_fours(const transform_plan *transform, int64_t step, int64_t stride, double *re,
                        double *im) {
-    const double sine = transform->sines[transform->length / 4] > 0 ? 1.0 : -1.0;
-    for (int64_t k = 0; k < step; ++k) {
+    const double sine = get_sine(transform);
+    join_four((double[4]){re[0], re[step], re[2 * step], re[3 * step]},
+              (double[4]){im[0], im[step], im[2 * step], im[3 * step]}, sine, re, im, step);
+    for (int64_t k = 1; k < step; ++k) {
         double term_re[4] = {re[k]}, term_im[4] = {im[k]};
         for (int64_t r = 1; r < 4; ++r) {
             const double c = transform->cosines[r * k * stride];
@@ -124,6 +154,12 @@ static void join_parts(const transform_plan *transform, int64_t radix, int64_t s
 // every radix-th point, joined by butterflies. Recurses once for each factor of the length.
 static void transform_part(const transform_plan *transform, int64_t length, int64_t stride,
                            const double *re, const double *im, double *out_re, double *out_im) {
+    if (length == 4) {
+        join_four((double[4]){re[0], re[stride], re[2 * stride], re[3 * stride]},
+                  (double[4]){im[0], im[stride], im[2 * stride], im[3 * stride]},
+                  get_sine(transform), out_re, out_im, 1);
+        return;
+    }
     const int64_t radix = find_radix(length);
     const int64_t step = length / radix;
     for (int64_t r = 0; r < radix; ++r) {

@@ -157,6 +157,13 @@ rondo_status rondo__ml_infer_table(const rondo__infer *infer, int64_t *out_rows,
 }
 
 void rondo__ml_read_row(const rondo_tensor *table, int64_t row, int64_t columns, double *out_row) {
+    if (table->dtype == RONDO_DTYPE_F32) {  // most tables
+        const float *values = (const float *)table->data + row * columns;
+        for (int64_t i = 0; i < columns; ++i) {
+            out_row[i] = (double)values[i];
+        }
+        return;
+    }
     const char *from =
         (const char *)table->data + (size_t)(row * columns) * rondo_dtype_get_bytes(table->dtype);
     rondo__convert_elements(table->dtype, from, RONDO_DTYPE_F64, out_row, (size_t)columns);

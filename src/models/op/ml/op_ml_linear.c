@@ -284,13 +284,35 @@ static rondo_status get_model(const rondo__op *op, int64_t columns, int64_t targ
     return RONDO_STATUS_OK;
 }
 
+static double get_intercept(const linear_model *m, size_t target) {
+    return m->intercepts != NULL ? (double)m->intercepts[target] : 0.0;
+}
+
+// Three targets at once, whose sums do not wait for each other.
 static void run_model(const linear_model *m, const double *row, int64_t columns, double *scores) {
-    for (size_t t = 0; t < m->target_count; ++t) {
-        const float *coefficients = m->coefficients + t * (size_t)columns;
-        scores[t] = m->intercepts != NULL ? (double)m->intercepts[t] : 0.0;
+    enum { TOGETHER = 3 };
+    size_t t = 0;
+    for (; t + TOGETHER <= m->target_count; t += TOGETHER) {
+        const float *a = m->coefficients + t * (size_t)columns;
+        const float *b = a + columns, *c = b + columns;
+        double first = get_intercept(m, t), second = get_intercept(m, t + 1);
+        double third = get_intercept(m, t + 2);
         for (int64_t i = 0; i < columns; ++i) {
-            scores[t] += row[i] * (double)coefficients[i];
+            first += row[i] * (double)a[i];
+            second += row[i] * (double)b[i];
+            third += row[i] * (double)c[i];
         }
+        scores[t] = first;
+        scores[t + 1] = second;
+        scores[t + 2] = third;
+    }
+    for (; t < m->target_count; ++t) {
+        const float *coefficients = m->coefficients + t * (size_t)columns;
+        double score = get_intercept(m, t);
+        for (int64_t i = 0; i < columns; ++i) {
+            score += row[i] * (double)coefficients[i];
+        }
+        scores[t] = score;
     }
 }
 
@@ -313,6 +335,7 @@ static rondo_status compute_regressor(rondo__compute *compute) {
     linear_model model;
     RETURN_IF_ERROR(
         get_model(compute->op, columns, rondo__op_get_int(compute->op, "targets", 1), &model));
+    const rondo__ml_transform transform = rondo__ml_get_transform(compute->op);
     rondo__scratch scratch = {0};
     double *row = rondo__scratch_create(&scratch, columns);
     double *scores = rondo__scratch_create(&scratch, rows * (int64_t)model.target_count);
@@ -320,7 +343,7 @@ static rondo_status compute_regressor(rondo__compute *compute) {
         double *to = scores + r * (int64_t)model.target_count;
         rondo__ml_read_row(x, r, columns, row);
         run_model(&model, row, columns, to);
-        rondo__ml_transform_row(rondo__ml_get_transform(compute->op), to, model.target_count);
+        rondo__ml_transform_row(transform, to, model.target_count);
     }
     return rondo__scratch_end_as(&scratch, compute, 0, scores);
 }

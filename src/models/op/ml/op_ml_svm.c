@@ -151,10 +151,22 @@ static rondo_status read_classifier(const rondo__op *op, int64_t columns, svm *m
                                m->coefficient_count, m->class_count, (long long)columns);
 }
 
-// Sums of products, or of squared differences, with each of `count` vectors.
+// Sums of products, or of squared differences, with each of `count` vectors; two at once, whose
+// sums do not wait for each other.
 static inline void add_up(int64_t columns, bool is_difference, const double *row,
                           const float *vectors, size_t count, double *y) {
-    for (size_t v = 0; v < count; ++v, vectors += columns) {
+    size_t v = 0;
+    for (; v + 2 <= count; v += 2, vectors += 2 * columns) {
+        double first = 0.0, second = 0.0;
+        for (int64_t i = 0; i < columns; ++i) {
+            const double a = (double)vectors[i], b = (double)vectors[columns + i];
+            first += is_difference ? (row[i] - a) * (row[i] - a) : row[i] * a;
+            second += is_difference ? (row[i] - b) * (row[i] - b) : row[i] * b;
+        }
+        y[v] = first;
+        y[v + 1] = second;
+    }
+    for (; v < count; ++v, vectors += columns) {
         double sum = 0.0;
         for (int64_t i = 0; i < columns; ++i) {
             const double other = (double)vectors[i];
@@ -162,6 +174,22 @@ static inline void add_up(int64_t columns, bool is_difference, const double *row
         }
         y[v] = sum;
     }
+}
+
+// Four sums, which do not wait for each other.
+static double multiply(const float *coefficients, const double *kernels, size_t count) {
+    double sums[4] = {0};
+    size_t v = 0;
+    for (; v + 4 <= count; v += 4) {
+        sums[0] += (double)coefficients[v] * kernels[v];
+        sums[1] += (double)coefficients[v + 1] * kernels[v + 1];
+        sums[2] += (double)coefficients[v + 2] * kernels[v + 2];
+        sums[3] += (double)coefficients[v + 3] * kernels[v + 3];
+    }
+    for (; v < count; ++v) {
+        sums[0] += (double)coefficients[v] * kernels[v];
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 static void apply_kernel(const svm *m, const double *row, const float *vectors, size_t count,
@@ -210,9 +238,7 @@ static rondo_status compute_regressor(rondo__compute *compute) {
         double sum = (double)m.rho[0];
         const bool is_linear = m.vector_count == 0;
         apply_kernel(&m, row, is_linear ? m.coefficients : m.vectors, kernel_count, kernels);
-        for (size_t v = 0; v < kernel_count; ++v) {
-            sum += is_linear ? kernels[v] : (double)m.coefficients[v] * kernels[v];
-        }
+        sum += is_linear ? kernels[0] : multiply(m.coefficients, kernels, kernel_count);
         results[r] = !is_one_class ? sum : sum > 0.0 ? 1.0 : -1.0;
     }
     return rondo__scratch_end_as(&scratch, compute, 0, results);
@@ -253,13 +279,9 @@ static void vote(const svm *m, const svm_work *w) {
             size_t count_j = (size_t)m->vectors_per_class[j];
             const float *of_i = m->coefficients + (j - 1) * m->vector_count + first_i;
             const float *of_j = m->coefficients + i * m->vector_count + first_j;
-            double sum = (double)m->rho[pair];
-            for (size_t v = 0; v < count_i; ++v) {
-                sum += (double)of_i[v] * w->kernels[first_i + v];
-            }
-            for (size_t v = 0; v < count_j; ++v) {
-                sum += (double)of_j[v] * w->kernels[first_j + v];
-            }
+            const double for_i = multiply(of_i, w->kernels + first_i, count_i);
+            const double for_j = multiply(of_j, w->kernels + first_j, count_j);
+            const double sum = (double)m->rho[pair] + for_i + for_j;
             w->scores[pair++] = sum;
             w->votes[sum > 0.0 ? i : j] += 1.0;
             first_j += count_j;

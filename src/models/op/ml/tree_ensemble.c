@@ -739,12 +739,19 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
     rondo__ml_labels names = rondo__ml_get_labels(op, "classlabels_strings", "classlabels_int64s");
     bool is_classifier = op->def->id == RONDO__ML_TreeEnsembleClassifier;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    double *row = rondo__calloc((size_t)columns, sizeof *row);
-    double *sums = rondo__calloc(e->target_count, sizeof *sums);
-    bool *has_score = rondo__calloc(e->target_count, sizeof *has_score);
-    if (row == NULL || sums == NULL || has_score == NULL) {
-        goto free_lists;
+    // Most rows are short, and then no heap is used.
+    enum { SHORT = 64 };
+    double own[SHORT], *longer = NULL;
+    bool own_scores[SHORT], *longer_scores = NULL;
+    if ((uint64_t)columns + e->target_count > SHORT) {
+        longer = rondo__calloc((size_t)columns + e->target_count, sizeof *longer);
+        longer_scores = rondo__calloc(e->target_count, sizeof *longer_scores);
+        if (longer == NULL || longer_scores == NULL) {
+            goto free_lists;
+        }
     }
+    double *row = longer != NULL ? longer : own, *sums = row + columns;
+    bool *has_score = longer_scores != NULL ? longer_scores : own_scores;
     status = RONDO_STATUS_OK;
     for (int64_t r = 0; r < rows; ++r) {
         rondo__ml_read_row(x, r, columns, row);
@@ -767,8 +774,7 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
     }
 
 free_lists:
-    rondo__free(row);
-    rondo__free(sums);
-    rondo__free(has_score);
+    rondo__free(longer);
+    rondo__free(longer_scores);
     return status;
 }

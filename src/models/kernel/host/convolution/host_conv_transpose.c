@@ -53,32 +53,84 @@ static bool find_row(const rondo__window *window, const int64_t *position, const
     return true;
 }
 
-// y[position of each element of x] += x, for one tap of the last axis of all filters: rows of x are
-// x_row apart, those of y y_row.
-static void scatter(const rondo__window *window, int64_t tap, int64_t filters, const float *x,
-                    int64_t x_row, float *y, int64_t y_row) {
+// Elements of a row of x that a tap of the last axis has a place for in y: element i goes to
+// offset + i * stride.
+typedef struct tap_range {
+    int64_t offset, begin, end;
+} tap_range;
+
+static tap_range find_range(const rondo__window *window, int64_t tap) {
     const int32_t last = window->rank - 1;
     const int64_t stride = window->stride[last];
     const int64_t offset = tap * window->dilation[last] - window->pad_begin[last];
-    const int64_t begin = offset < 0 ? (-offset + stride - 1) / stride : 0;
-    int64_t end = window->output[last] - offset;
-    end = end <= 0 ? 0 : (end + stride - 1) / stride;
-    end = end < window->input[last] ? end : window->input[last];
+    const int64_t room = window->output[last] - offset;
+    const int64_t end = room <= 0 ? 0 : (room + stride - 1) / stride;
+    return (tap_range){.offset = offset,
+                       .begin = offset < 0 ? (-offset + stride - 1) / stride : 0,
+                       .end = end < window->input[last] ? end : window->input[last]};
+}
+
+static inline void add_strided(const float *x, int64_t stride, float *y, int64_t begin,
+                               int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+        y[i * stride] += x[i];
+    }
+}
+
+// y[position of each element of x] += x, for one tap of all filters: rows of x are x_row apart,
+// those of y y_row.
+static void scatter(const rondo__window *window, int64_t tap, int64_t filters, const float *x,
+                    int64_t x_row, float *y, int64_t y_row) {
+    const int64_t stride = window->stride[window->rank - 1];
+    const tap_range r = find_range(window, tap);
     for (int64_t m = 0; m < filters; ++m, x += x_row, y += y_row) {
-        float *to = y + offset;
         if (stride == 1) {
-            for (int64_t i = begin; i < end; ++i) {
-                to[i] += x[i];
-            }
-        } else if (stride == 2) {
-            for (int64_t i = begin; i < end; ++i) {
-                to[2 * i] += x[i];
-            }
+            add_strided(x, 1, y + r.offset, r.begin, r.end);
         } else {
-            for (int64_t i = begin; i < end; ++i) {
-                to[i * stride] += x[i];
-            }
+            add_strided(x, stride, y + r.offset, r.begin, r.end);
         }
+    }
+}
+
+// The same for a tap and the next one, whose rows of x are `width` apart, with a stride of 2: what
+// they add lies side by side.
+static void scatter_two(const rondo__window *window, int64_t tap, int64_t filters, const float *x,
+                        int64_t width, int64_t x_row, float *y, int64_t y_row) {
+    const tap_range r = find_range(window, tap), next = find_range(window, tap + 1);
+    const int64_t begin = r.begin > next.begin ? r.begin : next.begin;
+    const int64_t end = r.end < next.end ? r.end : next.end;
+    if (begin >= end) {
+        scatter(window, tap, filters, x, x_row, y, y_row);
+        scatter(window, tap + 1, filters, x + width, x_row, y, y_row);
+        return;
+    }
+    for (int64_t m = 0; m < filters; ++m, x += x_row, y += y_row) {
+        const float *a = x, *b = x + width;
+        float *to = y + r.offset;
+        add_strided(a, 2, to, r.begin, begin);
+        add_strided(b, 2, to + 1, next.begin, begin);
+        for (int64_t i = begin; i < end; ++i) {
+            to[2 * i] += a[i];
+            to[2 * i + 1] += b[i];
+        }
+        add_strided(a, 2, to, end, r.end);
+        add_strided(b, 2, to + 1, end, next.end);
+    }
+}
+
+// All taps of the last axis.
+static void scatter_taps(const transposed_kernel *kernel, const float *products, float *y) {
+    const rondo__window *window = &kernel->shape.window;
+    const int32_t last = window->rank - 1;
+    const int64_t taps = window->kernel[last], width = window->input[last];
+    const int64_t y_row = kernel->shape.output_span;
+    int64_t i = 0;
+    for (; window->stride[last] == 2 && window->dilation[last] == 1 && i + 1 < taps; i += 2) {
+        scatter_two(window, i, kernel->filters, products + i * width, width, taps * width, y,
+                    y_row);
+    }
+    for (; i < taps; ++i) {
+        scatter(window, i, kernel->filters, products + i * width, taps * width, y, y_row);
     }
 }
 
@@ -91,7 +143,8 @@ static void multiply_row(const transposed_kernel *kernel, const float *weights, 
     const int64_t panel_width = kernel->simd->panel_columns;
     for (int64_t column = 0; column < width; column += panel_width) {
         const int64_t columns = width - column < panel_width ? width - column : panel_width;
-        for (int64_t c = 0; c < kernel->channels; ++c) {
+        const bool is_whole = columns == panel_width;  // then rows are read where they lie
+        for (int64_t c = 0; !is_whole && c < kernel->channels; ++c) {
             memcpy(panel + c * panel_width, x + c * kernel->shape.input_span + column,
                    (size_t)columns * sizeof(float));
         }
@@ -102,8 +155,8 @@ static void multiply_row(const transposed_kernel *kernel, const float *weights, 
             .n = columns,
             .a = weights,
             .a_row = kernel->channels,
-            .panels = panel,
-            .b_row = panel_width,
+            .panels = is_whole ? x + column : panel,
+            .b_row = is_whole ? kernel->shape.input_span : panel_width,
             .scale = 1.0f,
             .low = -INFINITY,
             .high = INFINITY,
@@ -120,8 +173,8 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
                     float *scratch) {
     const rondo__window *window = &kernel->shape.window;
     const int32_t last = window->rank - 1;
-    const int64_t width = window->input[last], kernel_width = window->kernel[last];
-    const int64_t rows = kernel->filters * kernel_width;
+    const int64_t width = window->input[last];
+    const int64_t rows = kernel->filters * window->kernel[last];
     const int64_t panel_floats = kernel->channels * kernel->simd->panel_columns;
     float *products = scratch + panel_floats;
     for (int64_t m = 0; m < kernel->filters; ++m) {
@@ -137,10 +190,7 @@ static void run_row(const transposed_kernel *kernel, int64_t group, const int64_
         int64_t row;
         if (find_row(window, position, tap, &row)) {
             multiply_row(kernel, weights, x + row * width, scratch, products);
-            for (int64_t i = 0; i < kernel_width; ++i) {
-                scatter(window, i, kernel->filters, products + i * width, kernel_width * width, y,
-                        kernel->shape.output_span);
-            }
+            scatter_taps(kernel, products, y);
         }
         weights += rows * kernel->channels;
     } while (rondo__index_advance(last, window->kernel, tap));

@@ -123,13 +123,22 @@ static void divide(const pool_kernel *kernel, const int64_t *position, float *y)
     }
 }
 
-// Windows of two neighbours, side by side and wholly inside.
-static void pool_pairs(bool is_average, const float *row, float *y, int64_t count) {
-    for (int64_t i = 0; is_average && i < count; ++i) {
-        y[i] += row[2 * i] + row[2 * i + 1];
-    }
+// Windows of two neighbours, side by side and wholly inside; joined with what y has unless these
+// are its first.
+static void pool_pairs(bool is_average, const float *row, bool is_first, float *y, int64_t count) {
     int32_t nan_count = 0;
-    for (int64_t i = 0; !is_average && i < count; ++i) {  // loses NaN, and counts them
+    if (is_average) {
+        for (int64_t i = 0; i < count; ++i) {
+            y[i] = (is_first ? 0.0f : y[i]) + row[2 * i] + row[2 * i + 1];
+        }
+        return;
+    }
+    for (int64_t i = 0; is_first && i < count; ++i) {  // loses NaN, and counts them
+        const float a = row[2 * i], b = row[2 * i + 1];
+        y[i] = a > b ? a : b;
+        nan_count += a != a || b != b;
+    }
+    for (int64_t i = 0; !is_first && i < count; ++i) {
         const float a = row[2 * i], b = row[2 * i + 1];
         const float larger = a > b ? a : b;
         y[i] = larger > y[i] ? larger : y[i];
@@ -140,13 +149,16 @@ static void pool_pairs(bool is_average, const float *row, float *y, int64_t coun
     }
 }
 
-// One row of the input, along the last axis, into one row of the output.
-static void pool_row(const pool_kernel *kernel, const float *row, float *y) {
+// One row of the input, along the last axis, into one row of the output; the first, or another.
+static void pool_row(const pool_kernel *kernel, const float *row, bool is_first, float *y) {
     const rondo__window *window = &kernel->pool.window;
     const int32_t last = window->rank - 1;
     if (kernel->is_pairs) {
-        pool_pairs(kernel->is_average, row, y, kernel->run);
+        pool_pairs(kernel->is_average, row, is_first, y, kernel->run);
         return;
+    }
+    for (int64_t i = 0; is_first && i < kernel->run; ++i) {
+        y[i] = kernel->is_average ? 0.0f : -INFINITY;
     }
     for (int64_t tap = 0; tap < window->kernel[last]; ++tap) {
         const int64_t first = kernel->first[tap];
@@ -158,29 +170,30 @@ static void pool_row(const pool_kernel *kernel, const float *row, float *y) {
     }
 }
 
-// With channels first: rows of the input into one row of the output.
+// With channels first: rows of the input, of a window its first or others, into one row of the
+// output.
 static void pool_rows(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
-                      float *y) {
+                      bool is_first, float *y) {
     const rondo__window *window = &kernel->pool.window;
     const int64_t width = window->input[window->rank - 1];
     float joined[ROW_MAX];
     if (row_count > 1 && width <= ROW_MAX) {
         join_rows(kernel, rows, row_count, joined, width);
-        pool_row(kernel, joined, y);
+        pool_row(kernel, joined, is_first, y);
         return;
     }
     for (int64_t i = 0; i < row_count; ++i) {
-        pool_row(kernel, rows[i], y);
+        pool_row(kernel, rows[i], is_first && i == 0, y);
     }
 }
 
-// The rows that a window joins.
+// The rows that a window joins, or the last of them.
 static void join_window(const pool_kernel *kernel, const float *const *rows, int64_t row_count,
-                        float *y) {
+                        bool is_first, float *y) {
     if (kernel->channels_last) {
         join_rows(kernel, rows, row_count, y, kernel->run);
     } else {
-        pool_rows(kernel, rows, row_count, y);
+        pool_rows(kernel, rows, row_count, is_first, y);
     }
 }
 
@@ -201,7 +214,7 @@ static bool pool_inside(const pool_kernel *kernel, const float *x, const int64_t
     for (int64_t tap = 0; tap < kernel->tap_count; ++tap) {
         rows[tap] = x + at * kernel->row_floats + kernel->taps[tap];
     }
-    join_window(kernel, rows, kernel->tap_count, y);
+    join_window(kernel, rows, kernel->tap_count, true, y);
     return true;
 }
 
@@ -210,6 +223,7 @@ static void pool_run(const pool_kernel *kernel, const float *x, const int64_t *p
     int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
     const float *rows[TAPS_MAX];
     int64_t row_count = 0;
+    bool is_first = true;
     rondo__window_clip(window, kernel->leading, position, start, extent);
     do {
         int64_t at = 0;
@@ -221,12 +235,13 @@ static void pool_run(const pool_kernel *kernel, const float *x, const int64_t *p
             rows[0] = y;
             row_count = 1;
         } else if (row_count == TAPS_MAX) {
-            pool_rows(kernel, rows, row_count, y);
+            pool_rows(kernel, rows, row_count, is_first, y);
+            is_first = false;
             row_count = 0;
         }
         rows[row_count++] = x + at * kernel->row_floats;
     } while (rondo__index_advance(kernel->leading, extent, tap));
-    join_window(kernel, rows, row_count, y);
+    join_window(kernel, rows, row_count, is_first, y);
 }
 
 typedef struct pool_run_state {
@@ -248,9 +263,6 @@ static void pool_units(void *data, int64_t first, int64_t end) {
     }
     for (int64_t unit = first; unit < end; ++unit) {
         float *y = run->y + unit * kernel->run;
-        for (int64_t i = 0; !kernel->channels_last && i < kernel->run; ++i) {
-            y[i] = kernel->is_average ? 0.0f : -INFINITY;
-        }
         if (kernel->tap_count == 0 || !pool_inside(kernel, x, position, y)) {
             pool_run(kernel, x, position, y);
         }

@@ -205,7 +205,10 @@ static void run_small(const linear_run *job, run now) {
     const unsigned bits = rondo__narrow_get_bits(kernel->narrow);
     const uint8_t mask = (uint8_t)((1u << bits) - 1u);
     const uint8_t top = (uint8_t)(kernel->is_signed ? 1u << (bits - 1u) : 0);
-    const int most = kernel->is_signed ? top - 1 : mask, least = kernel->is_signed ? -top : 0;
+    // Signed bytes are moved into the order of unsigned ones, which vector code can clamp.
+    const uint8_t flip = kernel->is_signed ? 0x80 : 0;
+    const uint8_t least = (uint8_t)(flip - top);
+    const uint8_t most = kernel->is_signed ? (uint8_t)(flip + top - 1) : mask;
     uint8_t bytes[PIECE];
     for (int64_t done = 0; done < now.length; done += PIECE) {
         const int64_t length = now.length - done < PIECE ? now.length - done : PIECE;
@@ -224,8 +227,9 @@ static void run_small(const linear_run *job, run now) {
         kernel->simd->quantize((const float *)job->x + now.start + done, job->scales + scale,
                                now.step, job->zeros + scale, kernel->is_signed, length, bytes);
         for (int64_t i = 0; i < length; ++i) {
-            const int value = kernel->is_signed ? (int8_t)bytes[i] : bytes[i];
-            y[i] = (uint8_t)(value < least ? least : value > most ? most : value) & mask;
+            const uint8_t value = bytes[i] ^ flip;
+            const uint8_t above = value < least ? least : value;
+            y[i] = (uint8_t)((above > most ? most : above) ^ flip) & mask;
         }
     }
 }

@@ -51,14 +51,18 @@ static void run_pieces(void *data, int64_t first, int64_t end) {
     const choice_kernel *kernel = run->kernel;
     rondo__broadcast walk = kernel->walk;
     const int64_t *step = walk.row_stride, *offset = walk.offset;
-    rondo__broadcast_seek(&walk, first / kernel->pieces);
+    int64_t row = first / kernel->pieces, at = first % kernel->pieces * CHUNK;
+    rondo__broadcast_seek(&walk, row);
     for (int64_t unit = first; unit < end; ++unit) {
-        const int64_t at = unit % kernel->pieces * CHUNK, rest = walk.row_length - at;
+        const int64_t rest = walk.row_length - at;
         choose(step, run->c + offset[0] + at * step[0], run->a + offset[1] + at * step[1],
-               run->b + offset[2] + at * step[2],
-               run->y + unit / kernel->pieces * walk.row_length + at, rest < CHUNK ? rest : CHUNK);
+               run->b + offset[2] + at * step[2], run->y + row * walk.row_length + at,
+               rest < CHUNK ? rest : CHUNK);
+        at += CHUNK;
         if (rest <= CHUNK) {
             rondo__broadcast_advance(&walk);
+            row += 1;
+            at = 0;
         }
     }
 }

@@ -213,19 +213,37 @@ typedef struct gather_run {
     char *y;
 } gather_run;
 
+// The rows that indices [first, end) name of one part of x, into one part of y.
+static inline void gather_part(const gather_kernel *kernel, const char *x, const void *indices,
+                               int64_t first, int64_t end, size_t bytes, char *y) {
+    const int64_t extent = kernel->axis_extent;
+    const bool is_wide = kernel->is_wide;
+    for (int64_t at = first; at < end; ++at) {
+        int64_t index = is_wide ? ((const int64_t *)indices)[at] : ((const int32_t *)indices)[at];
+        index += index < 0 ? extent : 0;
+        memcpy(y + (size_t)at * bytes, x + (size_t)index * bytes, bytes);
+    }
+}
+
 static void gather_rows(void *data, int64_t first, int64_t end) {
     const gather_run *run = data;
     const gather_kernel *kernel = run->kernel;
-    const int64_t extent = kernel->axis_extent;
     const size_t bytes = kernel->inner_bytes;
-    for (int64_t i = first; i < end; ++i) {
-        const int64_t outer = i / kernel->index_count;
-        const int64_t at = i % kernel->index_count;
-        int64_t index = kernel->is_wide ? ((const int64_t *)run->indices)[at]
-                                        : ((const int32_t *)run->indices)[at];
-        index += index < 0 ? extent : 0;
-        memcpy(run->y + (size_t)i * bytes, run->x + (size_t)(outer * extent + index) * bytes,
-               bytes);
+    int64_t outer = first / kernel->index_count, at = first % kernel->index_count;
+    for (int64_t i = first; i < end; ++outer) {
+        const int64_t rest = kernel->index_count - at;
+        const int64_t past = at + (end - i < rest ? end - i : rest);
+        const char *x = run->x + (size_t)(outer * kernel->axis_extent) * bytes;
+        char *y = run->y + (size_t)(outer * kernel->index_count) * bytes;
+        if (bytes == 4) {  // single numbers: no calls
+            gather_part(kernel, x, run->indices, at, past, 4, y);
+        } else if (bytes == 8) {
+            gather_part(kernel, x, run->indices, at, past, 8, y);
+        } else {
+            gather_part(kernel, x, run->indices, at, past, bytes, y);
+        }
+        i += past - at;
+        at = 0;
     }
 }
 

@@ -29,17 +29,17 @@ static void run_pieces(void *data, int64_t first, int64_t end) {
     const plain_kernel *kernel = run->kernel;
     rondo__broadcast walk = kernel->walk;
     const int64_t *steps = walk.row_stride, *offset = walk.offset, bytes = kernel->from_bytes;
-    rondo__broadcast_seek(&walk, first / kernel->pieces);
-    for (int64_t unit = first; unit < end;) {
+    int64_t row = first / kernel->pieces, part = first % kernel->pieces;
+    rondo__broadcast_seek(&walk, row);
+    for (int64_t unit = first; unit < end; ++row, part = 0) {
         // What is left of a row, or of the units.
-        const int64_t part = unit % kernel->pieces, at = part * CHUNK;
+        const int64_t at = part * CHUNK;
         const int64_t left = kernel->pieces - part, asked = end - unit;
         const int64_t units = left < asked ? left : asked;
         const int64_t count = units < left ? units * CHUNK : walk.row_length - at;
         kernel->loop(run->operands[0] + (offset[0] + at * steps[0]) * bytes,
                      run->operands[1] + (offset[1] + at * steps[1]) * bytes, steps[0], steps[1],
-                     run->y + (unit / kernel->pieces * walk.row_length + at) * kernel->to_bytes,
-                     count);
+                     run->y + (row * walk.row_length + at) * kernel->to_bytes, count);
         rondo__broadcast_advance(&walk);
         unit += units;
     }

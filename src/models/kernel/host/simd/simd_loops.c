@@ -400,10 +400,11 @@ RONDO_INLINE vector larger_of(vector a, vector b) {
 }
 
 RONDO_INLINE bool has_nan(vector v) {
-    int32_t any = 0;
     const mask found = v != v;
-    for (int lane = 0; lane < RONDO_SIMD_WIDTH; ++lane) {
-        any |= found[lane];
+    uint64_t words[sizeof found / sizeof(uint64_t)], any = 0;
+    memcpy(words, &found, sizeof found);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) {
+        any |= words[i];
     }
     return any != 0;
 }
@@ -419,13 +420,12 @@ static void maximum_of_columns(const float *const *rows, int64_t row_count, floa
     }
 }
 
-// NaN must win, and larger_of loses it. So there is a sum of all elements beside: where that is not
-// NaN no element is, and otherwise the columns are looked at one by one.
-static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
-                                int64_t count) {
-    int64_t i = 0;
+// Of all but the columns behind the last whole vector. Whether any element is NaN, which wins, and
+// which larger_of loses: then a sum of all elements is NaN, too.
+RONDO_INLINE bool maximum_of_vectors(const float *const *rows, int64_t row_count, float *y,
+                                     int64_t count) {
     vector sums = {0};
-    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+    for (int64_t i = 0; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
         vector best, next;
         memcpy(&best, rows[0] + i, sizeof best);
         sums += best;
@@ -436,7 +436,20 @@ static void row_maximum_of_rows(const float *const *rows, int64_t row_count, flo
         }
         memcpy(y + i, &best, sizeof best);
     }
-    maximum_of_columns(rows, row_count, y, has_nan(sums) ? 0 : i, count);
+    return has_nan(sums);
+}
+
+// The rows of usual windows are known in number, so that the loop over them is none. Of 16 lanes
+// gcc 12 makes single numbers then.
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    const bool may_unroll = RONDO_SIMD_WIDTH <= 8;
+    const bool is_odd = may_unroll && row_count == 2   ? maximum_of_vectors(rows, 2, y, count)
+                        : may_unroll && row_count == 3 ? maximum_of_vectors(rows, 3, y, count)
+                        : may_unroll && row_count == 4
+                            ? maximum_of_vectors(rows, 4, y, count)
+                            : maximum_of_vectors(rows, row_count, y, count);
+    maximum_of_columns(rows, row_count, y, is_odd ? 0 : count - count % RONDO_SIMD_WIDTH, count);
 }
 
 static void row_sum_of_rows(const float *const *rows, const float *weights, int64_t row_count,
