@@ -253,20 +253,29 @@ static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__ste
     return graph != NULL ? choose(unit, step, count, graph) : status;
 }
 
-// Whether now is the time, and branches could help at all.
-static bool is_due(const rondo__unit *unit, const rondo__plan *plan) {
+// Whether branches could help at all.
+static bool may_help(const rondo__unit *unit, const rondo__plan *plan) {
     const bool is_forced = unit->executor->options.branches == RONDO_BRANCHES_ON;
     const bool is_single = plan->step_count == 1 + rondo__plan_count_ahead(plan) &&
                            unit->straight_count < STRAIGHT_MAX;
     const uint32_t threads = unit->executor->options.thread_count;
     if (unit->executor->options.branches == RONDO_BRANCHES_OFF ||
-        unit->executor->graphs == RONDO_GRAPHS_OFF || plan->run.count < RUNS_BEFORE ||
-        plan->run.is_in_place || rondo__self_check_is_on(unit->executor) ||
-        !(is_forced || is_single)) {
+        unit->executor->graphs == RONDO_GRAPHS_OFF || !(is_forced || is_single)) {
         return false;
     }
     return is_forced || !rondo_device_is_host(unit->executor->device) ||
            (threads > 0 ? (int32_t)threads : rondo__host_get_thread_count()) > 1;
+}
+
+// Whether now is the time.
+static bool is_due(const rondo__unit *unit, const rondo__plan *plan) {
+    return plan->run.count >= RUNS_BEFORE && !plan->run.is_in_place &&
+           !rondo__self_check_is_on(unit->executor) && may_help(unit, plan);
+}
+
+bool rondo__branches_are_settled(const rondo__unit *unit, const rondo__plan *plan) {
+    const rondo__step_run *run = &plan->steps[0].run;
+    return run->other == NULL && (run->branch_count > 0 || !may_help(unit, plan));
 }
 
 bool rondo__branches_are_open(const rondo__unit *unit, const rondo__plan *plan) {
