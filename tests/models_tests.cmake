@@ -14,7 +14,7 @@ foreach(name executor_device_control executor_run)
   rondo_register_emulated(${name} long 600 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})
 endforeach()
 # The same on a GPU that is as late as it may be (support/fake_cuda_lazy.c).
-foreach(name executor_counted executor_record_run executor_rest executor_sequences
+foreach(name executor_carried executor_counted executor_record_run executor_rest executor_sequences
     executor_states executor_stream)
   rondo_register_emulated(lazy_${name} short 300
     ${CMAKE_COMMAND} -E env RONDO_EMULATED_LAZY=1 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})

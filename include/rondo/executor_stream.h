@@ -152,14 +152,16 @@ RONDO_API uint64_t rondo_run_arena_get_bytes(const rondo_run_arena *arena);
 // for another plan only when a shape has changed. Several bound runs of an executor, and its other
 // calls, may be used in turn.
 //
-// Where the plan is one segment that draws no random numbers, and makes the new values of states
-// where they lie (rondo/executor_state.h), runs that repeat become one replay
-// (rondo_bound_run_run; the others are as rondo_executor_run). Device tensors at multiples of 256
-// bytes are used where they lie. On a GPU feeds and fetches of at most 16 KiB travel with the
-// graph, up to 16 each way, larger ones by copies on the stream; pinned memory is read and written
-// by the GPU itself, also in a run that fails. Binding another tensor of host memory patches the
-// graph; binding another device tensor has it made anew. rondo_run_times then counts transfers in
-// compute_ns.
+// Where the plan is one segment, and makes the new values of states where they lie
+// (rondo/executor_state.h), runs that repeat become one replay, which draws the random numbers that
+// the run would draw by names. Device tensors at multiples of 256 bytes are used where they lie. On
+// a GPU feeds and fetches of at most 16 KiB travel with the graph, up to 16 each way, larger ones
+// by copies on the stream; pinned memory is read and written by the GPU itself, also in a run that
+// fails. Feeds in host memory of runs that are not waited for go as those of
+// rondo_executor_run_async; where such feeds or fetches are bound, a graph serves runs of one kind,
+// so that a change between the two kinds has it made anew. Binding another tensor of host memory
+// patches the graph; binding another device tensor has it made anew. rondo_run_times then counts
+// transfers in compute_ns.
 typedef struct rondo_bound_run rondo_bound_run;
 
 // Makes a bound run without feeds and fetches.

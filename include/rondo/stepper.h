@@ -34,10 +34,10 @@ typedef struct rondo_stepper_options {
     bool records_at_once;     // none does: the first step is recorded
     rondo_capture_mode mode;  // of the recording
     const char *label;        // of the graph; copied; NULL means "step"
-    // The first steps are eager, at least 60. What steps take is measured in blocks of one way in a
+    // The first steps are eager, at least 16. What steps take is measured in blocks of one way in a
     // row, from the start of one step to the start of another, or on the device where that is
     // longer; then the other way is tried, and what is slower by more than an eighth does not stay.
-    // The first trials cost at most an eighth of what all steps so far have taken, and one step, if
+    // The first trials cost at most 5/16 of what all steps so far have taken, and one step, if
     // a recording takes no longer than four eager steps or than an earlier one; later ones are made
     // only while all of them cost no more than a hundredth. A step may be EAGER again at any time.
     // Not with records_at_once.

@@ -10,7 +10,11 @@
 #include "base/memory.h"
 
 enum {
-    FIRST_STEPS = 60,      // that are not measured
+    FIRST_STEPS = 4,       // that are not measured
+    SETTLE_STEPS = 64,     // until then blocks must agree,
+    SETTLE_DIVISOR = 4,    // to a quarter
+    FIRST_TRIAL = 16,      // rule B, of a graph: steps before it
+    FIRST_SHARE = 4,       // and what its capture may be of the time so far: a quarter
     BLOCK_STEPS = 8,       // at least,
     BLOCK_NS = 500000,     // and so long; but
     BLOCK_MOST = 5000000,  // no longer
@@ -159,15 +163,26 @@ static double get_trial_ns(const rondo__governed_step *step) {
     return get_capture_ns(step) + (other > own ? steps * (other - own) : 0);
 }
 
+// Rule B, of the first trial: steps until it is due; 0: it is.
+static double get_first_wait(const rondo__governed_step *step) {
+    const double round_ns = (double)ROUND_BLOCKS * BLOCK_NS;
+    const double capture_ns = get_capture_ns(step);
+    const double cost_ns = capture_ns > round_ns ? capture_ns : round_ns;
+    const bool captures = capture_ns > 0;
+    const double own_ns = get_ns(step, step->is_replay);
+    const double missing_ns = cost_ns * (captures ? FIRST_SHARE : TRIAL_SHARE) - step->time_ns;
+    const double by_time = missing_ns > 0 ? missing_ns / (own_ns > 1 ? own_ns : 1) : 0;
+    const double by_count =
+        (double)(captures ? FIRST_TRIAL : SPACING_LEAST) - (double)step->step_count;
+    return by_time > by_count ? by_time : by_count > 0 ? by_count : 0;
+}
+
 // Rule B.
 static bool wants_trial(const rondo__governed_step *step) {
     const uint32_t failures =
         step->failure_count < FAILURES_MOST ? step->failure_count : FAILURES_MOST;
-    if (step->trial_count == 0) {
-        const double round_ns = (double)ROUND_BLOCKS * BLOCK_NS;
-        const double capture_ns = get_capture_ns(step);
-        return step->step_count >= SPACING_LEAST &&
-               (capture_ns > round_ns ? capture_ns : round_ns) * TRIAL_SHARE <= step->time_ns;
+    if (step->trial_count == 0 || step->is_unsure) {
+        return step->is_unsure || get_first_wait(step) <= 0;
     }
     const bool has_shown = step->trial_count > step->cut_count || step->cut_count >= CUTS_MOST;
     return step->step_count - step->trial_step >= (uint64_t)SPACING_LEAST << (2 * failures) &&
@@ -178,6 +193,7 @@ static bool wants_trial(const rondo__governed_step *step) {
 static void begin_trial(rondo__governed_step *step, uint64_t ns) {
     step->is_replay = !step->is_replay;
     step->is_trial = true;
+    step->is_unsure = false;
     step->trial_count += 1;
     step->trial_step = step->step_count;
     step->trial_ns = ns;
@@ -233,8 +249,31 @@ static void end_change(rondo__governed_step *step) {
         change_way(step);
     } else {
         step->gives_up = !step->is_replay && !step->keeps_graph;
+        step->is_unsure =
+            step->is_replay && step->trial_count == 1 && step->trial_step < SETTLE_STEPS;
     }
     wait_steps(step, step->spacing);
+}
+
+// Rule A: whether the blocks of the round took about the same.
+static bool is_settled(const rondo__governed_step *step) {
+    const rondo__cost *cost = &step->ways[step->is_replay];
+    uint64_t least = cost->samples[0];
+    uint64_t most = least;
+    for (size_t i = 1; i < ROUND_BLOCKS; ++i) {
+        least = cost->samples[i] < least ? cost->samples[i] : least;
+        most = cost->samples[i] > most ? cost->samples[i] : most;
+    }
+    return most - least <= least / SETTLE_DIVISOR;
+}
+
+// Rule A: steps until the next round.
+static uint32_t get_spacing(const rondo__governed_step *step) {
+    const double until_trial = get_first_wait(step) - ROUND_STEPS;
+    if (step->trial_count > 0 || until_trial >= step->spacing) {
+        return step->spacing;
+    }
+    return until_trial > 0 ? (uint32_t)until_trial : 0;
 }
 
 // The blocks of the round have told what steps take.
@@ -247,10 +286,12 @@ static void end_round(rondo__governed_step *step, uint64_t ns) {
     step->counted = step->step_count;
     if (step->may_return) {
         end_change(step);
+    } else if (step->trial_count == 0 && step->step_count < SETTLE_STEPS && !is_settled(step)) {
+        begin_round(step, 0);
     } else if (wants_trial(step)) {
         begin_trial(step, ns);
     } else {
-        wait_steps(step, step->spacing);
+        wait_steps(step, get_spacing(step));
         step->spacing *= step->trial_count > 0 && step->spacing < SPACING_MOST ? 2 : 1;
     }
 }
@@ -376,6 +417,7 @@ void rondo__governed_step_lose(rondo__governed_step *step) {
     step->has_graph = false;
     step->gives_up = false;
     step->may_return = false;
+    step->is_unsure = false;
     wait_steps(step, step->spacing);
 }
 

@@ -18,27 +18,40 @@
 // trial's first block may stand behind work of the other way; once its e1 is reached, all of that
 // is done.) A trial's block ends at the latest when steps of the other way would have taken 0.5 ms.
 //
-//   A. The way that a step has is measured in a round behind 60 steps, and behind 64 more each time
-//      until the other one was tried; then behind 64, 128 ... 4096.
+//   A. The way that a step has is measured in a round behind 4 steps, and again at once as long as
+//      the longest of its blocks took a quarter longer than the shortest, but not behind 64 steps:
+//      first steps are slow. From then on in a round behind 64 more each time, or sooner, where the
+//      first trial is due sooner; when the other way was tried, behind 64, 128 ... 4096.
 //   B. Behind a round the other way may be tried: a capture if there is no graph, then a round. The
-//      first trial comes behind 64 steps at the soonest, and once both 1.5 ms and what the capture
-//      should cost (as much as four eager steps, before one was measured) are no more than a
-//      sixteenth of what all steps so far have taken. Later ones come once all trials so far, and
-//      what this one should cost, are no more than a hundredth; or a sixteenth, while there were no
-//      more than three, which rule C has ended: another program may have disturbed these. A trial
-//      costs its capture, and what its steps take longer.
+//      first trial of a graph comes behind 16 steps at the soonest, and once both 1.5 ms and what
+//      the capture should cost (as much as four eager steps, before one was measured) are no more
+//      than a quarter of what all steps so far have taken: a run of 16 steps may well go on for as
+//      many, and then a graph of half the time has paid back. A first trial of eager steps, which
+//      seldom win, comes behind 64 steps and a sixteenth. Later ones come once all trials so far,
+//      and what this one should cost, are no more than a hundredth; or a sixteenth, while there
+//      were no more than three, which rule C has ended: another program may have disturbed these. A
+//      trial costs its capture, and what its steps take longer.
 //   C. A trial ends at once when its steps have taken longer by more than a sixteenth of what all
 //      steps so far have taken: it has shown nothing, and the step stays as it was.
 //   D. An eager step replays from then on if that took no longer in the trial. A step that replays
 //      is eager from then on if its replays took longer by more than an eighth.
 //   E. The next round behind a change is compared with what the former way took: if it is longer by
 //      more than an eighth, the change is taken back without a trial.
+//      A first trial that began within the first 64 steps may have been compared with slow ones:
+//      where steps replay since, eager ones are tried once more behind 64 steps, whatever they
+//      should cost; rule C ends that soon where they are as slow as they were.
 //   F. Steps of a trial that run ahead by 0.5 ms of what those of the other way would have taken
 //      tell nothing until e1 is reached: until then steps go the other way. So no queue is filled
 //      with what the device may be slow to do.
 //
-// So the first trials cost at most an eighth of the steps so far, and one step, however short the
-// run is, if captures cost what is expected; and later ones keep the cost of all at a hundredth.
+// So the first trials cost at most five sixteenths of the steps so far, and one step, however short
+// the run is, if captures cost what is expected (a quarter for the capture, a sixteenth for steps
+// that take longer, where rule C ends the trial); none follows until that is a sixteenth, and later
+// ones keep the cost of all at a hundredth.
+//
+// Turned down: a sixteenth for the first trial, too, which left steps eager for the first 84, so
+// that short runs gained nothing; to end a trial sooner that shows a large gain, whose steps
+// already go the better way.
 //
 // Turned down: the time of the calls (eager steps among replays wait for these; with 1000 kernels
 // replays at 1.72 of eager's time were kept); waiting for the stream before a block (what the
@@ -82,7 +95,8 @@ typedef struct rondo__governed_step {
     bool has_graph;        // no capture is needed
     bool keeps_graph;      // it never goes
     bool gives_up;         // the graph goes with the next step
-    bool may_return;       // rule E
+    bool may_return;       // rule E,
+    bool is_unsure;        // and its second trial is to come
     rondo__choice choice;  // of the step under way
     // The block.
     bool is_behind;  // the device had not reached e0 at t0

@@ -42,6 +42,7 @@ rondo_status rondo__executor_put_fetch(rondo_executor *executor, const rondo__fe
     async->start_ns = start_ns;
     async->times = times;
     async->active = fetch->unit;
+    async->has_spans = fetch->carried == NULL;
     return RONDO_STATUS_OK;
 }
 

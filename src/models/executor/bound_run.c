@@ -55,7 +55,9 @@ struct rondo_bound_run {
     bool is_settled;          // as in rondo__fetch
     bool is_prepared;         // results fit the plan
     rondo__carried *carried;  // the run as one graph; NULL: not yet
-    uint32_t steady_count;    // runs in a row that one graph could do
+    uint32_t steady_count;    // runs in a row that one graph could do,
+    bool steady_waits;        // the last of which was waited for,
+    bool is_mixed;            // and where a graph does only one kind: all were, or none
     bool is_moved;            // an entry was set since the graph was made
     bool is_refused;          // the plan cannot become one graph
 };
@@ -401,18 +403,17 @@ static void note_states(rondo_bound_run *run, const rondo__fetch *fetch) {
 static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch) {
     const rondo_executor *executor = run->executor;
     const rondo__plan *plan = fetch->plan;
-    if (run->plan == NULL || !fetch->is_prepared || !fetch->waits || plan->step_count != 1 ||
+    if (run->plan == NULL || !fetch->is_prepared || plan->step_count != 1 ||
         (executor->caller.states != NULL && !fetch->is_settled)) {
         return false;
     }
     const rondo__step *step = &plan->steps[0];
-    return step->run.graph != NULL && rondo__branches_are_straight(fetch->unit, plan) &&
-           !step->is_ahead && executor->graphs != RONDO_GRAPHS_OFF &&
-           rondo__governed_may_replay(executor) && plan->random_count == 0 &&
-           plan->peer_count == 0 && plan->spill == NULL && plan->ranks == NULL &&
-           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
-           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
-           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+    return step->run.graph != NULL && !step->is_ahead &&
+           rondo__branches_are_settled(fetch->unit, plan) && executor->graphs != RONDO_GRAPHS_OFF &&
+           rondo__governed_may_replay(executor) && plan->peer_count == 0 && plan->spill == NULL &&
+           plan->ranks == NULL && executor->options.communicator == NULL &&
+           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
+           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // Makes one graph of the whole run once runs repeat, so that this run replays it.
@@ -424,6 +425,14 @@ static rondo_status find_carried(rondo_bound_run *run, rondo__fetch *fetch,
     if (run->carried != NULL && !rondo__carried_is_watched_so(run->carried)) {
         drop_carried(run);
     }
+    if (run->carried != NULL && !rondo__carried_serves(run->carried, fetch->waits)) {
+        drop_carried(run);
+        run->is_mixed = true;
+    }
+    if (run->carried == NULL && run->is_mixed && run->steady_waits != fetch->waits) {
+        run->steady_count = 0;
+    }
+    run->steady_waits = fetch->waits;
     if (run->is_moved) {
         if (run->carried == NULL || !rondo__carried_follow(run->carried, fetch, feeds)) {
             drop_carried(run);

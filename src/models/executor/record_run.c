@@ -24,6 +24,7 @@
 #include "executor/compile/retire.h"
 #include "executor/devices/stand_ins.h"
 #include "executor/devices/streamed_weights.h"
+#include "executor/devices/transfers.h"
 #include "executor/feeds.h"
 #include "executor/run/fetch.h"
 #include "executor/state/arena_plan.h"
@@ -276,7 +277,7 @@ static rondo_status check_states(const recording *r) {
 static rondo_status record_copy(const recording *r, void *to, bool is_to_near, const void *from,
                                 bool is_from_near, size_t bytes) {
     if (!is_to_near && !is_from_near) {
-        return rondo__fetch_put_bytes(r->stream, to, from, bytes);
+        return rondo__crossing_put_bytes(r->stream, to, from, bytes);
     }
     return rondo_stream_copy(r->stream, to, from, bytes,
                              !is_from_near ? RONDO_COPY_HOST_TO_DEVICE
@@ -321,7 +322,7 @@ static rondo_status record_constant(const recording *r, size_t i, size_t *offset
     const void *from =
         plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
     if (rondo_tensor_is_on_host(to)) {
-        return rondo__fetch_put_bytes(r->stream, to->data, from, bytes);
+        return rondo__crossing_put_bytes(r->stream, to->data, from, bytes);
     }
     char *pinned = (char *)r->run->constants + *offset;
     *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);

@@ -117,6 +117,7 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_conv_back = !is_host,
         .fuses_attention_back = !is_host && dtype == RONDO_DTYPE_F16,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
+        .ends_batches = is_float && !is_host,
         .fuses_rows = is_float && !is_host,
         .fuses_bit_rows = room->fuses_bit_rows != NULL && dtype == RONDO_DTYPE_F16 &&
                           room->fuses_bit_rows(device),

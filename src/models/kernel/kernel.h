@@ -179,6 +179,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_conv_back;     // rondo.InsertZeros and a Conv for a ConvTranspose
     bool fuses_attention_back;  // rondo.AttentionGradient
     bool fuses_norm;            // rondo.NormMatMul: rows normalised by the product that reads them
+    bool ends_batches;          // rondo.BatchNormalization with an Add and a Relu behind it
     bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
     bool fuses_bit_rows;     // rondo.BitsRow: the same of weights of 4 bits, on tensor cores
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks

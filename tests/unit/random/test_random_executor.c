@@ -334,6 +334,118 @@ TEST(test_random_executor__training_can_be_an_input) {
     rondo_device_release(device);
 }
 
+// ---- bound runs -------------------------------------------------------------------------------
+
+// y = dropout(x) + noise, a step with two generators; sum' = sum + y.
+static rondo_program *make_step(void) {
+    rondo_port port = {.struct_size = sizeof port,
+                       .name = "x",
+                       .dtype = RONDO_DTYPE_F32,
+                       .rank = 1,
+                       .extent = {COUNT}};
+    const rondo_start zeros = {.struct_size = sizeof zeros, .kind = RONDO_START_CONSTANT};
+    const rondo_shape scalar = {0};
+    const float ratio = 0.25f;
+    const uint8_t is_training = 1;
+    const char *const drop[] = {"x", "ratio", "training"};
+    const char *const ends[] = {"dropped", "noise", "y", "sum", "next"};
+    const rondo_attribute seed = {
+        .name = "seed", .kind = RONDO_ATTRIBUTE_FLOAT, .float_value = 5.0f};
+    const rondo_builder_node_options seeded = {
+        .struct_size = sizeof seeded, .name = "noise", .attributes = &seed, .attribute_count = 1};
+    rondo_builder *b;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &port));
+    port.name = "sum";
+    OK(rondo_builder_add_variable(b, &port, &zeros));
+    OK(rondo_builder_add_constant(b, "ratio", RONDO_DTYPE_F32, &scalar, &ratio));
+    OK(rondo_builder_add_constant(b, "training", RONDO_DTYPE_BOOL, &scalar, &is_training));
+    OK(rondo_builder_add_node(b, "Dropout", drop, 3, &ends[0], 1, NULL));
+    OK(rondo_builder_add_node(b, "RandomNormalLike", drop, 1, &ends[1], 1, &seeded));
+    OK(rondo_builder_add_node(b, "Add", &ends[0], 2, &ends[2], 1, NULL));
+    OK(rondo_builder_add_node(b, "Add", &ends[2], 2, &ends[4], 1, NULL));
+    OK(rondo_builder_set_update(b, "sum", "next"));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    return program;
+}
+
+static void bring(rondo_executor *executor, const rondo_tensor *from, const rondo_tensor *to) {
+    rondo_stream *stream = rondo_executor_get_stream(executor);
+    OK(rondo_tensor_copy(stream, from, to));
+    OK(rondo_stream_synchronize(stream));
+}
+
+// One executor runs by names, the other one bound, now and then without a wait; in between both go
+// back to a checkpoint. Feeds lie on the device, fetches there or in host memory.
+static void expect_same_draws(bool is_near) {
+    enum { STEPS = 40, SAVED = 14, BACK = 22 };
+    static float y[2][COUNT], x[COUNT];
+    static float seen[STEPS][COUNT];
+    const char *const path = "test_random_executor.checkpoint";
+    rondo_device *device = open_device();
+    rondo_program *program = make_step();
+    rondo_executor *named = make_executor(program, device, RONDO_GRAPHS_ON, true);
+    rondo_executor *bound = make_executor(program, device, RONDO_GRAPHS_ON, true);
+    const rondo_tensor here = {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x};
+    const rondo_tensor to[] = {{.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = y[0]},
+                               {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = y[1]}};
+    rondo_tensor near_x, near_y;
+    rondo_bound_run *run;
+    for (int i = 0; i < COUNT; ++i) {
+        x[i] = (float)(i % 17);
+    }
+    OK(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &here.shape, &near_x));
+    OK(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &here.shape, &near_y));
+    bring(bound, &here, &near_x);
+    OK(rondo_bound_run_create(bound, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &near_x));
+    OK(rondo_bound_run_set_fetch(run, "y", is_near ? &near_y : &to[1]));
+    for (int i = 0; i < STEPS; ++i) {
+        rondo_binding feed = {"x", here}, fetch = {"y", to[0]};
+        if (i == SAVED) {
+            OK(rondo_checkpoint_save(bound, path));
+        } else if (i == BACK) {
+            OK(rondo_checkpoint_load(bound, path));
+            OK(rondo_checkpoint_load(named, path));
+        }
+        OK(rondo_executor_run(named, &feed, 1, &fetch, 1));
+        if (i % 7 < 5) {
+            OK(rondo_bound_run_run(run));
+        } else {
+            OK(rondo_bound_run_run_async(run, NULL));
+            OK(rondo_executor_wait(bound));
+        }
+        if (is_near) {
+            bring(bound, &near_y, &to[1]);
+        }
+        assert_memory_equal(y[0], y[1], sizeof y[0]);
+        assert_true(i == 0 || i >= BACK || memcmp(seen[i - 1], y[0], sizeof y[0]) != 0);
+        assert_true(i < BACK || i - BACK >= BACK - SAVED ||
+                    memcmp(seen[i - BACK + SAVED], y[0], sizeof y[0]) == 0);
+        memcpy(seen[i], y[0], sizeof y[0]);
+    }
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(bound, &stats));
+    assert_int_equal(stats.bypassed_count, 0);
+    assert_true(!is_near || stats.in_place_run_count > STEPS / 5);  // runs were one graph
+    (void)remove(path);
+    rondo_bound_run_destroy(run);
+    rondo_tensor_deinit(&near_x);
+    rondo_tensor_deinit(&near_y);
+    rondo_executor_destroy(named);
+    rondo_executor_destroy(bound);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+TEST(test_random_executor__bound_runs_draw_what_others_draw) {
+    expect_same_draws(true);
+    expect_same_draws(false);
+}
+
 int main(void) {
     return ON_DEVICES();
 }

@@ -47,14 +47,14 @@ static void read_variable(rondo_executor *executor, const char *name, float *val
     rondo_tensor_deinit(&now);
 }
 
-// Trains in `dtype`; the weight and the scale after STEPS.
-static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dtype stored,
-                  float *weight, float *scale) {
+// The weight and the scale after STEPS. Returns how many ops a step has.
+static uint64_t train_with(const rondo_minimize_options *how, const rondo_executor_options *options,
+                           rondo_dtype stored, float *weight, float *scale) {
     float values[COUNT];
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     for (int i = 0; i < COUNT; ++i) {
         values[i] = 1.0f + (float)i;
     }
-    const rondo_executor_options options = {.struct_size = sizeof options, .dtype = dtype};
     rondo_builder *b = begin_sum(stored, values);
     rondo_program *program;
     rondo_device *device;
@@ -62,7 +62,7 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dt
     OK(rondo_builder_minimize(b, "loss", how));
     program = build_finish(b);
     OK(rondo_device_open(on_devices_get_name(), &device));
-    OK(rondo_executor_create(program, device, &options, &executor));
+    OK(rondo_executor_create(program, device, options, &executor));
     for (int i = 0; i < COUNT; ++i) {
         values[i] = i % 2 == 0 ? 1.0f : -1.0f;
     }
@@ -72,9 +72,45 @@ static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dt
     }
     read_variable(executor, stored == RONDO_DTYPE_F32 ? "w" : "w.master", weight);
     read_variable(executor, "train.scale", scale);
+    OK(rondo_executor_get_stats(executor, &stats));
     rondo_executor_destroy(executor);
     rondo_device_release(device);
     rondo_program_destroy(program);
+    return stats.op_count;
+}
+
+static void train(const rondo_minimize_options *how, rondo_dtype dtype, rondo_dtype stored,
+                  float *weight, float *scale) {
+    const rondo_executor_options options = {.struct_size = sizeof options, .dtype = dtype};
+    (void)train_with(how, &options, stored, weight, scale);
+}
+
+// Patterns that match ops of the optimiser, which is f32 anyway, leave it one op with its bits.
+TEST(patterns_leave_the_optimiser) {
+    const char *const types[] = {"Add", "Where", "Mul", "*"};  // the model has the last two
+    const rondo_minimize_options how = {.struct_size = sizeof how,
+                                        .optimizer = RONDO_OPTIMIZER_ADAMW,
+                                        .learning_rate = 1e-3,
+                                        .scale_loss = true};
+    const rondo_executor_options plain = {.struct_size = sizeof plain, .dtype = RONDO_DTYPE_F16};
+    float first[COUNT], weight[COUNT], scale;
+    const uint64_t count = train_with(&how, &plain, RONDO_DTYPE_F32, first, &scale);
+    for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+        for (int is_half = 0; is_half < 2; ++is_half) {
+            rondo_executor_options options = plain;
+            options.keep_f32 = options.use_f16 = &types[i];
+            options.keep_f32_count = is_half ? 0 : 1;
+            options.use_f16_count = is_half ? 1 : 0;
+            // The sum's own ops move to the other type, and so may casts.
+            const uint64_t own = train_with(&how, &options, RONDO_DTYPE_F32, weight, &scale);
+            assert_true(own <= count + 2);
+            for (int k = 0; k < COUNT; ++k) {
+                // A scaled gradient that is asked to be f16 may leave its range.
+                assert_true((i >= 2 && is_half) || fabsf(first[k] - weight[k]) <= 1e-6f);
+                assert_true(i >= 2 || first[k] == weight[k]);
+            }
+        }
+    }
 }
 
 // Each step is far below what f16 resolves beside the weight, and the scale is beyond its range:

@@ -61,22 +61,11 @@ static void choose_result(rondo__stand_ins *places, const rondo_tensor *feeds, s
                 result->dtype == slot->dtype && rondo_shape_is_equal(&result->shape, &slot->shape);
     for (size_t i = 0; fits && i < program->input_count; ++i) {
         const rondo__slot *input = &places->plan->slots[program->inputs[i]];
-        fits = input->root != slot->root && !overlaps(result, &feeds[i]);
+        fits = input->root != slot->root && (input->is_kept || !overlaps(result, &feeds[i]));
     }
-    if (fits) {
+    if (fits && !rondo__states_hold(places->unit->executor, result, false)) {
         places->by_root[slot->root] = result->data;
     }
-}
-
-// Whether a feed lies in the memory of a state, which ops may write before others have read the
-// feed; what runs give out of states is such a tensor.
-static bool is_in_state(const rondo__stand_ins *places, const rondo_tensor *feed) {
-    const rondo__state *state = places->unit->executor->caller.states;
-    bool is = false;
-    for (; state != NULL && !is; state = state->next) {
-        is = state->output != RONDO__STATE_NO_OUTPUT && overlaps(feed, &state->value.tensor);
-    }
-    return is;
 }
 
 // Whether a fetch is written over the feed, while another one is read from there: the input itself,
@@ -113,7 +102,10 @@ void rondo__stand_ins_choose(rondo__stand_ins *places, const rondo_tensor *feeds
     const rondo_program *program = places->plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &places->plan->slots[program->inputs[i]];
-        if (can_stand_in(places, slot, &feeds[i]) && !is_in_state(places, &feeds[i]) &&
+        // Ops may write a state before others have read a feed that lies in its memory, as what
+        // runs give out of states does.
+        if (can_stand_in(places, slot, &feeds[i]) &&
+            !rondo__states_hold(places->unit->executor, &feeds[i], true) &&
             !is_read_late(places, i, &feeds[i], results, wants)) {
             places->by_root[slot->root] = feeds[i].data;
         }

@@ -18,6 +18,25 @@
 #include "rondo/copy.h"
 #include "tensor/elements.h"
 
+// ---- in host memory ---------------------------------------------------------------------------
+
+typedef struct host_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} host_copy;
+
+static void run_host_copy(void *arguments) {
+    const host_copy *copy = arguments;
+    memcpy(copy->to, copy->from, copy->bytes);
+}
+
+rondo_status rondo__crossing_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                       size_t bytes) {
+    const host_copy copy = {to, from, bytes};
+    return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
+}
+
 // ---- the copy ---------------------------------------------------------------------------------
 
 typedef struct transfer {

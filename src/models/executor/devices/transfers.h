@@ -37,6 +37,12 @@ bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
 // Logs a copy that a replay on `device` makes.
 void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_device *device);
 
+// Copies from host memory to host memory in stream order; also where the stream records.
+//
+// Errors:    those of rondo_stream_call_host.
+RONDO_MUST_USE rondo_status rondo__crossing_put_bytes(rondo_stream *stream, void *to,
+                                                      const void *from, size_t bytes);
+
 // Copies between the processor and the device, in stream order; the note says what and for whom.
 //
 // Errors:    those of rondo_stream_copy.

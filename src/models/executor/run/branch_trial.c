@@ -254,23 +254,28 @@ static rondo_status settle_step(rondo__unit *unit, rondo__plan *plan, rondo__ste
 }
 
 // Whether branches could help at all.
-static bool are_wanted(const rondo__unit *unit, const rondo__plan *plan) {
+static bool may_help(const rondo__unit *unit, const rondo__plan *plan) {
     const bool is_forced = unit->executor->options.branches == RONDO_BRANCHES_ON;
     const bool is_single = plan->step_count == 1 + rondo__plan_count_ahead(plan) &&
                            unit->straight_count < STRAIGHT_MAX;
     const uint32_t threads = unit->executor->options.thread_count;
     if (unit->executor->options.branches == RONDO_BRANCHES_OFF ||
-        unit->executor->graphs == RONDO_GRAPHS_OFF || rondo__self_check_is_on(unit->executor) ||
-        !(is_forced || is_single)) {
+        unit->executor->graphs == RONDO_GRAPHS_OFF || !(is_forced || is_single)) {
         return false;
     }
     return is_forced || !rondo_device_is_host(unit->executor->device) ||
            (threads > 0 ? (int32_t)threads : rondo__host_get_thread_count()) > 1;
 }
 
-bool rondo__branches_are_straight(const rondo__unit *unit, const rondo__plan *plan) {
+// Whether now is the time.
+static bool is_due(const rondo__unit *unit, const rondo__plan *plan) {
+    return plan->run.count >= RUNS_BEFORE && !plan->run.is_in_place &&
+           !rondo__self_check_is_on(unit->executor) && may_help(unit, plan);
+}
+
+bool rondo__branches_are_settled(const rondo__unit *unit, const rondo__plan *plan) {
     const rondo__step_run *run = &plan->steps[0].run;
-    return run->branch_count == 1 || (run->branch_count == 0 && !are_wanted(unit, plan));
+    return run->other == NULL && (run->branch_count > 0 || !may_help(unit, plan));
 }
 
 bool rondo__branches_are_open(const rondo__unit *unit, const rondo__plan *plan) {
@@ -289,8 +294,7 @@ void rondo__branches_settle(rondo__unit *unit, rondo__plan *plan) {
         has_open =
             has_open || (plan->steps[s].run.graph != NULL && plan->steps[s].run.branch_count == 0);
     }
-    if (!has_open || plan->run.count < RUNS_BEFORE || plan->run.is_in_place ||
-        !are_wanted(unit, plan)) {
+    if (!has_open || !is_due(unit, plan)) {
         return;
     }
     const bool may_branch = rondo__branch_levels_may_branch(unit, plan);

@@ -14,12 +14,11 @@
 // Threads:   one thread per executor; as all below.
 void rondo__branches_settle(rondo__unit *unit, rondo__plan *plan);
 
+// Whether the graph of a plan of one segment has, or has not, the branches that it will have.
+bool rondo__branches_are_settled(const rondo__unit *unit, const rondo__plan *plan);
+
 // Whether a plan of one segment with states is on trial, or soon will be.
 bool rondo__branches_are_open(const rondo__unit *unit, const rondo__plan *plan);
-
-// Whether the graph of a plan's first step is a straight line and no trial is to come: it was
-// tried, or branches cannot help, as on one thread.
-bool rondo__branches_are_straight(const rondo__unit *unit, const rondo__plan *plan);
 
 typedef rondo_status (*rondo__branch_launch)(void *user_data, size_t item, rondo_stream *stream);
 

@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "executor/devices/stand_ins.h"
 #include "executor/devices/transfers.h"
+#include "executor/run/branch_trial.h"
+#include "executor/run/input_lanes.h"
 #include "graph/graph_object.h"
 #include "kernel/carry.h"
 
@@ -20,6 +22,7 @@ typedef enum way {
     WAY_IN_PLACE,  // the ops work on the tensor
     WAY_PIECE,     // of the graph's first or last kernel
     WAY_COPY,      // on the stream; on the host by the thread that runs
+    WAY_LANE,      // through an input lane
 } way;
 
 // An input or output.
@@ -27,7 +30,7 @@ typedef struct port {
     way way;
     bool is_near;
     bool is_staged;       // the processor brings it to staging memory, or takes it from there
-    bool is_left;         // on the host: the end of the run copies it
+    bool is_left;         // on the host: the end of a run that waits copies it
     const void *address;  // the tensor's
     void *place;          // the value's, on the device
     char *staging;
@@ -48,6 +51,9 @@ struct rondo__carried {
     bool is_host;
     bool is_in_place;   // it has device tensors, and copies none of them
     bool may_run_here;  // on the host the thread that waits may run the graph
+    bool waits;         // so do the runs that it is for
+    bool has_far;       // it has tensors of host memory
+    bool has_lane;      // some of which are feeds of runs that do not wait
     size_t input_count, output_count;
     port *inputs, *outputs;
     carrier in, out;
@@ -112,6 +118,12 @@ static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
             return false;
         }
         p->staging = plan->memory.staging + plan->memory.input_staging[i];
+        if (p->way == WAY_COPY && !p->is_near && !carried->waits) {
+            p->way = WAY_LANE;
+            p->is_staged = false;
+            carried->has_lane = true;
+        }
+        carried->has_far = carried->has_far || !p->is_near;
         add_piece(carried, &carried->in, p);
     }
     for (size_t i = 0; i < carried->output_count; ++i) {
@@ -121,11 +133,12 @@ static bool choose_ways(rondo__carried *carried, const rondo__fetch *fetch,
             continue;
         }
         if (!begin_port(carried, plan->program->outputs[i], &fetch->results[i], p) ||
-            (slot->kind == RONDO__SLOT_CONSTANT && p->is_near)) {
+            (slot->kind == RONDO__SLOT_CONSTANT && (p->is_near || !carried->waits))) {
             return false;
         }
         p->staging = plan->memory.staging + plan->memory.output_staging[i];
-        p->is_left = carried->is_host && !p->is_near;
+        p->is_left = carried->is_host && !p->is_near && carried->waits;
+        carried->has_far = carried->has_far || !p->is_near;
         add_piece(carried, &carried->out, p);
     }
     return true;
@@ -192,18 +205,26 @@ static rondo_status launch_carrier(const rondo__carried *carried, carrier *all,
     return rondo_stream_add_node(stream, &work, &all->node);
 }
 
-static rondo_status record_on(rondo__carried *carried, rondo_stream *stream) {
+static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
+    return rondo__stand_ins_launch_item(user_data, i, stream);
+}
+
+// `branches`: NULL: the plan's graph is a straight line.
+static rondo_status record_on(rondo__carried *carried, rondo__branch_recorder *branches,
+                              rondo_stream *stream) {
     RETURN_IF_ERROR(launch_carrier(carried, &carried->in, stream));
-    RETURN_IF_ERROR(rondo__stand_ins_launch(&carried->places, stream));
+    RETURN_IF_ERROR(branches != NULL
+                        ? rondo__branches_record(branches, stream, put_item, &carried->places)
+                        : rondo__stand_ins_launch(&carried->places, stream));
     return launch_carrier(carried, &carried->out, stream);
 }
 
-static rondo_status record(rondo__carried *carried) {
+static rondo_status record_with(rondo__carried *carried, rondo__branch_recorder *branches) {
     rondo_stream *stream = carried->places.unit->stream;
     const rondo_graph_options options = {.struct_size = sizeof options, .label = "bound run"};
     RETURN_IF_ERROR(rondo_graph_create(rondo_stream_get_device(stream), &options, &carried->graph));
     RETURN_IF_ERROR(rondo_graph_capture_begin(carried->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    const rondo_status status = record_on(carried, stream);
+    const rondo_status status = record_on(carried, branches, stream);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -213,6 +234,19 @@ static rondo_status record(rondo__carried *carried) {
     }
     RETURN_IF_ERROR(rondo_graph_capture_end(carried->graph));
     return rondo_graph_upload(carried->graph, stream);
+}
+
+// Records with branches where the plan's graph has them; marks of a watchdog are in a line.
+static rondo_status record(rondo__carried *carried) {
+    const rondo__step *step = &carried->places.plan->steps[0];
+    rondo__branch_recorder *branches = NULL;
+    if (step->run.branch_count > 1 && carried->places.watched == NULL) {
+        RETURN_IF_ERROR(
+            rondo__branches_open(carried->places.unit, carried->places.plan, step, &branches));
+    }
+    const rondo_status status = record_with(carried, branches);
+    rondo__branches_close(branches);
+    return status;
 }
 
 // How many feeds and fetches are tensors of the device, and how many of these the ops work on.
@@ -239,6 +273,7 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
     if (carried->inputs == NULL || carried->outputs == NULL || carried->busy == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    carried->waits = fetch->waits;
     carried->is_host = rondo_device_is_host(fetch->unit->executor->device);
     carried->may_run_here = carried->is_host && plan->steps[0].run.may_run_here;
     carried->places.arena = plan->memory.arena->address;
@@ -304,6 +339,10 @@ void rondo__carried_destroy(rondo__carried *carried) {
 
 bool rondo__carried_is_watched_so(rondo__carried *carried) {
     return rondo__stand_ins_watch(&carried->places);
+}
+
+bool rondo__carried_serves(const rondo__carried *carried, bool waits) {
+    return carried->waits == waits || !carried->has_far;
 }
 
 // ---- other tensors ----------------------------------------------------------------------------
@@ -386,17 +425,25 @@ bool rondo__carried_follow(rondo__carried *carried, const rondo__fetch *fetch,
 
 static rondo_status put_replay(void *user_data) {
     const rondo__carried *carried = user_data;
-    rondo_executor *executor = carried->places.unit->executor;
-    if (carried->may_run_here && carried->places.watched == NULL) {
-        return rondo__graph_replay_here(carried->graph, carried->places.unit->stream,
-                                        &executor->work.is_all_here);
-    }
     return rondo_graph_replay(carried->graph, carried->places.unit->stream);
 }
 
-rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *feeds) {
-    rondo_stream *stream = carried->places.unit->stream;
+// Behind the replay: an output in host memory that no copy on the stream reaches itself.
+static rondo_status put_staged(rondo_stream *stream, const port *p) {
+    union {
+        const void *read_only;
+        void *written;
+    } bound = {.read_only = p->address};
+    return rondo__crossing_put_bytes(stream, bound.written, p->staging, p->bytes);
+}
+
+rondo_status rondo__carried_put(const rondo__fetch *fetch, const rondo_tensor *feeds) {
+    rondo__carried *carried = fetch->carried;
+    rondo_stream *stream = fetch->unit->stream;
     const size_t *busy = carried->busy;
+    if (carried->has_lane) {
+        RETURN_IF_ERROR(rondo__input_lanes_feed(fetch->unit, fetch->plan, feeds));
+    }
     for (size_t k = 0; k < carried->busy_input_count; ++k, ++busy) {
         const port *p = &carried->inputs[*busy];
         if (p->is_staged) {
@@ -410,13 +457,22 @@ rondo_status rondo__carried_put(rondo__carried *carried, const rondo_tensor *fee
                 p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
         }
     }
-    RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
+    if (fetch->waits && carried->may_run_here && carried->places.watched == NULL) {
+        RETURN_IF_ERROR(rondo__graph_replay_here(carried->graph, stream,
+                                                 &fetch->unit->executor->work.is_all_here));
+    } else {
+        RETURN_IF_ERROR(rondo__stand_ins_replay(&carried->places, put_replay, carried));
+    }
     for (size_t k = 0; k < carried->busy_output_count; ++k, ++busy) {
         const port *p = &carried->outputs[*busy];
         if (p->way == WAY_COPY && !p->is_left) {
-            RETURN_IF_ERROR(rondo_stream_copy(
-                stream, get_outer(p), p->place, p->bytes,
-                p->is_near ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
+            RETURN_IF_ERROR(rondo_stream_copy(stream, get_outer(p), p->place, p->bytes,
+                                              p->is_near || carried->is_host
+                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
+                                                  : RONDO_COPY_DEVICE_TO_HOST));
+        }
+        if (p->is_staged && !fetch->waits) {
+            RETURN_IF_ERROR(put_staged(stream, p));
         }
     }
     return RONDO_STATUS_OK;

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/devices/transfers.h"
 #include "executor/run/carried.h"
 #include "executor/run/in_place_replay.h"
 #include "executor/run/late_values.h"
@@ -210,23 +211,6 @@ rondo_status rondo__fetch_prepare_found(const rondo__fetch *fetch) {
 
 // ---- copies -----------------------------------------------------------------------------------
 
-typedef struct host_copy {
-    void *to;
-    const void *from;
-    size_t bytes;
-} host_copy;
-
-static void run_host_copy(void *arguments) {
-    const host_copy *copy = arguments;
-    memcpy(copy->to, copy->from, copy->bytes);
-}
-
-rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
-                                    size_t bytes) {
-    const host_copy copy = {to, from, bytes};
-    return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
-}
-
 bool rondo__unit_copy_here(const rondo__unit *unit, void *to, const void *from, size_t bytes) {
     bool is_idle = false;
     if (!rondo_device_is_host(unit->executor->device) || rondo__hook_is_on(RONDO__HOOK_WORK) ||
@@ -286,7 +270,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
     }
     RETURN_IF_ERROR(rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                              RONDO_COPY_DEVICE_TO_HOST, &note));
-    return rondo__fetch_put_bytes(stream, to->data, staged, bytes);
+    return rondo__crossing_put_bytes(stream, to->data, staged, bytes);
 }
 
 rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
@@ -322,7 +306,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
         return RONDO_STATUS_OK;
     }
-    return rondo__fetch_put_bytes(stream, to->data, view.data, bytes);
+    return rondo__crossing_put_bytes(stream, to->data, view.data, bytes);
 }
 
 // The same without a look at output `i`: on the host only the place of the result counts.

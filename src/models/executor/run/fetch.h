@@ -52,13 +52,6 @@ RONDO_MUST_USE rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t 
 RONDO_MUST_USE rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i,
                                                     const rondo_tensor *to);
 
-// Copies from host memory to host memory in stream order; also where the stream records.
-//
-// Errors:    those of rondo_stream_call_host.
-// Threads:   one thread per stream.
-RONDO_MUST_USE rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
-                                                   size_t bytes);
-
 // Makes a copy of a run that waits by this thread: on the host, when nothing is on the stream and
 // nobody listens to copies. To wake the stream's thread and to be woken takes 5 us each.
 //

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/devices/transfers.h"
 #include "executor/run/fetch.h"
 #include "executor/state/limits.h"
 #include "executor/state/op_span.h"
@@ -134,7 +135,7 @@ rondo_status rondo__input_lanes_feed(rondo__unit *unit, const rondo__plan *plan,
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
-            RETURN_IF_ERROR(rondo__fetch_put_bytes(
+            RETURN_IF_ERROR(rondo__crossing_put_bytes(
                 unit->stream, host->address, pinned + plan->memory.input_staging[i], host->bytes));
         }
     }

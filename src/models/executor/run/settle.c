@@ -37,7 +37,7 @@ static void keep_times(rondo__async *async) {
     async->times.latency_ns = now_ns - async->start_ns;
     async->times.compute_ns = now_ns - async->times.compute_ns;
     active->runs.times = async->times;
-    active->runs.has_unread_spans = true;
+    active->runs.has_unread_spans = async->has_spans;
     rondo__unit_read_spans(active);
 }
 

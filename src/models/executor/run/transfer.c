@@ -270,12 +270,12 @@ static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
     begin_crossings(unit);
     forget_fed(unit);
     plan->run.is_in_place = false;
-    plan->run.is_fed = true;
+    plan->run.is_fed = fetch->waits;
     plan->run.loop = 0;
     unit->runs.took_device_feeds = fetch->is_settled || rondo__carried_is_near(fetch->carried);
     RETURN_IF_ERROR(rondo__executor_check_cancelled(executor));
     unit->runs.has_begun = true;
-    RETURN_IF_ERROR(rondo__carried_put(fetch->carried, feeds));
+    RETURN_IF_ERROR(rondo__carried_put(fetch, feeds));
     unit->runs.in_place_count += rondo__carried_is_in_place(fetch->carried) ? 1 : 0;
     executor->work.ran_count += plan->item_count;
     executor->work.replayed_count += plan->item_count;
@@ -370,9 +370,12 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     return RONDO_STATUS_OK;
 }
 
-// Marks the end of the run, for ourselves and for the caller.
+// Marks the end of the run, for ourselves, who wait for a stream of our own as it is, and for the
+// caller.
 static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
-    RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
+    if (!unit->executor->main.owns_stream) {
+        RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
+    }
     return done != NULL ? rondo_event_record(done, unit->stream) : RONDO_STATUS_OK;
 }
 
@@ -382,7 +385,10 @@ rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor
     rondo__unit *unit = fetch->unit;
     rondo__unit_read_spans(unit);  // of a run before, whose events come to tell of this one
     RETURN_IF_ERROR(enter_arena(unit, false));
-    rondo_status status = put_run(fetch, plan, feeds, rondo__clock_now_ns(), out_times);
+    const uint64_t begun_ns = rondo__clock_now_ns();
+    rondo_status status = fetch->carried != NULL
+                              ? put_carried(fetch, plan, feeds, begun_ns, out_times)
+                              : put_run(fetch, plan, feeds, begun_ns, out_times);
     if (status == RONDO_STATUS_OK) {
         status = mark_end(unit, done);
     }

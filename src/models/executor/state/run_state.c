@@ -101,11 +101,17 @@ void rondo__async_free(rondo_executor *executor) {
 void rondo__unit_drain(rondo__unit *unit) {
     rondo_error saved;
     rondo__error_save(&saved);
+    const rondo__unit *main = &unit->executor->main;
     const rondo__async *async = unit->executor->caller.async;
-    if (async != NULL && async->is_under_way) {
-        (void)!rondo_event_synchronize(async->finished);  // again by a wait, which gets what failed
+    const bool has_runs = async != NULL && async->is_under_way;
+    // A stream of the program's may record by now. Each run that waits has waited; for the others
+    // there is an event. (What failed is got again by a wait.)
+    if (has_runs && !main->owns_stream) {
+        (void)!rondo_event_synchronize(async->finished);
     }
-    // On a stream of the program's, which may record by now, each run that waits has waited.
+    if (has_runs && main->owns_stream && !unit->owns_stream) {
+        (void)!rondo_stream_synchronize(main->stream);
+    }
     if (unit->owns_stream) {
         (void)!rondo_stream_synchronize(unit->stream);
     }

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/state/states.h"
 
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/state/limits.h"
@@ -21,8 +24,68 @@ void rondo__states_change(rondo_executor *executor) {
     executor->caller.state_changes += 1;
 }
 
+// ---- where they lie ---------------------------------------------------------------------------
+
+typedef struct rondo__state_range {
+    uintptr_t begin, past;
+    bool is_written;
+} rondo__state_range;
+
+static int compare_ranges(const void *a, const void *b) {
+    const uintptr_t first = ((const rondo__state_range *)a)->begin;
+    const uintptr_t second = ((const rondo__state_range *)b)->begin;
+    return (first > second) - (first < second);
+}
+
+static void list_ranges(rondo__caller *caller) {
+    size_t count = 0;
+    for (const rondo__state *state = caller->states; state != NULL; state = state->next) {
+        const size_t bytes = rondo_tensor_get_bytes(&state->value.tensor);
+        if (bytes > 0) {
+            const uintptr_t begin = (uintptr_t)state->value.tensor.data;
+            caller->ranges[count++] =
+                (rondo__state_range){begin, begin + bytes, state->output != RONDO__STATE_NO_OUTPUT};
+        }
+    }
+    if (count > 1) {
+        qsort(caller->ranges, count, sizeof *caller->ranges, compare_ranges);
+    }
+    caller->range_count = count;
+    caller->range_changes = caller->state_changes;
+}
+
+bool rondo__states_hold(rondo_executor *executor, const rondo_tensor *tensor, bool is_written) {
+    rondo__caller *caller = &executor->caller;
+    const uintptr_t begin = (uintptr_t)tensor->data;
+    const uintptr_t past = begin + rondo_tensor_get_bytes(tensor);
+    if (caller->states == NULL) {
+        return false;
+    }
+    if (caller->range_changes != caller->state_changes) {
+        list_ranges(caller);
+    }
+    size_t first = 0;  // of those that end behind `begin`
+    for (size_t end = caller->range_count; first < end;) {
+        const size_t middle = first + (end - first) / 2;
+        if (caller->ranges[middle].past <= begin) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    bool holds = false;
+    for (; !holds && first < caller->range_count && caller->ranges[first].begin < past; ++first) {
+        holds = !is_written || caller->ranges[first].is_written;
+    }
+    return holds;
+}
+
+// ---- life -------------------------------------------------------------------------------------
+
 rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t output) {
     rondo__caller *caller = &executor->caller;
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(caller->ranges, caller->range_capacity, caller->state_count + 1));
     if (caller->state_of == NULL) {
         caller->state_of =
             rondo__calloc(executor->main.source->input_count, sizeof(rondo__state *));
@@ -36,6 +99,7 @@ rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t ou
     state->next = caller->states;
     atomic_init(&state->pin_count, 0);
     caller->states = state;
+    caller->state_count += 1;
     caller->state_of[input] = state;
     rondo__states_change(executor);
     return RONDO_STATUS_OK;
@@ -293,6 +357,7 @@ void rondo__state_free(rondo_executor *executor, rondo__state *state) {
     give_up(executor, &state->value);
     give_up(executor, &state->spare);
     executor->caller.state_of[state->input] = NULL;
+    executor->caller.state_count -= 1;
     rondo__free(state);
 }
 
@@ -303,5 +368,7 @@ void rondo__states_free(rondo_executor *executor) {
         rondo__state_free(executor, state);
     }
     rondo__free(executor->caller.state_of);
+    rondo__free(executor->caller.ranges);
     executor->caller.state_of = NULL;
+    executor->caller.ranges = NULL;
 }

@@ -81,6 +81,12 @@ RONDO_MUST_USE rondo_status rondo__states_add_variables(rondo_executor *executor
 // shape, a state that came, went or was lost.
 void rondo__states_change(rondo_executor *executor);
 
+// Whether `tensor` lies in the memory of a state; `is_written`: of one that runs give new values.
+//
+// Cost:      a search in addresses that are in order; they are put in order again behind a change.
+// Threads:   one thread per executor.
+bool rondo__states_hold(rondo_executor *executor, const rondo_tensor *tensor, bool is_written);
+
 // Bytes of all states.
 uint64_t rondo__states_get_bytes(const rondo_executor *executor);
 

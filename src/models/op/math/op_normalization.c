@@ -47,7 +47,8 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 //
 // Training is asked for in three ways: training_mode since version 14, or, where that is left out,
 // by the executor; more outputs than one before it (7 and 9); and is_test = 0 before 7, which is
-// refused.
+// refused. rondo.BatchNormalization trains; input 5 is added to y, and with relu = 1 y is not below
+// 0, as if ops behind it did so.
 
 static bool is_training(const rondo__op *op, size_t output_count) {
     return op->def->id == RONDO__FUSED_BatchNormalization ? true
@@ -91,6 +92,11 @@ static rondo_status infer_batch(rondo__infer *infer) {
                              "names %zu outputs, but attribute training_mode is 0",
                              infer->output_count);
     }
+    if (rondo__infer_has_input(infer, 5) &&
+        (inputs[5].dtype != inputs[0].dtype ||
+         !rondo_shape_is_equal(&inputs[5].shape, &inputs[0].shape))) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "x and what is added do not fit");
+    }
     RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, inputs[0].dtype, &inputs[0].shape));
     for (size_t i = 1; i < infer->output_count; i++) {
         RETURN_IF_ERROR(
@@ -123,6 +129,16 @@ static void get_channel_moments(const double *x, int64_t batch, int64_t channels
     }
 }
 
+// What the ops behind it do that the node has taken in; `added` may be NULL.
+static void end_batch(const rondo__compute *compute, const double *added, double *y) {
+    const int64_t count = rondo_shape_get_count(&compute->inputs[0]->shape);
+    const bool is_relu = rondo__op_get_int(compute->op, "relu", 0) != 0;
+    for (int64_t i = 0; i < count && (added != NULL || is_relu); i++) {
+        y[i] += added != NULL ? added[i] : 0.0;
+        y[i] = is_relu && y[i] < 0.0 ? 0.0 : y[i];
+    }
+}
+
 static rondo_status compute_batch(rondo__compute *compute) {
     const rondo__op *op = compute->op;
     const rondo_shape *shape = &compute->inputs[0]->shape;
@@ -134,6 +150,8 @@ static rondo_status compute_batch(rondo__compute *compute) {
     for (size_t i = 0; i < 5; i++) {
         wide[i] = rondo__scratch_widen(&scratch, compute->inputs[i]);
     }
+    const bool adds = compute->input_count > 5 && compute->inputs[5] != NULL;
+    const double *added = adds ? rondo__scratch_widen(&scratch, compute->inputs[5]) : NULL;
     double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(shape));
     double *mean = rondo__scratch_create(&scratch, channels);
     double *variance = rondo__scratch_create(&scratch, channels);
@@ -155,6 +173,7 @@ static rondo_status compute_batch(rondo__compute *compute) {
             }
         }
     }
+    end_batch(compute, added, y);
     scratch.status = rondo__narrow(compute, 0, y);
     if (trains) {
         // Outputs 1 and 2 are the running values; 3 and 4 (before version 14) the batch's own.
@@ -685,7 +704,7 @@ const rondo__op_def rondo__op_table_normalization[] = {
     RONDO_OP_ENTRY(BatchNormalization, 14, 28, 5, 5, 1, 3, batch_attributes, infer_batch,
                    compute_batch, .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16,
                    .half.kind = HALF_BOUNDED),
-    RONDO_OP_ROW(FUSED, BatchNormalization, 1, RONDO_OP_OPSET_MAX, 5, 5, 1, 5,
+    RONDO_OP_ROW(FUSED, BatchNormalization, 1, RONDO_OP_OPSET_MAX, 5, 6, 1, 5,
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_batch,
                  .compute = compute_batch, .half.kind = HALF_BOUNDED,
                  .wide_inputs = RONDO__INPUT_1 | RONDO__INPUT_2 | 8 | 16),

@@ -84,7 +84,7 @@ bool rondo__half_is_fixed_input(const rondo__node *node, size_t input);
 // ---- names ------------------------------------------------------------------------------------
 
 // Marks nodes that match (node_pattern.h) with RONDO__PRECISION_...; a control node that does takes
-// all of its bodies along.
+// all of its bodies along. What is TRAINED stays so: it is f32 anyway, and becomes rondo.Update.
 void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t precision);
 
 // Sets the class of inputs that no node of the model reads, but a training step: the scale of the

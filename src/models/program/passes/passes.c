@@ -73,6 +73,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_elementwise, rondo__pass_scale_shift},  // likewise
     };
     const pass behind[] = {
+        {options->end_batches, rondo__pass_batch_end},   // before chains, which take additions
         {options->fuse_bit_rows, rondo__pass_bits_row},  // before chains, which take their gates
         {options->fuse_elementwise, rondo__pass_elementwise},
         {options->fuse_matmul, rondo__pass_widen},

@@ -99,6 +99,92 @@ TEST(test_executor_carried__tensors_move) {
     add_world_close(w);
 }
 
+// Several are under way: feeds in host memory are free again on return, and each run sees the ones
+// that it was given. Some are waited for.
+TEST(test_executor_carried__runs_that_nobody_waits_for) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_tensor x[PLACES], y[PLACES], s[PLACES];
+    rondo_bound_run *run;
+    unsigned seed = 7;
+    for (int i = 0; i < PLACES; ++i) {
+        x[i] = take_place(w, i);
+        y[i] = take_place(w, i);
+        s[i] = take_place(w, i);
+    }
+    OK(rondo_bound_run_create(w->executor, &run));
+    const rondo_tensor *at_x = &x[4], *at_y = &y[4], *at_s = NULL;
+    OK(rondo_bound_run_set_feed(run, "x", at_x));
+    OK(rondo_bound_run_set_fetch(run, "y", at_y));
+    for (int i = 0; i < 400; ++i) {
+        seed = seed * 1103515245 + 12345;
+        const unsigned draw = seed >> 16;
+        const int place = (int)(draw / 64 % PLACES);
+        if (draw % 16 == 0) {
+            OK(rondo_bound_run_set_feed(run, "x", at_x = &x[place]));
+        } else if (draw % 16 == 1) {
+            OK(rondo_bound_run_set_fetch(run, "y", at_y = &y[place]));
+        } else if (draw % 16 == 2) {
+            OK(rondo_bound_run_set_fetch(run, "s", at_s = draw % 32 == 2 ? NULL : &s[place]));
+        }
+        if (at_x->device != NULL || draw % 4 == 0) {
+            OK(rondo_executor_wait(w->executor));
+        }
+        write_to(w, at_x, (float)i);
+        if (draw / 4 % 32 == 0) {
+            OK(rondo_bound_run_run(run));
+        } else {
+            OK(rondo_bound_run_run_async(run, NULL));
+        }
+        if (at_x->device == NULL) {
+            write_to(w, at_x, -7);
+        }
+        if (draw % 3 == 0) {
+            OK(rondo_executor_wait(w->executor));
+            expect_in(w, at_y, (float)i, true);
+            if (at_s != NULL) {
+                expect_in(w, at_s, (float)i, false);
+            }
+        }
+    }
+    rondo_bound_run_destroy(run);
+    for (int i = 0; i < PLACES; ++i) {
+        give_place(w, i, &x[i]);
+        give_place(w, i, &y[i]);
+        give_place(w, i, &s[i]);
+    }
+    add_world_close(w);
+}
+
+// With tensors of the device a run that is not waited for is a launch, and the graph is that of
+// runs that are.
+TEST(test_executor_carried__is_one_launch_without_a_wait) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_bound_run *run;
+    size_t launches = 0, events = 0, captures = 0, copies = 0;  // of the runs
+    OK(rondo_bound_run_create(w->executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &w->x));
+    OK(rondo_bound_run_set_fetch(run, "y", &w->y));
+    for (int i = 0; i < 16; ++i) {
+        add_world_write(w->stream, &w->x, (float)i);
+        const bool waits = i % 2 == 0 && i < 8;
+        launches = fake_cuda_count_calls("cuGraphLaunch");
+        events = fake_cuda_count_calls("cuEventRecord");
+        captures = fake_cuda_count_calls("cuStreamBeginCapture");
+        copies = fake_cuda_count_calls("cuMemcpyDtoDAsync");
+        OK(waits ? rondo_bound_run_run(run) : rondo_bound_run_run_async(run, NULL));
+        if (i > 7 && on_devices_is_fake()) {
+            assert_int_equal(fake_cuda_count_calls("cuGraphLaunch"), launches + 1);
+            assert_int_equal(fake_cuda_count_calls("cuEventRecord"), events);
+            assert_int_equal(fake_cuda_count_calls("cuStreamBeginCapture"), captures);
+            assert_int_equal(fake_cuda_count_calls("cuMemcpyDtoDAsync"), copies);
+        }
+        OK(rondo_executor_wait(w->executor));
+        add_world_expect(w->stream, &w->y, (float)i, true);
+    }
+    rondo_bound_run_destroy(run);
+    add_world_close(w);
+}
+
 // On a GPU such a run is a launch and a wait; with another pinned tensor a patch comes before.
 TEST(test_executor_carried__is_one_launch) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, false);

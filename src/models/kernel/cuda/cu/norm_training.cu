@@ -5,7 +5,7 @@
 // layer's rows. Three launches: sums of parts of each channel, one that joins the parts of a channel
 // always in the same order, and one that makes the result.
 //
-//   FORWARD    y = (x - mean) scale / sqrt(variance + epsilon) + shift
+//   FORWARD    y = (x - mean) scale / sqrt(variance + epsilon) + shift, with ADDED w more, with RELU not below 0
 //   else       dx = scale inverse (g - mean(g) - n mean(g n)),  g: dy, n: the normalised x
 //
 // Each thread's sums are of distances from the first element it meets, and are joined by Chan's formula;
@@ -35,6 +35,12 @@ typedef RONDO_G G;
 #ifndef MASKED
 #define MASKED 0  // dy counts where y is not at most 0
 #endif
+#ifndef ADDED
+#define ADDED 0
+#endif
+#ifndef RELU
+#define RELU 0
+#endif
 #ifndef CHANNELS
 #define CHANNELS 64
 #endif
@@ -53,7 +59,7 @@ typedef RONDO_G G;
 struct norm_arguments {
     const T *x;
     const D *dy;
-    const T *y;  // behind a Relu
+    const T *y;  // MASKED: behind a Relu; ADDED: w
     const G *scale, *shift, *mean, *variance;
     T *out;  // these may be NULL
     G *running_mean, *running_variance, *batch_mean, *batch_variance;
@@ -407,16 +413,19 @@ extern "C" __global__ void __launch_bounds__(256) apply(const norm_arguments a) 
         if (!FORWARD) {
             dy = *(const pack<D, WIDTH> *)(a.dy + at);
         }
-        if (MASKED) {
+        if (MASKED || ADDED) {
             y = *(const pack<T, WIDTH> *)(a.y + at);
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             const float4 n = of[INNER == 1 ? k : 0];
             const float value = convert<float>(x.value[k]);
-            out.value[k] = convert<T>(
-                FORWARD ? (value - n.x - n.y) * n.z + n.w
-                        : n.x * (get_change(dy, y, k) - n.z - (value - n.y) * n.w));
+            float made = FORWARD ? (value - n.x - n.y) * n.z + n.w
+                                 : n.x * (get_change(dy, y, k) - n.z - (value - n.y) * n.w);
+            if (ADDED) {  // rounded in between, as if another op added
+                made = convert<float>(convert<T>(made)) + convert<float>(y.value[k]);
+            }
+            out.value[k] = convert<T>(RELU && made < 0.0f ? 0.0f : made);
         }
         *(pack<T, WIDTH> *)(a.out + at) = out;
     }

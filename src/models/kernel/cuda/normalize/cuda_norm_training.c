@@ -69,7 +69,7 @@ typedef struct arguments {
 
 static void push_arguments(const rondo__cuda_kernel *kernel, rondo__step *step, const extents *e,
                            const arguments *a) {
-    static const int forward[] = {0, -1, -1, 1, 2, 3, 4}, back[] = {1, 0, 5, 2, -1, 3, 4};
+    static const int forward[] = {0, -1, 5, 1, 2, 3, 4}, back[] = {1, 0, 5, 2, -1, 3, 4};
     const int *inputs = a->is_forward ? forward : back;
     const rondo__op *op = kernel->request->op;
     for (size_t i = 0; i < sizeof forward / sizeof *forward; i++) {
@@ -170,6 +170,8 @@ void rondo__cuda_prepare_batch_training(rondo__cuda_kernel *kernel) {
     e.width = choose_width(&e, x->dtype);
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "G", rondo__cuda_input(kernel, 1)->dtype);
+    rondo__define_int(&defines, "ADDED", rondo__cuda_has_input(kernel, 5));
+    rondo__define_int(&defines, "RELU", rondo__op_get_int(kernel->request->op, "relu", 0));
     add_launches(kernel, &defines, &e, &a);
 }
 

@@ -253,7 +253,8 @@ rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *req
                                                 rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
     bool fits = request->input_count == 5 && x->rank >= 2 && request->output_count <= 5 &&
-                request->outputs[0].dtype != RONDO_DTYPE_NONE;
+                request->outputs[0].dtype != RONDO_DTYPE_NONE &&
+                rondo__op_get_int(request->op, "relu", 0) == 0;  // which GPUs have
     for (size_t i = 0; i < request->input_count && fits; ++i) {
         fits = request->inputs[i].dtype == RONDO_DTYPE_F32;
     }
