@@ -19,6 +19,7 @@
 #include "kernel/host/convolution/conv_windows.h"
 #include "kernel/host/convolution/filter_panels.h"
 #include "kernel/host/convolution/long_filters.h"
+#include "kernel/host/convolution/winograd.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
@@ -59,6 +60,8 @@ typedef struct convolution_kernel {
     rondo__strided_copy turn_x, turn_y, turn_z;
     size_t x_at, y_at, weights_at;
     int64_t y_row;  // elements from one position of y to the next
+    rondo__winograd winograd;
+    const float *constant;  // filters as they are, where only winograd has its own form of them
 } convolution_kernel;
 
 typedef struct convolution_run {
@@ -262,6 +265,25 @@ static void prepare_inputs(const convolution_kernel *kernel, const void *const *
     }
 }
 
+// False: to be done in order.
+static bool run_winograd(const convolution_kernel *kernel, const convolution_run *run, void *work) {
+    const rondo__winograd_call call = {
+        .x = run->x,
+        .bias = run->bias,
+        .z = run->z,
+        .zeros = kernel->windows.zeros,
+        .low = kernel->low,
+        .high = kernel->high,
+        .activation = kernel->is_clamp ? RONDO__ACTIVATION_NONE : kernel->activation,
+        .alpha = kernel->alpha,
+        .beta = kernel->beta,
+        .y = run->y,
+        .y_row = kernel->y_row,
+        .work = work,
+    };
+    return rondo__winograd_run(&kernel->winograd, &call);
+}
+
 static rondo_status run_convolution(rondo__host_kernel *head, const void *const *inputs,
                                     void *const *outputs, void *workspace) {
     const convolution_kernel *kernel = (const convolution_kernel *)head;
@@ -274,6 +296,9 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
         .weights = kernel->weights,
         .y = kernel->turns_y ? (float *)(void *)(work + kernel->y_at) : outputs[0],
     };
+    if (kernel->winograd.m > 0 && !kernel->reads_planes && run_winograd(kernel, &run, workspace)) {
+        return RONDO_STATUS_OK;
+    }
     prepare_inputs(kernel, inputs, work, &run);
     const int64_t groups = kernel->is_depthwise ? 1 : kernel->shape.group;
     rondo__workers_loop(groups * kernel->cut.row_parts * kernel->cut.panel_parts, 1,
@@ -370,7 +395,8 @@ static void lay_out(convolution_kernel *kernel) {
         kernel->weights_at = take_room(
             &bytes, rondo__filter_panels_get_bytes(kernel->simd, shape, kernel->is_depthwise));
     }
-    kernel->head.base.workspace_bytes = bytes;
+    const size_t other = kernel->winograd.m > 0 ? rondo__winograd_get_bytes(&kernel->winograd) : 0;
+    kernel->head.base.workspace_bytes = bytes > other ? bytes : other;
 }
 
 static void cut_work(convolution_kernel *kernel) {
@@ -404,6 +430,24 @@ static void set_output_pitch(rondo__kernel *base, int64_t elements) {
     ((convolution_kernel *)base)->y_row = elements;
 }
 
+// The filters in the forms that runs read. With Winograd's way there is no other: the few runs that
+// meet what is not finite pack them.
+static rondo_status init_weights(const rondo__kernel_request *request, convolution_kernel *kernel) {
+    const rondo_tensor *constant = request->inputs[1].constant;
+    if (constant == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (kernel->channels_last) {
+        rondo__winograd_plan(kernel->simd, &kernel->shape, &kernel->winograd);
+    }
+    if (kernel->winograd.m == 0) {
+        return rondo__filter_panels_keep(request->weights, kernel->simd, &kernel->shape,
+                                         kernel->is_depthwise, constant, &kernel->weights);
+    }
+    kernel->constant = constant->data;
+    return rondo__winograd_keep(&kernel->winograd, request->weights, constant);
+}
+
 static rondo_status init_kernel(const rondo__kernel_request *request, convolution_kernel *kernel) {
     if (rondo__host_has_input(request, 4)) {  // a second convolution is for GPUs
         return RONDO_STATUS_UNSUPPORTED;
@@ -428,11 +472,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, convolutio
     kernel->panel_count =
         (kernel->filters + kernel->simd->panel_columns - 1) / kernel->simd->panel_columns;
     RETURN_IF_ERROR(init_windows(kernel));
-    const rondo_tensor *weight = request->inputs[1].constant;
-    if (weight != NULL) {
-        RETURN_IF_ERROR(rondo__filter_panels_keep(request->weights, kernel->simd, shape,
-                                                  kernel->is_depthwise, weight, &kernel->weights));
-    }
+    RETURN_IF_ERROR(init_weights(request, kernel));
     cut_work(kernel);
     lay_out(kernel);
     kernel->y_row = shape->filters;
@@ -442,7 +482,8 @@ static rondo_status init_kernel(const rondo__kernel_request *request, convolutio
                                                             .read_planes = read_planes};
         kernel->head.base.moves = kernel->windows.is_copied ? &rows_and_planes : &rows;
     }
-    if (kernel->has_addend && !kernel->turns_y) {  // a tile reads its part of z before it writes y
+    // A tile reads its part of z before it writes y.
+    if (kernel->has_addend && !kernel->turns_y && kernel->winograd.m == 0) {
         kernel->head.base.in_place_inputs = UINT64_C(1) << 3;
     }
     return RONDO_STATUS_OK;

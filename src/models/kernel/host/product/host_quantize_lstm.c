@@ -139,18 +139,10 @@ static void finish_row(const lstm_kernel *kernel, const float *bias, float *gate
                        float *c) {
     const rondo__simd *simd = kernel->simd;
     const int64_t hidden = kernel->plan.hidden;
-    float *in = gates, *out = gates + hidden, *forget = gates + 2 * hidden;
-    float *candidate = gates + 3 * hidden;
     if (bias != NULL) {
         simd->binary[RONDO__SCALAR_Add](gates, bias, gates, 4 * hidden);
     }
-    simd->unary[RONDO__SCALAR_Sigmoid](gates, gates, 3 * hidden, 0.0f, 0.0f);
-    simd->unary[RONDO__SCALAR_Tanh](candidate, candidate, hidden, 0.0f, 0.0f);
-    simd->binary[RONDO__SCALAR_Mul](forget, c, c, hidden);
-    simd->binary[RONDO__SCALAR_Mul](in, candidate, candidate, hidden);
-    simd->binary[RONDO__SCALAR_Add](c, candidate, c, hidden);
-    simd->unary[RONDO__SCALAR_Tanh](c, h, hidden, 0.0f, 0.0f);
-    simd->binary[RONDO__SCALAR_Mul](out, h, h, hidden);
+    simd->lstm_step(gates, h, c, hidden);
 }
 
 static int64_t get_length(const lstm_kernel *kernel, const int32_t *lengths, int64_t n) {

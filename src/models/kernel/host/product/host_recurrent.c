@@ -94,21 +94,6 @@ static void multiply_state(const recurrent_kernel *kernel, gate_product product,
     multiply(kernel, &product);
 }
 
-// Gates i, o, f, c of one row; h and c are updated in place.
-static void finish_lstm(const recurrent_kernel *kernel, float *gates, float *h, float *c) {
-    const rondo__simd *simd = kernel->simd;
-    const int64_t hidden = kernel->hidden;
-    float *in = gates, *out = gates + hidden, *forget = gates + 2 * hidden;
-    float *candidate = gates + 3 * hidden;
-    simd->unary[RONDO__SCALAR_Sigmoid](gates, gates, 3 * hidden, 0.0f, 0.0f);
-    simd->unary[RONDO__SCALAR_Tanh](candidate, candidate, hidden, 0.0f, 0.0f);
-    simd->binary[RONDO__SCALAR_Mul](forget, c, c, hidden);
-    simd->binary[RONDO__SCALAR_Mul](in, candidate, candidate, hidden);
-    simd->binary[RONDO__SCALAR_Add](c, candidate, c, hidden);
-    simd->unary[RONDO__SCALAR_Tanh](c, h, hidden, 0.0f, 0.0f);
-    simd->binary[RONDO__SCALAR_Mul](out, h, h, hidden);
-}
-
 // One time step of a GRU for the whole batch: h = (1 - z) * new + z * h.
 static void step_gru(const recurrent_kernel *kernel, const direction *way, int64_t step,
                      const float *from_x, float *gates, float *work, float *h) {
@@ -177,7 +162,8 @@ static void run_direction(const recurrent_kernel *kernel, int32_t index, const v
             multiply_state(kernel, (gate_product){&way->r, .a = h, .z = now, .y = gates}, i);
             for (int64_t n = 0; n < batch; ++n) {
                 if (kernel->cell == CELL_LSTM) {
-                    finish_lstm(kernel, gates + n * row, h + n * hidden, c + n * hidden);
+                    kernel->simd->lstm_step(gates + n * row, h + n * hidden, c + n * hidden,
+                                            hidden);
                 } else {
                     kernel->simd->unary[RONDO__SCALAR_Tanh](gates + n * row, h + n * hidden, hidden,
                                                             0.0f, 0.0f);

@@ -91,8 +91,9 @@ rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, rondo__weig
 // ---- multiplying ------------------------------------------------------------------------------
 
 enum {
-    ROWS_MAX = 16,      // of a group
-    SPLIT_ROWS_MAX = 3  // of a product whose sums are split
+    ROWS_MAX = 16,       // of a group
+    SPLIT_ROWS_MAX = 3,  // of a product whose sums are split
+    AHEAD_FLOATS = RONDO__CACHE_LINE_BYTES / (int)sizeof(float),
 };
 
 int64_t rondo__panels_get_cache_bytes(void) {
@@ -109,34 +110,30 @@ int64_t rondo__panels_get_cache_bytes(void) {
     return (int64_t)bytes;
 }
 
-// The rows of one panel, in tiles of about the same height.
-static void multiply_panel(const rondo__simd *simd, const rondo__tile *group,
-                           const rondo__tile *panel) {
-    const bool is_narrow = 2 * panel->columns <= simd->panel_columns;
-    const int32_t height = is_narrow ? simd->narrow_tile_rows : simd->tile_rows;
-    const int32_t tiles = (group->rows + height - 1) / height;
-    for (int32_t i = 0; i < tiles; ++i) {
-        const int32_t first = group->rows * i / tiles;
-        rondo__tile tile = *panel;
-        tile.rows = group->rows * (i + 1) / tiles - first;
-        tile.starts += first;
-        tile.z = tile.z != NULL ? tile.z + first * tile.z_row : NULL;
-        tile.y += first * tile.y_row;
-        simd->multiply_tile(&tile);
-    }
-}
-
+// Its tiles are of about the same height, and one description goes from tile to tile: with few
+// numbers along k, a copy for each takes as long as some steps of it.
 void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, const float *panels,
                            int64_t panel_step) {
     const int32_t width = simd->panel_columns;
-    for (int32_t column = 0; column < group->columns; column += width) {
-        rondo__tile panel = *group;
-        panel.columns = group->columns - column < width ? group->columns - column : width;
-        panel.b = panels + column / width * panel_step;
-        panel.bias = group->bias != NULL ? group->bias + column : NULL;
-        panel.z = group->z != NULL ? group->z + column : NULL;
-        panel.y = group->y + column;
-        multiply_panel(simd, group, &panel);
+    const int32_t wide = (group->rows + simd->tile_rows - 1) / simd->tile_rows;
+    rondo__tile tile = *group;
+    for (int32_t column = 0; column < group->columns; column += width, panels += panel_step) {
+        const int32_t rest = group->columns - column;
+        const bool is_narrow = 2 * rest <= width;
+        const int32_t height = simd->narrow_tile_rows;
+        const int32_t tiles = is_narrow ? (group->rows + height - 1) / height : wide;
+        tile.columns = rest < width ? rest : width;
+        tile.b = panels;
+        tile.bias = group->bias != NULL ? group->bias + column : NULL;
+        for (int32_t i = 0, first = 0; i < tiles; ++i, first += tile.rows) {
+            const int32_t end = tiles > 1 ? group->rows * (i + 1) / tiles : group->rows;
+            tile.rows = end - first;
+            tile.starts = group->starts + first;
+            tile.z = group->z != NULL ? group->z + column + first * group->z_row : NULL;
+            tile.y = group->y + column + first * group->y_row;
+            tile.b_ahead = group->b_ahead + (group->b_ahead != 0 && i % 2 != 0 ? AHEAD_FLOATS : 0);
+            simd->multiply_tile(&tile);
+        }
     }
 }
 
@@ -147,11 +144,12 @@ int64_t rondo__panels_count_held(int64_t panel_floats) {
 }
 
 int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass) {
-    // A tile fetches one line of the cache in some steps along k, which read so many.
-    const int64_t line = RONDO__CACHE_LINE_BYTES / (int64_t)sizeof(float);
-    const int64_t lines = simd->tile_steps * simd->panel_columns / line;
+    // A tile fetches one line of the cache in some steps along k, which read so many. Every second
+    // line comes first: where there are few passes, processors fetch the one beside.
+    const int64_t read = simd->tile_steps * simd->panel_columns / AHEAD_FLOATS;
+    const int64_t lines = read > 1 ? read : 1, evens = (lines + 1) / 2, at = pass % lines;
     return rondo__panels_count_held(panel_floats) * panel_floats +
-           pass % (lines > 1 ? lines : 1) * line;
+           (at < evens ? 2 * at : 2 * (at - evens) + 1) * AHEAD_FLOATS;
 }
 
 // All rows with the panels of columns [first, end).

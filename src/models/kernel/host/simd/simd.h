@@ -64,6 +64,25 @@ typedef struct rondo__depthwise {
     int64_t y_row;
 } rondo__depthwise;
 
+enum { RONDO__WINOGRAD_N_MAX = 6 };
+
+// A tile of m x m positions of a convolution with 3 x 3 taps (simd_winograd.c), n = m + 2.
+// Channels and filters are whole vectors.
+typedef struct rondo__winograd_tile {
+    int32_t m;  // 2 or 4
+    int64_t channels;
+    const float *const *x;  // [n * n]: the channels of what the tile sees
+    float *v;               // [n * n] times channels, v_step elements apart
+    int64_t v_step;
+    int64_t filters;
+    const float *sums;  // [n * n] times filters, sums_step elements apart
+    int64_t sums_step;
+    const float *bias;      // one value for each filter, or NULL
+    const float *const *z;  // [m * m], or NULL
+    float low, high;        // what lies beyond is set to them; NaN stays
+    float *const *y;        // [m * m], NULL where y ends before
+} rondo__winograd_tile;
+
 // Of the way back through a norm, for each number of a line: the moments of what it belongs to, and
 // sums. Behind the sums sum and product are means.
 typedef struct rondo__norm_lanes {
@@ -197,6 +216,8 @@ typedef struct rondo__simd {
     void (*log_softmax)(const float *x, float *y, int64_t count);
     // Each of the columns of [length, columns].
     void (*columns_softmax)(const float *x, float *y, int64_t length, int64_t columns);
+    // One step of an LSTM from its gates' sums i, o, f and c, [4, count]; h and c in place.
+    void (*lstm_step)(const float *gates, float *h, float *c, int64_t count);
     // y = (x - mean) * scale * gain + bias; the mean is center + rest; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float center, float rest,
                       float scale, const float *gain, const float *bias);
@@ -232,6 +253,9 @@ typedef struct rondo__simd {
     int32_t tile_steps;        // of k, for which a tile fetches one line of what is b_ahead
     void (*multiply_tile)(const rondo__tile *tile);
     void (*convolve_depthwise)(const rondo__depthwise *depthwise);
+    // x to v; and sums to y, false if one of them (before bias, z and clamp) is not finite.
+    void (*winograd_in)(const rondo__winograd_tile *tile);
+    bool (*winograd_back)(const rondo__winograd_tile *tile);
     void (*multiply_bits)(const rondo__bits_tile *tile);
     // y [k, panel_columns] = b as real numbers; of the tile, the panel.
     void (*widen_bits)(const rondo__bits_tile *tile, float *y);

@@ -140,6 +140,54 @@ static inline int32_t find_step_of_any(float value, float zero, float low, float
     return value == value ? step : 0;
 }
 
+#if defined(__AVX2__) && RONDO_BYTE_WIDTH == 8
+// Steps from eight sums, without their zero; *wrapped becomes negative where a sum does not fit.
+// What is beyond the largest whole number is as good as 2^16.
+static inline __m256i find_eight(const int32_t *sums, __m256i bias, __m256 factor,
+                                 __m256i *wrapped) {
+    const __m256i from = _mm256_loadu_si256((const __m256i *)(const void *)sums);
+    const __m256i sum = _mm256_add_epi32(from, bias);
+    const __m256i apart =
+        _mm256_and_si256(_mm256_xor_si256(from, sum), _mm256_xor_si256(bias, sum));
+    const __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), factor);
+    *wrapped = _mm256_or_si256(*wrapped, apart);
+    return _mm256_cvtps_epi32(_mm256_min_ps(value, _mm256_set1_ps(65536.0f)));
+}
+
+// Groups of 32 sums, of finite factors: packing narrows to the limits. The last group may overlap
+// the one before. Returns how many sums, or -1 where one does not fit.
+static int64_t requantize_packed(const int32_t *sums, int32_t bias, float factor, int32_t zero,
+                                 bool is_signed, int64_t count, uint8_t *y) {
+    enum { PACKED = 32 };
+    const __m256i biases = _mm256_set1_epi32(bias), zeros = _mm256_set1_epi16((int16_t)zero);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256 factors = _mm256_set1_ps(factor);
+    __m256i wrapped = _mm256_setzero_si256();
+    for (int64_t next = 0; next < count && count >= PACKED; next += PACKED) {
+        const int64_t i = next < count - PACKED ? next : count - PACKED;
+        const __m256i a = find_eight(sums + i, biases, factors, &wrapped);
+        const __m256i b = find_eight(sums + i + 8, biases, factors, &wrapped);
+        const __m256i c = find_eight(sums + i + 16, biases, factors, &wrapped);
+        const __m256i d = find_eight(sums + i + 24, biases, factors, &wrapped);
+        const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zeros);
+        const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zeros);
+        const __m256i bytes =
+            is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+        _mm256_storeu_si256((__m256i *)(void *)(y + i), _mm256_permutevar8x32_epi32(bytes, order));
+    }
+    if (_mm256_movemask_ps(_mm256_castsi256_ps(wrapped)) != 0) {
+        return -1;
+    }
+    return count >= PACKED ? count : 0;
+}
+#else
+static int64_t requantize_packed(const int32_t *sums, int32_t bias, float factor, int32_t zero,
+                                 bool is_signed, int64_t count, uint8_t *y) {
+    (void)sums, (void)bias, (void)factor, (void)zero, (void)is_signed, (void)count, (void)y;
+    return 0;
+}
+#endif
+
 // Sums are exact with their bias until they are rounded to f32: in 32 bits, which says no where one
 // does not fit, or in f64.
 #define DEFINE_REQUANTIZE(name, type, low, high)                                          \
@@ -176,11 +224,20 @@ DEFINE_REQUANTIZE(u8, uint8_t, 0.0f, 255.0f)
 static void requantize(const int32_t *sums, int32_t bias, float row_scale,
                        const float *column_scale, float y_scale, int32_t y_zero, bool is_signed,
                        int64_t count, void *y) {
-    const float zero = (float)y_zero;
+    const float zero = (float)y_zero, all = row_scale / y_scale;
+    int64_t done = 0;
+    if (column_scale == NULL && fabsf(all) < INFINITY) {
+        done = requantize_packed(sums, bias, all, y_zero, is_signed, count, y);
+        done = done < 0 ? 0 : done;
+    }
+    sums += done;
+    count -= done;
     if (is_signed) {
-        requantize_i8(sums, bias, row_scale, column_scale, y_scale, zero, count, y);
+        requantize_i8(sums, bias, row_scale, column_scale, y_scale, zero, count,
+                      (int8_t *)y + done);
     } else {
-        requantize_u8(sums, bias, row_scale, column_scale, y_scale, zero, count, y);
+        requantize_u8(sums, bias, row_scale, column_scale, y_scale, zero, count,
+                      (uint8_t *)y + done);
     }
 }
 

@@ -73,6 +73,14 @@
 #define RONDO_VECTORISE _Pragma("GCC ivdep")
 #endif
 
+// The floats of a vector, as a number that compilers do not know: of loops over a vector that they
+// count they make single numbers.
+static inline __attribute__((always_inline)) int64_t rondo__get_width(void) {
+    int64_t width = RONDO_SIMD_WIDTH;
+    __asm__("" : "+r"(width));
+    return width;
+}
+
 // The first `count` numbers of a vector, in all of it: what is left of a row. Stores of a part and
 // loads of the whole would wait for each other, so both are of whole registers.
 static inline __attribute__((always_inline)) void rondo__load_rest(const float *x, int64_t count,
@@ -107,6 +115,15 @@ static inline __attribute__((always_inline)) void rondo__store_rest(const float 
 
 extern const rondo__simd RONDO_SIMD_NAME(rondo__simd);
 extern const rondo__plain_loop RONDO_SIMD_NAME(rondo__simd_plain)[RONDO__PLAIN_COUNT];
+double RONDO_SIMD_NAME(rondo__simd_sum)(const float *x, int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_moments)(const float *x, int64_t count, float center,
+                                          double *out_sum, double *out_squares);
+float RONDO_SIMD_NAME(rondo__simd_maximum)(const float *x, int64_t count);
+float RONDO_SIMD_NAME(rondo__simd_minimum)(const float *x, int64_t count);
+double RONDO_SIMD_NAME(rondo__simd_sum_exp)(const float *x, int64_t count, float shift);
+void RONDO_SIMD_NAME(rondo__simd_softmax)(const float *x, float *y, int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_log_softmax)(const float *x, float *y, int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_lstm_step)(const float *gates, float *h, float *c, int64_t count);
 void RONDO_SIMD_NAME(rondo__simd_add_changes)(const float *dy, const float *y, const float *x,
                                               const rondo__norm_lanes *lanes, int64_t count);
 void RONDO_SIMD_NAME(rondo__simd_apply_changes)(const float *dy, const float *y, const float *x,
@@ -128,3 +145,5 @@ void RONDO_SIMD_NAME(rondo__simd_multiply_tile)(const rondo__tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_multiply_bits)(const rondo__bits_tile *tile);
 void RONDO_SIMD_NAME(rondo__simd_widen_bits)(const rondo__bits_tile *tile, float *y);
 void RONDO_SIMD_NAME(rondo__simd_convolve_depthwise)(const rondo__depthwise *depthwise);
+void RONDO_SIMD_NAME(rondo__simd_winograd_in)(const rondo__winograd_tile *tile);
+bool RONDO_SIMD_NAME(rondo__simd_winograd_back)(const rondo__winograd_tile *tile);

@@ -27,7 +27,7 @@
         unary_##name##_whole(x, y, whole, alpha, beta);                                          \
         if (rest > 0) {                                                                          \
             rondo__load_rest(x + whole, rest, 0.0f, last);                                       \
-            unary_##name##_whole(last, last, RONDO_SIMD_WIDTH, alpha, beta);                     \
+            unary_##name##_whole(last, last, rondo__get_width(), alpha, beta);                   \
             rondo__store_rest(last, rest, y + whole);                                            \
         }                                                                                        \
     }
@@ -46,8 +46,8 @@ DEFINE_UNARY_CALL(Floor, floorf(a))
 DEFINE_UNARY_CALL(Ceil, ceilf(a))
 DEFINE_UNARY_COSTLY(Softplus, math_select(a > 0.0f, a, 0.0f) + math_log_1p(math_exp(-fabsf(a))))
 DEFINE_UNARY_COSTLY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
-DEFINE_UNARY_COSTLY(GeluTanh,
-                    0.5f * a * (1.0f + math_tanh(0.79788456f * (a + 0.044715f * a * a * a))))
+// 0.5 (1 + tanh(u)) is sigmoid(2 u), which needs no second branch.
+DEFINE_UNARY_COSTLY(GeluTanh, a *math_sigmoid(1.5957691f * (a + 0.044715f * a * a * a)))
 DEFINE_UNARY_COSTLY(Silu, a *math_sigmoid(a))
 DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
 DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
@@ -95,183 +95,8 @@ DEFINE_BINARY(Gate, a <= 0.0f ? 0.0f : b)
 // loop of each.
 DEFINE_BINARY_CALL(Pow, b == 2.0f ? a * a : b == 3.0f ? a * a * a : powf(a, b))
 
-// ---- rows -------------------------------------------------------------------------------------
-
-// Sums and maxima keep LANES running values, so that the order of additions is fixed by this file
-// and not by the compiler, and several vectors are in flight.
-enum {
-    LANES = 4 * RONDO_SIMD_WIDTH,
-    BLOCK = 64 * LANES,  // values of one sum in f32
-};
-
-// Of fewer than LANES values: one vector of running ones, which gets what is left as a whole one.
-#define DEFINE_SHORT_REDUCTION(name, start, update, join)              \
-    static float name(const float *x, int64_t count) {                 \
-        const int64_t whole = count - count % RONDO_SIMD_WIDTH;        \
-        float lanes[RONDO_SIMD_WIDTH], last[RONDO_SIMD_WIDTH];         \
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                   \
-            lanes[j] = (start);                                        \
-        }                                                              \
-        for (int64_t i = 0; i < whole; i += RONDO_SIMD_WIDTH) {        \
-            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
-                const float value = x[i + j];                          \
-                const float sum = lanes[j];                            \
-                lanes[j] = (update);                                   \
-            }                                                          \
-        }                                                              \
-        if (whole < count) {                                           \
-            rondo__load_rest(x + whole, count - whole, (start), last); \
-            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {               \
-                const float value = last[j];                           \
-                const float sum = lanes[j];                            \
-                lanes[j] = (update);                                   \
-            }                                                          \
-        }                                                              \
-        for (int half = RONDO_SIMD_WIDTH / 2; half > 0; half /= 2) {   \
-            for (int j = 0; j < half; ++j) {                           \
-                const float sum = lanes[j], value = lanes[j + half];   \
-                lanes[j] = (join);                                     \
-            }                                                          \
-        }                                                              \
-        return lanes[0];                                               \
-    }
-
-#define DEFINE_REDUCTION(name, start, update, join)                                  \
-    DEFINE_SHORT_REDUCTION(short_##name, start, update, join)                        \
-    static float name(const float *x, int64_t count) {                               \
-        float lanes[LANES];                                                          \
-        if (count < LANES) {                                                         \
-            return short_##name(x, count);                                           \
-        }                                                                            \
-        for (int j = 0; j < LANES; ++j) {                                            \
-            lanes[j] = (start);                                                      \
-        }                                                                            \
-        int64_t i = 0;                                                               \
-        for (; i + LANES <= count; i += LANES) {                                     \
-            for (int j = 0; j < LANES; ++j) {                                        \
-                const float value = x[i + j];                                        \
-                const float sum = lanes[j];                                          \
-                lanes[j] = (update);                                                 \
-            }                                                                        \
-        }                                                                            \
-        for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {               \
-            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                             \
-                const float value = x[i + j];                                        \
-                const float sum = lanes[j];                                          \
-                lanes[j] = (update);                                                 \
-            }                                                                        \
-        }                                                                            \
-        for (int j = 0; i < count; ++i, ++j) {                                       \
-            const float value = x[i];                                                \
-            const float sum = lanes[j];                                              \
-            lanes[j] = (update);                                                     \
-        }                                                                            \
-        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
-            for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
-                const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
-                lanes[j] = (join);                                                   \
-            }                                                                        \
-        }                                                                            \
-        for (int half = RONDO_SIMD_WIDTH / 2; half > 0; half /= 2) {                 \
-            for (int j = 0; j < half; ++j) {                                         \
-                const float sum = lanes[j], value = lanes[j + half];                 \
-                lanes[j] = (join);                                                   \
-            }                                                                        \
-        }                                                                            \
-        return lanes[0];                                                             \
-    }
-
-DEFINE_REDUCTION(block_sum, 0.0f, sum + value, sum + value)
-DEFINE_REDUCTION(row_maximum, -INFINITY, math_maximum(value, sum), math_maximum(value, sum))
-DEFINE_REDUCTION(row_minimum, INFINITY, math_minimum(value, sum), math_minimum(value, sum))
-
-static double row_sum(const float *x, int64_t count) {
-    double total = 0.0;
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        total += (double)block_sum(x + i, count - i < BLOCK ? count - i : BLOCK);
-    }
-    return total;
-}
-
-// The sums of x - center and of its square over at most BLOCK values.
-static void block_moments(const float *x, int64_t count, float center, float *out_sum,
-                          float *out_squares) {
-    enum { HALF = 32 };  // of fewer, compilers make single numbers instead of vectors
-    float sums[HALF], squares[HALF];
-    for (int j = 0; j < HALF; ++j) {
-        sums[j] = 0.0f;
-        squares[j] = 0.0f;
-    }
-    int64_t i = 0;
-    for (; i + HALF <= count; i += HALF) {
-        for (int j = 0; j < HALF; ++j) {
-            const float value = x[i + j] - center;
-            sums[j] += value;
-            squares[j] += value * value;
-        }
-    }
-    for (int j = 0; i < count; ++i, ++j) {
-        const float value = x[i] - center;
-        sums[j] += value;
-        squares[j] += value * value;
-    }
-    for (int j = 1; j < HALF; ++j) {
-        sums[0] += sums[j];
-        squares[0] += squares[j];
-    }
-    *out_sum = sums[0];
-    *out_squares = squares[0];
-}
-
-static void row_moments(const float *x, int64_t count, float center, double *out_sum,
-                        double *out_squares) {
-    *out_sum = 0.0;
-    *out_squares = 0.0;
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        float sum, squares;
-        block_moments(x + i, count - i < BLOCK ? count - i : BLOCK, center, &sum, &squares);
-        *out_sum += (double)sum;
-        *out_squares += (double)squares;
-    }
-}
-
-// y = exp(x - shift), shift at least as large as each x
-static void row_exp(const float *x, float *y, int64_t count, float shift) {
-    const int64_t rest = count % RONDO_SIMD_WIDTH, whole = count - rest;
-    float last[RONDO_SIMD_WIDTH];
-    RONDO_VECTORISE
-    for (int64_t i = 0; i < whole; ++i) {
-        y[i] = math_exp_negative(x[i] - shift);
-    }
-    if (rest > 0) {
-        rondo__load_rest(x + whole, rest, shift, last);
-        RONDO_VECTORISE
-        for (int i = 0; i < RONDO_SIMD_WIDTH; ++i) {
-            last[i] = math_exp_negative(last[i] - shift);
-        }
-        rondo__store_rest(last, rest, y + whole);
-    }
-}
-
-static double row_sum_exp(const float *x, int64_t count, float shift) {
-    float powers[BLOCK];
-    double sum = 0.0;
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        const int64_t piece = count - i < BLOCK ? count - i : BLOCK;
-        row_exp(x + i, powers, piece, shift);
-        sum += row_sum(powers, piece);
-    }
-    return sum;
-}
-
-static void row_softmax(const float *x, float *y, int64_t count) {
-    row_exp(x, y, count, row_maximum(x, count));
-    const float scale = (float)(1.0 / row_sum(y, count));
-    RONDO_VECTORISE
-    for (int64_t i = 0; i < count; ++i) {
-        y[i] *= scale;
-    }
-}
+// ---- rows --------------------------------------------------------------------------------------
+// Sums, extremes, moments and softmax of rows are simd_rows.c's.
 
 // Of `lanes` columns, at most a vector of them, `stride` floats apart along their length.
 RONDO_INLINE void lanes_softmax(const float *x, float *y, int64_t length, int64_t stride,
@@ -318,17 +143,6 @@ static void columns_softmax(const float *x, float *y, int64_t length, int64_t co
     }
     for (; first < columns; ++first) {
         lanes_softmax(x + first, y + first, length, columns, 1);
-    }
-}
-
-static void row_log_softmax(const float *x, float *y, int64_t count) {
-    const float maximum = row_maximum(x, count);
-    row_exp(x, y, count, maximum);
-    const float logarithm = logf((float)row_sum(y, count));
-    // Added up, a large maximum would swallow the logarithm.
-    RONDO_VECTORISE
-    for (int64_t i = 0; i < count; ++i) {
-        y[i] = x[i] - maximum - logarithm;
     }
 }
 
@@ -590,14 +404,15 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .apply_row_changes = RONDO_SIMD_NAME(rondo__simd_apply_row_changes),
     .add_products = RONDO_SIMD_NAME(rondo__simd_add_products),
     .place_changes = RONDO_SIMD_NAME(rondo__simd_place_changes),
-    .sum = row_sum,
-    .moments = row_moments,
-    .maximum = row_maximum,
-    .minimum = row_minimum,
-    .sum_exp = row_sum_exp,
-    .softmax = row_softmax,
+    .sum = RONDO_SIMD_NAME(rondo__simd_sum),
+    .moments = RONDO_SIMD_NAME(rondo__simd_moments),
+    .maximum = RONDO_SIMD_NAME(rondo__simd_maximum),
+    .minimum = RONDO_SIMD_NAME(rondo__simd_minimum),
+    .sum_exp = RONDO_SIMD_NAME(rondo__simd_sum_exp),
+    .softmax = RONDO_SIMD_NAME(rondo__simd_softmax),
     .columns_softmax = columns_softmax,
-    .log_softmax = row_log_softmax,
+    .log_softmax = RONDO_SIMD_NAME(rondo__simd_log_softmax),
+    .lstm_step = RONDO_SIMD_NAME(rondo__simd_lstm_step),
     .normalize = row_normalize,
     .center_scale = row_center_scale,
     .scale_shift = row_scale_shift,
@@ -614,6 +429,8 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .tile_steps = RONDO_TILE_STEPS,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
+    .winograd_in = RONDO_SIMD_NAME(rondo__simd_winograd_in),
+    .winograd_back = RONDO_SIMD_NAME(rondo__simd_winograd_back),
     .multiply_bits = RONDO_SIMD_NAME(rondo__simd_multiply_bits),
     .widen_bits = RONDO_SIMD_NAME(rondo__simd_widen_bits),
     .convolve_depthwise = RONDO_SIMD_NAME(rondo__simd_convolve_depthwise),

@@ -65,11 +65,14 @@ RONDO_INLINE float math_exp_negative(float x) {
     return p * math_power_of_two(n);
 }
 
+// With an exponential of what is not above 0, which needs one limit and one power of two.
 RONDO_INLINE float math_sigmoid(float x) {
-    return 1.0f / (1.0f + math_exp(-x));
+    float power = math_exp_negative(-fabsf(x));
+    return math_select(x < 0.0f, power, 1.0f) / (1.0f + power);
 }
 
-// A polynomial in x^2 on [0, 0.625], otherwise 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
+// A polynomial in x^2 on [0, 0.625], otherwise (1 - p) / (1 + p), p = exp(-2 |x|), with the sign of
+// x.
 RONDO_INLINE float math_tanh(float x) {
     float magnitude = fabsf(x);
     float square = x * x;
@@ -79,7 +82,8 @@ RONDO_INLINE float math_tanh(float x) {
     p = p * square + 0.13331149518489838f;
     p = p * square - 0.3333326280117035f;
     float small = magnitude + magnitude * square * p;
-    float large = 1.0f - 2.0f / (math_exp(2.0f * magnitude) + 1.0f);
+    float power = math_exp_negative(-2.0f * magnitude);
+    float large = (1.0f - power) / (1.0f + power);
     return copysignf(math_select(magnitude > 0.625f, large, small), x);
 }
 

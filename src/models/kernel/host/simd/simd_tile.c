@@ -9,6 +9,7 @@
 // registers (ADD_PRODUCT), the index counts up to zero and needs no limit, and neighbouring rows of
 // b have constant distances.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <string.h>
 
 #include "kernel/host/simd/simd_level.h"
@@ -192,7 +193,7 @@ static INLINE_TILE vector get_sum(const tile_kind kind, const tile_sums *sums, i
 }
 
 static INLINE_TILE void finish_whole(const rondo__tile *tile, const tile_kind kind,
-                                     const tile_sums *sums, bool has_addend) {
+                                     const tile_sums *sums, bool has_addend, bool is_clamped) {
     RONDO_UNROLL
     for (int v = 0; v < kind.vectors; ++v) {
         vector bias = {0}, addend;
@@ -206,7 +207,9 @@ static INLINE_TILE void finish_whole(const rondo__tile *tile, const tile_kind ki
                 LOAD(addend, tile->z + r * tile->z_row + v * WIDTH);
                 value += addend;
             }
-            value = clamp(value, tile->low, tile->high);
+            if (is_clamped) {
+                value = clamp(value, tile->low, tile->high);
+            }
             STORE(tile->y + r * tile->y_row + v * WIDTH, value);
         }
     }
@@ -215,10 +218,15 @@ static INLINE_TILE void finish_whole(const rondo__tile *tile, const tile_kind ki
 static INLINE_TILE void finish(const rondo__tile *tile, const tile_kind kind,
                                const tile_sums *sums) {
     if (tile->columns == kind.vectors * WIDTH) {
-        if (tile->z != NULL) {
-            finish_whole(tile, kind, sums, true);
+        const bool is_clamped = tile->low > -INFINITY || tile->high < INFINITY;
+        if (tile->z != NULL && is_clamped) {
+            finish_whole(tile, kind, sums, true, true);
+        } else if (tile->z != NULL) {
+            finish_whole(tile, kind, sums, true, false);
+        } else if (is_clamped) {
+            finish_whole(tile, kind, sums, false, true);
         } else {
-            finish_whole(tile, kind, sums, false);
+            finish_whole(tile, kind, sums, false, false);
         }
         return;
     }
