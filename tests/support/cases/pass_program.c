@@ -42,10 +42,6 @@ int32_t pass_add_node(rondo_program *program, const char *domain, const char *op
     return value;
 }
 
-rondo__op *pass_last_op(rondo_program *program) {
-    return &program->nodes[program->node_count - 1].op;
-}
-
 rondo_program *pass_specialise(rondo_program *source) {
     rondo_program *program;
     rondo_tensor shapes[INPUTS_MAX] = {{0}};

@@ -11,8 +11,6 @@ int32_t pass_add_list(rondo_program *program, const int64_t *numbers, size_t cou
 // A node with one output.
 int32_t pass_add_node(rondo_program *program, const char *domain, const char *op,
                       const int32_t *inputs, size_t count);
-// The last node's op, for its attributes.
-rondo__op *pass_last_op(rondo_program *program);
 
 // Verified and made for the shapes of its inputs, `source` destroyed.
 rondo_program *pass_specialise(rondo_program *source);
