@@ -96,7 +96,8 @@ static void add_work(rondo__plan_worth *worth, uint64_t steps) {
     worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
 }
 
-// What the host copies for each run of the plan, in steps; the reference reads inputs where they lie.
+// What the host copies for each run of the plan, in steps; the reference reads inputs where they
+// lie.
 static uint64_t measure_copies(const rondo__plan *plan) {
     uint64_t steps = 0;
     for (size_t i = 0; i < plan->program->input_count && plan->sides == NULL; ++i) {

@@ -4,10 +4,10 @@
 // A body gets a plan for new shapes while it has credit: 32 plans at first, and one more for every
 // four uses of a plan. Without credit a plan may cost more than it saves: then shapes that come for
 // the first time run by one plan for all shapes, in which the reference runs the ops behind unknown
-// shapes one by one, on copies of a GPU's data. So do shapes that have a plan, where on the host its
-// copies of the inputs outweigh what the reference calculates: of one row of a large tensor, say.
-// The rule looks at counts and shapes only, never at a clock, so that the same calls give the same
-// bits.
+// shapes one by one, on copies of a GPU's data. So do shapes that have a plan, where on the host
+// its copies of the inputs outweigh what the reference calculates: of one row of a large tensor,
+// say. The rule looks at counts and shapes only, never at a clock, so that the same calls give the
+// same bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
