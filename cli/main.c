@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "image_op.h"
 #include "output_file.h"
 #include "suggest.h"
 
@@ -74,6 +75,7 @@ static int run_tool(int argc, char **argv) {
         return fail_unknown_command(name);
     }
     cli_check_environment();
+    cli_image_register_op();
     return command->run(command, argc - 2, argv + 2);
 }
 

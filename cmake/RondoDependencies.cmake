@@ -33,7 +33,7 @@ endif()
 # Compressed .npz archives, which the tool reads; without it only stored ones.
 find_package(ZLIB QUIET)
 
-# Pictures for rondo run --image; without them only PPM.
+# Pictures for rondo run --image; without them only PPM and BMP.
 find_package(PNG QUIET)
 find_package(JPEG QUIET)
 foreach(package PNG JPEG)

@@ -282,7 +282,7 @@ static bool read_file(const cli_model_settings *settings, const rondo_port *port
 // ---- pictures and test data sets ----------------------------------------------------------------
 
 static bool is_picture_name(const char *name) {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm"};
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".bmp"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof endings[0]; i++) {
         if (strcasecmp(dot, endings[i]) == 0) {
@@ -313,7 +313,7 @@ static bool read_folder(cli_session *session, const rondo_port *port, const char
     }
     cli_print_error("%s: %s", folder,
                     files->count > 0 ? "none of its pictures can be read"
-                                     : "has no pictures (.png, .jpg, .jpeg, .ppm or .pgm)");
+                                     : "has no pictures (.png, .jpg, .jpeg, .ppm, .pgm or .bmp)");
     return false;
 }
 

@@ -31,6 +31,7 @@ typedef struct cli_image_decoding {
     size_t count;
     size_t at;  // how far it has read
     cli_image *image;
+    bool is_absent;  // nothing in this build reads such bytes
     char reason[CLI_IMAGE_REASON_BYTES];
 } cli_image_decoding;
 
@@ -41,3 +42,4 @@ RONDO_PRINTF(2, 3) bool cli_image_fail(cli_image_decoding *d, const char *format
 bool cli_image_decode_png(cli_image_decoding *d);
 bool cli_image_decode_jpeg(cli_image_decoding *d);
 bool cli_image_decode_ppm(cli_image_decoding *d);
+bool cli_image_decode_bmp(cli_image_decoding *d);

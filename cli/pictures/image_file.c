@@ -19,6 +19,7 @@ static const image_kind kinds[] = {
     {"JPEG", "\xff\xd8\xff", 3, cli_image_decode_jpeg},
     {"PPM", "P6", 2, cli_image_decode_ppm},
     {"PPM", "P5", 2, cli_image_decode_ppm},
+    {"BMP", "BM", 2, cli_image_decode_bmp},
 };
 
 static const image_kind *find_kind(const uint8_t *bytes, size_t count) {
@@ -36,19 +37,27 @@ const char *cli_image_find_kind(const uint8_t *bytes, size_t count) {
     return kind != NULL ? kind->name : NULL;
 }
 
+bool cli_image_decode(cli_image_decoding *d) {
+    const image_kind *kind = find_kind(d->bytes, d->count);
+    if (kind == NULL) {
+        d->is_absent = true;
+        return cli_image_fail(d, "begins as no image that is read here: PNG, JPEG, PPM or BMP");
+    }
+    return kind->decode(d);
+}
+
 bool cli_image_read(const char *path, cli_image *out_image) {
     cli_bytes bytes;
     *out_image = (cli_image){0};
     if (!cli_bytes_load(path, &bytes)) {
         return false;
     }
-    const image_kind *kind = find_kind(bytes.data, bytes.count);
     cli_image_decoding d = {.bytes = bytes.data, .count = bytes.count, .image = out_image};
-    const bool is_done = kind != NULL && kind->decode(&d);
-    if (kind == NULL) {
-        cli_print_error("%s: begins as no image that is read here: PNG, JPEG or PPM", path);
-    } else if (!is_done) {
-        cli_print_error("%s: %s: %s", path, kind->name, d.reason);
+    const bool is_done = cli_image_decode(&d);
+    if (!is_done) {
+        const char *kind = cli_image_find_kind(bytes.data, bytes.count);
+        cli_print_error("%s: %s%s%s", path, kind != NULL ? kind : "", kind != NULL ? ": " : "",
+                        d.reason);
         cli_image_free(out_image);
     }
     cli_bytes_free(&bytes);

@@ -28,8 +28,8 @@ typedef struct cli_image_settings {
 // clang-format off
 #define CLI_IMAGE_OPTION_ROWS(type, member)                                                        \
     {"--image", "NAME=FILE", CLI_LIST, offsetof(type, member.images), NULL,                        \
-     "a picture for an input: PNG, JPEG or PPM; or a folder, of\nwhose pictures each is run and "  \
-     "gets a line"},                                                                               \
+     "a picture for an input: PNG, JPEG, PPM or BMP; or a folder,\nof whose pictures each is "     \
+     "run and gets a line"},                                                                       \
     {"--resize", "N|WxH|none", CLI_TEXT, offsetof(type, member.resize), NULL,                      \
      "the picture's shorter side, or width and height (8/7 of\nwhat is cut out: 256 for 224)"},    \
     {"--crop", "N|WxH|none", CLI_TEXT, offsetof(type, member.crop), NULL,                          \

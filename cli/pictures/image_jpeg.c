@@ -108,6 +108,7 @@ bool cli_image_decode_jpeg(cli_image_decoding *d) {
 #else
 
 bool cli_image_decode_jpeg(cli_image_decoding *d) {
+    d->is_absent = true;
     return cli_image_fail(d,
                           "this build has no libjpeg; save the image as binary PPM, or build with "
                           "libjpeg-dev");

@@ -104,6 +104,7 @@ bool cli_image_decode_png(cli_image_decoding *d) {
 #else
 
 bool cli_image_decode_png(cli_image_decoding *d) {
+    d->is_absent = true;
     return cli_image_fail(d,
                           "this build has no libpng; save the image as binary PPM, or build with "
                           "libpng-dev");

@@ -119,7 +119,7 @@ enum {
 
 typedef struct rondo_op_definition {
     size_t struct_size;  // sizeof(rondo_op_definition)
-    const char *domain;  // the program's own, "com.example"; none of ai.onnx's
+    const char *domain;  // the program's own, "com.example", or ONNX's for an op that is not there
     const char *name;
     int32_t version_min;  // of the domain; 0: from the first on
     int32_t version_max;  // 0: all later ones
@@ -139,8 +139,9 @@ typedef struct rondo_op_definition {
 
 // Makes the op known. What it points to is not copied, but for the struct itself.
 //
-// Errors:    INVALID (a field is missing or out of range; a domain of ONNX's, or "rondo"; an op of
-//            this domain and name, with some version in common, is there already).
+// Errors:    INVALID (a field is missing or out of range; the domain "rondo"; an op of ONNX's
+//            domains that is there in some version; an op of this domain and name, with some
+//            version in common, is there already).
 // Threads:   any, also while programs are loaded and run. A model loaded earlier does not know it.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_register(const rondo_op_definition *definition);
 

@@ -49,6 +49,15 @@ def main(folder):
     image = Image.fromarray(scene(61, 43))
     image.save(path("scene.png"))
     image.save(path("scene.ppm"))
+    image.save(path("scene.bmp"))  # rows from below, each filled up to 4 bytes
+    with open(path("from_top.bmp"), "wb") as file:  # 32 bits a pixel
+        pixels = numpy.array(image.convert("RGBA"))[:, :, [2, 1, 0, 3]].tobytes()
+        file.write(b"BM" + struct.pack("<IIIIiiHHIIiiII", 54 + len(pixels), 0, 54, 40, 61, -43, 1, 32, 0,
+                                       len(pixels), 0, 0, 0, 0) + pixels)
+    # What an ImageDecoder makes of it.
+    numpy.save(path("decoded_rgb.npy"), numpy.array(image))
+    numpy.save(path("decoded_bgr.npy"), numpy.array(image)[:, :, ::-1].copy())
+    numpy.save(path("decoded_grey.npy"), numpy.array(image.convert("L"))[:, :, None])
     image.save(path("scene.jpg"), quality=92)
     image.save(path("progressive.jpg"), quality=92, progressive=True, subsampling=0)
     image.convert("L").save(path("grey.png"))

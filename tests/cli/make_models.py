@@ -36,6 +36,11 @@ def main(directory):
          [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
           helper.make_node("Relu", ["s"], ["z"], name="clip")],
          [value("x", real, rows), value("y", real, rows)], [value("z", real, rows)])
+    # The pixels of a file's bytes.
+    for name, pixels in (("rgb", {}), ("bgr", {"pixel_format": "BGR"}), ("grey", {"pixel_format": "Grayscale"})):
+        save(directory, "decode_" + name, [helper.make_node("ImageDecoder", ["x"], ["y"], name="decode", **pixels)],
+             [value("x", TensorProto.UINT8, ["bytes"])], [value("y", TensorProto.UINT8, ["height", "width", None])],
+             opset=20, ir_version=9)
     # Pictures as they are, in bytes and in reals; the mean of each channel as scores.
     through = [helper.make_node("Identity", ["x"], ["y"], name="through")]
     save(directory, "picture_bytes", through,

@@ -41,7 +41,9 @@ for name in scene.png grey.png palette.png alpha.png scene.jpg progressive.jpg g
     [ "${name##*.}" = jpg ] && tolerance=4
     same "$name.npy" $tolerance "$bytes" --image "x=$images/$name" --resize none --crop none
 done
-same scene.png.npy 0 "$bytes" --image "x=$images/scene.ppm" --resize none --crop none
+for name in scene.bmp from_top.bmp scene.ppm; do
+    same scene.png.npy 0 "$bytes" --image "x=$images/$name" --resize none --crop none
+done
 told '^input x: .*scene\.ppm, 61x43, RGB, NHWC, values as they are$'
 
 # How the camera was held: told, and applied where that is asked for, from either byte order.
@@ -166,6 +168,30 @@ expect_error 2 '--mean "1,2": write one or three' run "$reals" --image "x=$ppm" 
 expect_error 2 '--std "0": write one or three numbers other than 0' run "$reals" --image "x=$ppm" --std 0
 expect_error 2 '--scale "1/": write a number' run "$reals" --image "x=$ppm" --scale 1/
 
+# A model that decodes: pixels as Pillow has them, to the bit; and what is no picture that is read here.
+for name in $(for kind in $kinds; do echo scene.$kind; done) scene.bmp; do
+    cp "$images/$name" "$work/picture.bin"
+    for pixels in rgb bgr grey; do
+        case "$name" in *.jpg)
+            expect_status 0 run "$here/models/decode_$pixels.onnx" --device host --input "x=$work/picture.bin"
+            ;;
+        *)
+            same decoded_$pixels.npy 0 "$here/models/decode_$pixels.onnx" --input "x=$work/picture.bin"
+            ;;
+        esac
+    done
+done
+refuse_decoding() { # PATTERN
+    expect_error 1 "ImageDecoder node \"decode\": $1" run "$here/models/decode_rgb.onnx" --device host \
+        --input "x=$work/picture.bin"
+}
+cp "$images/set/notes.txt" "$work/picture.bin"
+refuse_decoding 'begins as no image that is read here'
+head -c 3000 "$images/scene.bmp" >"$work/picture.bin"
+refuse_decoding 'the file is cut short'
+head -c 53 "$images/scene.bmp" >"$work/picture.bin"
+refuse_decoding 'its header is not that of a BMP'
+
 # Broken files: one line that names the file, and no memory for extents that nobody has.
 refuse() { # FILE PATTERN
     expect_error 1 "$1: .*$2" run "$bytes" --device host --image "x=$3/$1"
@@ -191,6 +217,19 @@ printf 'P6\n99999 99999\n255\n' >"$work/wide.ppm"
 refuse wide.ppm 'PPM: the file is cut short' "$work"
 printf 'P6\n4 4\n65535\n' >"$work/deep.ppm"
 refuse deep.ppm 'PPM: its largest value is 65535' "$work"
+bmp() { # WIDTH HEIGHT BITS WAY, as four bytes of octal each but BITS, two
+    printf 'BM\0\0\0\0\0\0\0\0\066\0\0\0\050\0\0\0'"$1$2"'\001\0'"$3$4"
+    head -c 64 /dev/zero
+}
+four='\004\0\0\0' none='\0\0\0\0'
+bmp "$four" "$four" '\010\0' "$none" >"$work/few.bmp"
+refuse few.bmp 'BMP: has 8 bits a pixel, packed in way 0' "$work"
+bmp "$four" "$four" '\040\0' '\003\0\0\0' >"$work/packed.bmp"
+refuse packed.bmp 'BMP: has 32 bits a pixel, packed in way 3' "$work"
+bmp "$none" "$four" '\030\0' "$none" >"$work/thin.bmp"
+refuse thin.bmp 'BMP: the image has no pixels' "$work"
+bmp '\377\377\377\377' '\0\0\0\200' '\040\0' "$none" >"$work/wide.bmp"
+refuse wide.bmp 'BMP: the file is cut short' "$work"
 printf 'P6\n4' >"$work/head.ppm"
 refuse head.ppm 'PPM: its header' "$work"
 : >"$work/empty.ppm"

@@ -5,7 +5,7 @@
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
 FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
-modules (torch.onnx of one idea each) and varied (these quantised or halved), quantise and optimise
+modules and ideas (torch.onnx of one idea each) and varied (these quantised or halved), quantise and optimise
 (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), narrow (weights of 4 bits, float8) or ops (single
 ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run eagerly
 and replayed, compared with ONNX Runtime without graph optimisation, and timed in turns with ONNX Runtime as
@@ -42,7 +42,7 @@ RELATIVE, ABSOLUTE, OF_LARGEST, MOVE = 1e-3, 1e-7, 1e-5, 1e-6
 RELATIVE_HALF, OF_LARGEST_HALF = 1e-2, 4e-3  # of networks that compute in f16
 TURN = 0.05  # ms that a turn has at least
 HEADER = ("| model | level | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---|---:|---:|---:|---:|---:|")
-FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules", "varied")
+FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules", "varied", "ideas")
 GOOD = ("right", "within", "runs")
 
 

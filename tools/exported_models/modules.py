@@ -125,10 +125,12 @@ def wrap(torch, call):
 
 def export(torch, module, values, axes, opset):
     """The bytes of the exporter's file, or None where it has no such export."""
-    module = module if isinstance(module, torch.nn.Module) else wrap(torch, module)
+    is_function = not isinstance(module, torch.nn.Module)
+    module = wrap(torch, module) if is_function else module
     dynamic = None
     if axes:
         dynamic = tuple({axis: torch.export.Dim.DYNAMIC for axis in item} for item in axes)
+        dynamic = {"values": dynamic} if is_function else dynamic
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         torch.onnx.export(module.eval(), values, path, dynamo=True, opset_version=opset, external_data=False,

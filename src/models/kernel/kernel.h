@@ -171,6 +171,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
     bool fuses_matmul;        // rondo.MatMul with bias, activation, transposed or strided operands
     bool fuses_attention;     // rondo.Attention: scores, softmax and their product in one kernel
+    bool keeps_shares;        // softmax in f16 before a product may give f32 at no cost
     bool fuses_group_norm;    // rondo.GroupNormalization: with the activation behind it
     bool fuses_concat;        // rondo.Concat: of images in blocks
     bool fuses_elementwise;   // rondo.Elementwise: a chain of element-wise ops in one kernel

@@ -193,6 +193,11 @@ static rondo_status compute_user(rondo__compute *compute) {
 
 // ---- registering ------------------------------------------------------------------------------
 
+// ONNX's own is nameless inside.
+static const char *get_domain(const rondo_op_definition *d) {
+    return strcmp(d->domain, "ai.onnx") == 0 ? "" : d->domain;
+}
+
 static rondo_status check_definition(const rondo_op_definition *d) {
     const char *missing = d->domain == NULL || d->domain[0] == '\0' ? "domain"
                           : d->name == NULL || d->name[0] == '\0'   ? "name"
@@ -202,11 +207,14 @@ static rondo_status check_definition(const rondo_op_definition *d) {
         return RONDO_FAIL_AS("rondo_op_register", INVALID, "op \"%.64s\": %s is missing",
                              d->name != NULL ? d->name : "", missing);
     }
-    if (strncmp(d->domain, "ai.onnx", 7) == 0 || strcmp(d->domain, "rondo") == 0) {
+    int32_t first, last;
+    const bool is_taken = strncmp(d->domain, "ai.onnx", 7) == 0 &&
+                          rondo__op_get_versions(get_domain(d), d->name, &first, &last);
+    if (is_taken || strcmp(d->domain, "rondo") == 0) {
         return RONDO_FAIL_AS("rondo_op_register", INVALID,
-                             "op \"%.64s\": domain \"%.64s\" is not the program's; choose one of "
-                             "its own",
-                             d->name, d->domain);
+                             "op \"%.64s\": domain \"%.64s\" is not the program's%s; choose one "
+                             "of its own",
+                             d->name, d->domain, is_taken ? ", and has the op" : "");
     }
     if (d->compute == NULL && d->host.launch == NULL && d->cuda.launch == NULL) {
         return RONDO_FAIL_AS("rondo_op_register", INVALID,
@@ -251,7 +259,7 @@ rondo_status rondo_op_register(const rondo_op_definition *definition) {
     const bool is_impure = (merged.flags & RONDO_OP_IMPURE) != 0 || merged.compute == NULL;
     op->definition = merged;
     op->def = (rondo__op_def){
-        .domain = merged.domain,
+        .domain = get_domain(&merged),
         .name = merged.name,
         .opset_min = merged.version_min,
         .opset_max = merged.version_max > 0 ? merged.version_max : INT32_MAX,

@@ -423,9 +423,15 @@ TEST(test_executor_user_op__definitions) {
     } while (0)
     REFUSE(domain, NULL, "domain is missing");
     REFUSE(domain, "", "domain is missing");
-    REFUSE(domain, "ai.onnx", "choose one of its own");
-    REFUSE(domain, "ai.onnx.ml", "choose one of its own");
     REFUSE(domain, "rondo", "choose one of its own");
+    static const char *const taken[][2] = {{"ai.onnx", "Add"}, {"ai.onnx.ml", "Scaler"}};
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_op_definition bad = good;
+        bad.domain = taken[i][0];
+        bad.name = taken[i][1];
+        bad.version_min = bad.version_max = 200;  // of versions that nobody knows either
+        refuse(bad, "has the op; choose one of its own");
+    }
     REFUSE(name, NULL, "name is missing");
     REFUSE(infer, NULL, "infer is missing");
     REFUSE(host.launch, NULL, "neither");

@@ -53,6 +53,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
                                    .fuse_attention = traits.fuses_attention,
+                                   .keep_shares = traits.keeps_shares,
                                    .fuse_group_norm = traits.fuses_group_norm,
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,

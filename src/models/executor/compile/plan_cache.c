@@ -608,7 +608,11 @@ static rondo_status find_exact_plan(rondo__unit *unit, const rondo_tensor *feeds
     RETURN_IF_ERROR(write_key(unit, feeds, &key_bytes));
     const rondo__lru_entry *entry = rondo__lru_map_find(&unit->plans, unit->keys.key, key_bytes);
     if (entry != NULL) {
-        *out_plan = rondo__lru_entry_get_value(entry);
+        rondo__plan *plan = rondo__lru_entry_get_value(entry);
+        if (unit->worth != NULL && plan->is_outweighed) {
+            return RONDO_STATUS_OK;
+        }
+        *out_plan = plan;
         if (unit->worth != NULL) {
             rondo__plan_worth_note_use(unit->worth);
         }

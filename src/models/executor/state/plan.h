@@ -329,6 +329,7 @@ struct rondo__plan {
     size_t eager_count;    // bypasses with a kernel, which counts among the items, too
     size_t random_count;   // nodes that draw
     bool writes_states;    // an item writes the memory of a state
+    bool is_outweighed;    // of a body: to copy its inputs takes longer than the reference
     char **refusals;       // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     // On a GPU; NULL otherwise.

@@ -32,9 +32,10 @@ rondo_status rondo__plan_worth_gather(const rondo__unit *unit, rondo_program *pr
     return rondo__pass_rest(program, &options);
 }
 
-// In steps of the reference, about a nanosecond each: what planning one node takes; and, where the
-// reference would have to bring an input from a GPU, what stopping for it takes, and bytes in one.
-enum { NODE_STEPS = 40000, STOP_STEPS = 10000, STEP_BYTES = 8 };
+// In steps of the reference, about a nanosecond each: what planning one node takes, and calling the
+// reference for one; where the reference would have to bring an input from a GPU, what stopping for
+// it takes; and bytes that are copied in one.
+enum { NODE_STEPS = 40000, CALL_STEPS = 1000, STOP_STEPS = 10000, STEP_BYTES = 8 };
 
 void rondo__plan_worth_init(const rondo_program *body, rondo__plan_worth *out_worth) {
     memset(out_worth, 0, sizeof *out_worth);
@@ -62,12 +63,18 @@ static int32_t find_weights(const rondo__node *node) {
     return weights != 0 && weights < node->input_count ? node->inputs[weights] : -1;
 }
 
+// Whether what the op takes of the input arrives in its outputs, and counts there: of a Slice or a
+// Gather little may.
+static bool is_moved(const rondo__node *node, size_t input) {
+    return (node->op.def->moved >> (input < 31 ? input : 31) & 1u) != 0;
+}
+
 uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node) {
     uint64_t most = 1;
     for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
-        const int32_t value =
-            i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
-        const uint64_t count = get_count(plan, value);
+        const bool is_input = i < node->input_count;
+        const int32_t value = is_input ? node->inputs[i] : node->outputs[i - node->input_count];
+        const uint64_t count = is_input && is_moved(node, i) ? 0 : get_count(plan, value);
         most = count > most ? count : most;
     }
     const int32_t weights = find_weights(node);
@@ -89,7 +96,18 @@ static void add_work(rondo__plan_worth *worth, uint64_t steps) {
     worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
 }
 
-void rondo__plan_worth_note_plan(rondo__plan_worth *worth, const rondo__plan *plan) {
+// What the host copies for each run of the plan, in steps; the reference reads inputs where they
+// lie.
+static uint64_t measure_copies(const rondo__plan *plan) {
+    uint64_t steps = 0;
+    for (size_t i = 0; i < plan->program->input_count && plan->sides == NULL; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->inputs[i]];
+        steps += slot->kind == RONDO__SLOT_ARENA ? slot->bytes / STEP_BYTES : 0;
+    }
+    return steps;
+}
+
+void rondo__plan_worth_note_plan(rondo__plan_worth *worth, rondo__plan *plan) {
     worth->planning = (uint64_t)plan->program->node_count * NODE_STEPS;
     worth->work = 0;
     for (size_t n = 0; n < plan->program->node_count; ++n) {
@@ -101,6 +119,9 @@ void rondo__plan_worth_note_plan(rondo__plan_worth *worth, const rondo__plan *pl
             add_work(worth, STOP_STEPS + slot->bytes / STEP_BYTES);
         }
     }
+    plan->is_outweighed =
+        !worth->is_always &&
+        measure_copies(plan) > worth->work + plan->program->node_count * CALL_STEPS;
 }
 
 static bool was_seen(const rondo__plan_worth *worth, uint64_t hash) {

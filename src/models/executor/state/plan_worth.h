@@ -4,8 +4,10 @@
 // A body gets a plan for new shapes while it has credit: 32 plans at first, and one more for every
 // four uses of a plan. Without credit a plan may cost more than it saves: then shapes that come for
 // the first time run by one plan for all shapes, in which the reference runs the ops behind unknown
-// shapes one by one, on copies of a GPU's data. The rule looks at counts and shapes only, never at
-// a clock, so that the same calls give the same bits.
+// shapes one by one, on copies of a GPU's data. So do shapes that have a plan, where on the host
+// its copies of the inputs outweigh what the reference calculates: of one row of a large tensor,
+// say. The rule looks at counts and shapes only, never at a clock, so that the same calls give the
+// same bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,11 +47,11 @@ RONDO_MUST_USE rondo_status rondo__plan_worth_gather(const rondo__unit *unit,
 void rondo__plan_worth_init(const rondo_program *body, rondo__plan_worth *out_worth);
 // A plan was found.
 void rondo__plan_worth_note_use(rondo__plan_worth *worth);
-// A plan was made.
-void rondo__plan_worth_note_plan(rondo__plan_worth *worth, const rondo__plan *plan);
+// A plan was made. One that would copy more than the reference takes is marked, and not run again.
+void rondo__plan_worth_note_plan(rondo__plan_worth *worth, rondo__plan *plan);
 // Whether to make a plan for a key that has none.
 bool rondo__plan_worth_admits(rondo__plan_worth *worth, const void *key, size_t key_bytes);
 
 // Steps that the reference takes for a node: one for each element, and of products one for each
-// factor.
+// factor. Elements that an op only moves count where they arrive.
 uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node);

@@ -69,6 +69,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_matmul, rondo__pass_matmul},
         {options->fuse_bytes, rondo__pass_byte_product},
         {options->fuse_attention, rondo__pass_attention},
+        {options->keep_shares, rondo__pass_shares},
         {options->fuse_group_norm, rondo__pass_group_norm},    // layouts then go through
         {options->fuse_elementwise, rondo__pass_scale_shift},  // likewise
     };
@@ -124,7 +125,7 @@ rondo_status rondo__program_join_products(rondo_program *program) {
 
 rondo_status rondo__program_name_norms(rondo_program *program) {
     rondo__program_hide_placed(program);
-    rondo_status status = rondo__pass_identity(program);  // of Casts; by now all types are known
+    rondo_status status = rondo__pass_choices(program);  // by now types and shapes are known
     if (status == RONDO_STATUS_OK) {
         status = rondo__pass_rms_norm(program);
     }

@@ -20,6 +20,7 @@ typedef struct rondo__pass_options {
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
+    bool keep_shares;       // softmax in f16 before a product: its result stays f32
     bool fuse_group_norm;   // rondo.GroupNormalization
     bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
@@ -56,9 +57,9 @@ bool rondo__program_has_quantised(const rondo_program *program);  // it may find
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
 
-// Removes Casts to the type that is there and names RMSNormalization. Once for a plan, on a
-// specialised program, before it is made half precision: that computes squares in f32, with casts
-// in between, where it does not see what they are for.
+// Removes what passes an input through (pass_identity.c) and names RMSNormalization. Once for a
+// plan, on a specialised program, before it is made half precision: that computes squares in f32,
+// with casts in between, where it does not see what they are for.
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
@@ -101,6 +102,7 @@ RONDO_MUST_USE rondo_status rondo__program_find_deciding(const rondo_program *pr
 
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);
+rondo_status rondo__pass_choices(rondo_program *program);  // and what pass_identity removes
 rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_layer_scale(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
@@ -134,6 +136,7 @@ bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants);  // there 
 rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_attention(rondo_program *program);
+rondo_status rondo__pass_shares(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);

@@ -1,4 +1,4 @@
-// kernel/host/convolution/host_byte_convolution.c — ConvInteger and QLinearConv over one or two
+// kernel/host/convolution/host_byte_convolution.c — ConvInteger and QLinearConv over one to three
 // spatial axes.
 //
 // A convolution is the product of the filters [filters, taps] and of what the taps see at each
@@ -29,6 +29,9 @@
 #include "op/image/convolution.h"
 #include "op/math/matrix.h"
 
+// Depth, height, width.
+enum { AXES = 3 };
+
 enum {
     CHUNK_BYTES = 256 * 1024,  // of panels: they stay in the cache until they are used
     SUMS_BYTES = 512 * 1024,   // of a chunk: they stay there until they are steps
@@ -45,11 +48,11 @@ typedef struct byte_convolution_kernel {
     rondo__host_kernel head;
     const rondo__byte_simd *simd;
     int64_t batch, group, channels, filters;  // of one group
-    int64_t height, width, out_height, out_width;
-    int64_t kernel[2], stride[2], dilation[2], pad[2];
+    int64_t depth, height, width, out_depth, out_height, out_width;
+    int64_t kernel[AXES], stride[AXES], dilation[AXES], pad[AXES];
     int64_t k;  // taps
-    int64_t padded_height, phase_width;
-    int64_t channel_bytes;  // of the padded copy
+    int64_t padded_depth, padded_height, phase_width;
+    int64_t plane_bytes, channel_bytes;  // of the padded copy
     int64_t chunk_places;
     bool is_x_signed, is_w_signed, is_y_signed, is_requantized, is_depthwise, is_pointwise;
     uint32_t w, x_zero, w_zero, bias;
@@ -69,10 +72,19 @@ enum {
 
 // ---- running ----------------------------------------------------------------------------------
 
+static int64_t get_row_bytes(const byte_convolution_kernel *kernel) {
+    return kernel->phase_width * kernel->stride[2];
+}
+
+// Positions of the output, of one filter and image.
+static int64_t count_places(const byte_convolution_kernel *kernel) {
+    return kernel->out_depth * kernel->out_height * kernel->out_width;
+}
+
 // One row of the padded copy.
 static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
                     uint8_t *to) {
-    const int64_t stride = kernel->stride[1], pad = kernel->pad[1];
+    const int64_t stride = kernel->stride[2], pad = kernel->pad[2];
     const int64_t columns = kernel->phase_width * stride;
     if (x == NULL) {
         memset(to, zero, (size_t)columns);
@@ -116,12 +128,14 @@ typedef struct padding {
 static void pad_rows(void *data, int64_t first, int64_t end) {
     const padding *p = data;
     const byte_convolution_kernel *kernel = p->kernel;
-    const int64_t rows = kernel->padded_height;
-    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
+    const int64_t row_bytes = get_row_bytes(kernel);
     for (int64_t i = first; i < end; ++i) {
-        const int64_t y = i % rows - kernel->pad[0];
-        const bool is_inside = y >= 0 && y < kernel->height;
-        pad_row(kernel, is_inside ? p->x + (i / rows * kernel->height + y) * kernel->width : NULL,
+        const int64_t plane = i / kernel->padded_height;
+        const int64_t y = i % kernel->padded_height - kernel->pad[1];
+        const int64_t z = plane % kernel->padded_depth - kernel->pad[0];
+        const int64_t from = plane / kernel->padded_depth * kernel->depth + z;
+        const bool is_inside = z >= 0 && z < kernel->depth && y >= 0 && y < kernel->height;
+        pad_row(kernel, is_inside ? p->x + (from * kernel->height + y) * kernel->width : NULL,
                 p->zero, p->to + i * row_bytes);
     }
 }
@@ -129,8 +143,9 @@ static void pad_rows(void *data, int64_t first, int64_t end) {
 static void pad_image(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
                       uint8_t *to) {
     padding p = {kernel, x, zero, to};
-    const int64_t rows = kernel->group * kernel->channels * kernel->padded_height;
-    const double bytes = (double)(rows * kernel->phase_width * kernel->stride[1]) * 2.0;
+    const int64_t rows =
+        kernel->group * kernel->channels * kernel->padded_depth * kernel->padded_height;
+    const double bytes = (double)(rows * get_row_bytes(kernel)) * 2.0;
     rondo__workers_loop(rows, rondo__host_get_grain(rows, bytes, 0.0), pad_rows, &p);
 }
 
@@ -142,15 +157,37 @@ typedef struct place_run {
 
 static int32_t find_runs(const byte_convolution_kernel *kernel, int64_t first, int64_t count,
                          place_run *out_runs) {
-    const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    const int64_t row_step = kernel->stride[1] * get_row_bytes(kernel);
+    const int64_t plane_step = kernel->stride[0] * kernel->plane_bytes;
     int32_t runs = 0;
     for (int64_t done = 0; done < count;) {
         const int64_t row = (first + done) / kernel->out_width;
         const int64_t column = (first + done) % kernel->out_width;
-        out_runs[runs++] = (place_run){row * row_step + column, (int32_t)done};
+        const int64_t from =
+            row / kernel->out_height * plane_step + row % kernel->out_height * row_step + column;
+        out_runs[runs++] = (place_run){from, (int32_t)done};
         done += kernel->out_width - column;
     }
     return runs;
+}
+
+// Where a tap sees the first position of the output, in a padded channel.
+static int64_t find_tap(const byte_convolution_kernel *kernel, const int64_t *tap) {
+    const int64_t shift = tap[2] * kernel->dilation[2];
+    return tap[0] * kernel->dilation[0] * kernel->plane_bytes +
+           tap[1] * kernel->dilation[1] * get_row_bytes(kernel) +
+           shift % kernel->stride[2] * kernel->phase_width + shift / kernel->stride[2];
+}
+
+// False: that was the last one of a channel; `tap` is the first again.
+static bool go_to_next_tap(const byte_convolution_kernel *kernel, int64_t *tap) {
+    for (int axis = AXES - 1; axis >= 0; --axis) {
+        if (++tap[axis] < kernel->kernel[axis]) {
+            return true;
+        }
+        tap[axis] = 0;
+    }
+    return false;
 }
 
 // Packs the panel of positions [first, first + count), seen from one group's channels.
@@ -161,27 +198,17 @@ static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *pa
     uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX + COPY_BYTES];
     place_run runs[RONDO__BYTE_COLUMNS_MAX];
     const int32_t run_count = find_runs(kernel, first, count, runs);
-    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
-    int64_t tap_row = 0, tap_column = 0;
+    int64_t tap[AXES] = {0};
     memset(sums, 0, (size_t)columns * sizeof *sums);
     memset(rows, 0, sizeof rows);
     for (int64_t k = 0; k < kernel->k;) {
         int64_t g = 0;
         for (; g < group && k < kernel->k; ++g, ++k) {
-            const int64_t shift = tap_column * kernel->dilation[1];
-            const uint8_t *from = padded + tap_row * kernel->dilation[0] * row_bytes +
-                                  shift % kernel->stride[1] * kernel->phase_width +
-                                  shift / kernel->stride[1];
+            const uint8_t *from = padded + find_tap(kernel, tap);
             for (int32_t i = 0; i < run_count; ++i) {
                 memcpy(rows + g * columns + runs[i].to, from + runs[i].from, COPY_BYTES);
             }
-            if (++tap_column == kernel->kernel[1]) {
-                tap_column = 0;
-                if (++tap_row == kernel->kernel[0]) {
-                    tap_row = 0;
-                    padded += kernel->channel_bytes;
-                }
-            }
+            padded += go_to_next_tap(kernel, tap) ? 0 : kernel->channel_bytes;
         }
         for (; g < group; ++g) {  // what is packed as 0
             memset(rows + g * columns, kernel->is_x_signed ? 0 : 0x80, (size_t)columns);
@@ -265,7 +292,7 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
         const float scale = x_scale * w_scale[kernel->w_scale_count == 1 ? 0 : filter];
         kernel->simd->requantize(job->sums + r * job->count, bias != NULL ? bias[filter] : 0, scale,
                                  NULL, y_scale, y_zero, kernel->is_y_signed, job->count,
-                                 job->y + r * kernel->out_height * kernel->out_width);
+                                 job->y + r * count_places(kernel));
     }
 }
 
@@ -273,7 +300,7 @@ static void requantize_rows(void *data, int64_t first, int64_t end) {
 static void run_group(const byte_convolution_kernel *kernel, const void *const *inputs,
                       const rondo__byte_rows *filters, int64_t group, const uint8_t *padded,
                       const int32_t *zeros, char *chunk, int32_t *sums, void *y) {
-    const int64_t places = kernel->out_height * kernel->out_width;
+    const int64_t places = count_places(kernel);
     for (int64_t first = 0; first < places; first += kernel->chunk_places) {
         const int64_t rest = places - first;
         const int64_t count = rest < kernel->chunk_places ? rest : kernel->chunk_places;
@@ -319,15 +346,6 @@ typedef struct plane_run {
     void *y;
 } plane_run;
 
-// Where a tap sees the first position of the output, in a padded channel.
-static int64_t find_tap(const byte_convolution_kernel *kernel, int64_t tap) {
-    const int64_t row_bytes = kernel->phase_width * kernel->stride[1];
-    const int64_t row = tap / kernel->kernel[1], column = tap % kernel->kernel[1];
-    const int64_t shift = column * kernel->dilation[1];
-    return row * kernel->dilation[0] * row_bytes + shift % kernel->stride[1] * kernel->phase_width +
-           shift / kernel->stride[1];
-}
-
 // What is the same for all positions of one filter.
 typedef struct plane_taps {
     int32_t weights[TAPS_MAX];
@@ -341,11 +359,13 @@ static void read_taps(const plane_run *run, int64_t filter, plane_taps *taps) {
     const uint8_t *zeros = get_input(run->inputs, kernel->w_zero);
     const int64_t place = kernel->w_zero_count == 1 ? 0 : filter;
     const int32_t zero = zeros != NULL ? rondo__byte_get(zeros, kernel->is_w_signed, place) : 0;
+    int64_t tap[AXES] = {0};
     int32_t total = 0;
-    for (int64_t tap = 0; tap < kernel->k; ++tap) {
-        taps->weights[tap] = rondo__byte_get(w, kernel->is_w_signed, tap) - zero;
-        taps->places[tap] = find_tap(kernel, tap);
-        total += taps->weights[tap];
+    for (int64_t k = 0; k < kernel->k; ++k) {
+        taps->weights[k] = rondo__byte_get(w, kernel->is_w_signed, k) - zero;
+        taps->places[k] = find_tap(kernel, tap);
+        total += taps->weights[k];
+        (void)go_to_next_tap(kernel, tap);
     }
     taps->start = -total * run->x_zero;
 }
@@ -366,8 +386,7 @@ static void write_sums(const plane_run *run, int64_t filter, int64_t first, int6
     const byte_convolution_kernel *kernel = run->kernel;
     const void *const *inputs = run->inputs;
     const int64_t filters = kernel->group * kernel->filters;
-    const int64_t at =
-        (run->image * filters + filter) * kernel->out_height * kernel->out_width + first;
+    const int64_t at = (run->image * filters + filter) * count_places(kernel) + first;
     if (!kernel->is_requantized) {
         memcpy((int32_t *)run->y + at, sums, (size_t)count * sizeof *sums);
         return;
@@ -394,35 +413,44 @@ static void sum_short_rows(const plane_run *run, const plane_taps *taps, const u
     }
 }
 
-// Rows follow each other in the sums: what a row has too many is overwritten by the next.
-static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
-    const plane_run *run = data;
+// One plane of the output, whose positions begin at `first`; the first is seen at `padded`. Rows
+// follow each other in the sums: what a row has too many is overwritten by the next.
+static void run_plane(const plane_run *run, const plane_taps *taps, int64_t filter,
+                      const uint8_t *padded, int64_t first) {
     const byte_convolution_kernel *kernel = run->kernel;
     const int64_t width = kernel->out_width;
     const int64_t columns = width < ROW_COLUMNS ? width : ROW_COLUMNS;
-    const int64_t row_step = kernel->stride[0] * kernel->phase_width * kernel->stride[1];
+    const int64_t row_step = kernel->stride[1] * get_row_bytes(kernel);
     const bool is_short = width < SHORT_ROW && row_step <= 4 * SHORT_ROW;
     const int64_t rows = ROW_COLUMNS / (is_short ? row_step : columns);
     int32_t sums[ROW_COLUMNS + PLACES_ALIGN];
+    for (int64_t row = 0; row < kernel->out_height; row += rows) {
+        const int64_t end = row + rows < kernel->out_height ? row + rows : kernel->out_height;
+        if (is_short) {
+            sum_short_rows(run, taps, padded + row * row_step, end - row, row_step, sums);
+            write_sums(run, filter, first + row * width, (end - row) * width, sums);
+            continue;
+        }
+        for (int64_t column = 0; column < width; column += columns) {
+            const int64_t count = width - column < columns ? width - column : columns;
+            for (int64_t r = row; r < end; ++r) {
+                sum_row(run, taps, padded + r * row_step + column, count, sums + (r - row) * count);
+            }
+            write_sums(run, filter, first + row * width + column, (end - row) * count, sums);
+        }
+    }
+}
+
+static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
+    const plane_run *run = data;
+    const byte_convolution_kernel *kernel = run->kernel;
     plane_taps taps;
     for (int64_t filter = first_filter; filter < end_filter; ++filter) {
         const uint8_t *padded = run->padded + filter / kernel->filters * kernel->channel_bytes;
         read_taps(run, filter, &taps);
-        for (int64_t row = 0; row < kernel->out_height; row += rows) {
-            const int64_t end = row + rows < kernel->out_height ? row + rows : kernel->out_height;
-            if (is_short) {
-                sum_short_rows(run, &taps, padded + row * row_step, end - row, row_step, sums);
-                write_sums(run, filter, row * width, (end - row) * width, sums);
-                continue;
-            }
-            for (int64_t column = 0; column < width; column += columns) {
-                const int64_t count = width - column < columns ? width - column : columns;
-                for (int64_t r = row; r < end; ++r) {
-                    sum_row(run, &taps, padded + r * row_step + column, count,
-                            sums + (r - row) * count);
-                }
-                write_sums(run, filter, row * width + column, (end - row) * count, sums);
-            }
+        for (int64_t z = 0; z < kernel->out_depth; ++z) {
+            run_plane(run, &taps, filter, padded + z * kernel->stride[0] * kernel->plane_bytes,
+                      z * kernel->out_height * kernel->out_width);
         }
     }
 }
@@ -433,14 +461,12 @@ static rondo_status run_depthwise(rondo__host_kernel *head, const void *const *i
     const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
     const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
     const int64_t filters = kernel->group * kernel->filters;
-    const double work =
-        (double)(filters * kernel->out_height * kernel->out_width) * (double)(kernel->k + 4);
+    const double work = (double)(filters * count_places(kernel)) * (double)(kernel->k + 4);
+    const int64_t image_bytes = kernel->group * kernel->depth * kernel->height * kernel->width;
     for (int64_t image = 0; image < kernel->batch; ++image) {
         plane_run run = {kernel, inputs, workspace, zero, image, outputs[0]};
-        pad_image(
-            kernel,
-            (const uint8_t *)inputs[0] + image * kernel->group * kernel->height * kernel->width,
-            (uint8_t)zero, workspace);
+        pad_image(kernel, (const uint8_t *)inputs[0] + image * image_bytes, (uint8_t)zero,
+                  workspace);
         rondo__workers_loop(filters, rondo__host_get_grain(filters, work, 0.0), run_planes, &run);
     }
     return RONDO_STATUS_OK;
@@ -473,8 +499,9 @@ static rondo_status run_convolution(rondo__host_kernel *head, const void *const 
     const uint8_t *x_zero = get_input(inputs, kernel->x_zero);
     const int32_t zero = x_zero != NULL ? rondo__byte_get(x_zero, kernel->is_x_signed, 0) : 0;
     const int32_t zeros = zero - (kernel->is_x_signed ? 0 : 128);
-    const int64_t image = kernel->group * kernel->channels * kernel->height * kernel->width;
-    const int64_t plane = kernel->filters * kernel->out_height * kernel->out_width;
+    const int64_t image =
+        kernel->group * kernel->channels * kernel->depth * kernel->height * kernel->width;
+    const int64_t plane = kernel->filters * count_places(kernel);
     const size_t y_bytes = kernel->is_requantized ? sizeof(uint8_t) : sizeof(int32_t);
     for (int64_t i = 0; i < kernel->batch * kernel->group; ++i) {
         const int64_t group = i % kernel->group;
@@ -525,17 +552,18 @@ static bool read_inputs(const rondo__kernel_request *request, byte_convolution_k
            (kernel->bias == NO_INPUT || request->inputs[kernel->bias].dtype == RONDO_DTYPE_I32);
 }
 
-// One spatial axis counts as the second of two. A filter of one tap sees all positions as one row.
+// Fewer axes than three count as the last of them. A filter of one tap sees all positions as one
+// row.
 static void read_extents(const rondo__convolution *given, byte_convolution_kernel *kernel) {
     const rondo__window *window = &given->window;
     kernel->batch = given->batch;
     kernel->group = given->group;
     kernel->channels = given->channels / given->group;
     kernel->filters = given->filters / given->group;
-    int64_t input[2] = {1, 1}, output[2] = {1, 1};
+    int64_t input[AXES] = {1, 1, 1}, output[AXES] = {1, 1, 1};
     bool is_pointwise = true;  // and nothing is left out
-    for (int32_t i = 0; i < 2; ++i) {
-        const int32_t axis = i - (2 - window->rank);
+    for (int32_t i = 0; i < AXES; ++i) {
+        const int32_t axis = i - (AXES - window->rank);
         kernel->kernel[i] = axis < 0 ? 1 : window->kernel[axis];
         kernel->stride[i] = axis < 0 ? 1 : window->stride[axis];
         kernel->dilation[i] = axis < 0 ? 1 : window->dilation[axis];
@@ -546,32 +574,40 @@ static void read_extents(const rondo__convolution *given, byte_convolution_kerne
                        kernel->pad[i] == 0 && input[i] == output[i];
     }
     kernel->is_pointwise = is_pointwise;
-    kernel->height = is_pointwise ? 1 : input[0];
-    kernel->width = is_pointwise ? input[0] * input[1] : input[1];
-    kernel->out_height = is_pointwise ? 1 : output[0];
-    kernel->out_width = is_pointwise ? output[0] * output[1] : output[1];
-    kernel->k = kernel->channels * kernel->kernel[0] * kernel->kernel[1];
+    const int64_t all_input = input[0] * input[1] * input[2];
+    const int64_t all_output = output[0] * output[1] * output[2];
+    kernel->depth = is_pointwise ? 1 : input[0];
+    kernel->height = is_pointwise ? 1 : input[1];
+    kernel->width = is_pointwise ? all_input : input[2];
+    kernel->out_depth = is_pointwise ? 1 : output[0];
+    kernel->out_height = is_pointwise ? 1 : output[1];
+    kernel->out_width = is_pointwise ? all_output : output[2];
+    kernel->k = kernel->channels * kernel->kernel[0] * kernel->kernel[1] * kernel->kernel[2];
 }
 
 // False where the padded copy would be out of proportion.
 static bool plan_work(byte_convolution_kernel *kernel) {
     enum { GROWTH = 16 };
     const rondo__byte_simd *simd = kernel->simd;
-    int64_t seen[2];
-    for (int i = 0; i < 2; ++i) {
-        const int64_t out = i == 0 ? kernel->out_height : kernel->out_width;
+    const int64_t outs[AXES] = {kernel->out_depth, kernel->out_height, kernel->out_width};
+    int64_t seen[AXES];
+    for (int i = 0; i < AXES; ++i) {
         int64_t span, reach;
-        if (!rondo__mul_i64(out - 1, kernel->stride[i], &span) ||
+        if (!rondo__mul_i64(outs[i] - 1, kernel->stride[i], &span) ||
             !rondo__mul_i64(kernel->kernel[i] - 1, kernel->dilation[i], &reach) ||
             span > INT32_MAX || reach > INT32_MAX) {
             return false;
         }
         seen[i] = span + reach + 1;
     }
-    kernel->padded_height = seen[0];
-    kernel->phase_width = (seen[1] + kernel->stride[1] - 1) / kernel->stride[1];
-    kernel->channel_bytes = kernel->padded_height * kernel->phase_width * kernel->stride[1];
-    const int64_t used = kernel->height * kernel->width + kernel->out_height * kernel->out_width;
+    kernel->padded_depth = seen[0];
+    kernel->padded_height = seen[1];
+    kernel->phase_width = (seen[2] + kernel->stride[2] - 1) / kernel->stride[2];
+    if (!rondo__mul_i64(kernel->padded_height, get_row_bytes(kernel), &kernel->plane_bytes) ||
+        !rondo__mul_i64(kernel->padded_depth, kernel->plane_bytes, &kernel->channel_bytes)) {
+        return false;
+    }
+    const int64_t used = kernel->depth * kernel->height * kernel->width + count_places(kernel);
     if (kernel->channel_bytes / GROWTH > used + 4096) {
         return false;
     }
@@ -581,7 +617,7 @@ static bool plan_work(byte_convolution_kernel *kernel) {
             (size_t)(kernel->group * kernel->channel_bytes) + COPY_BYTES;
         return true;
     }
-    const int64_t places = kernel->out_height * kernel->out_width;
+    const int64_t places = count_places(kernel);
     const rondo__byte_form one =
         rondo__byte_form_make(simd, kernel->k, simd->panel_columns, true, false);
     const int64_t fitting = CHUNK_BYTES / (int64_t)one.panel_bytes;
@@ -625,7 +661,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request,
     }
     RETURN_IF_ERROR(rondo__convolution_init(request->op, &request->inputs[0].shape,
                                             &request->inputs[kernel->w].shape, false, &given));
-    if (given.window.rank > 2) {
+    if (given.window.rank > AXES) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     read_extents(&given, kernel);

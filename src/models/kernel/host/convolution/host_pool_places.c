@@ -17,7 +17,7 @@ typedef struct places_kernel {
 typedef struct places_run {
     const places_kernel *kernel;
     const float *x;
-    float *y;
+    float *y;  // NULL: nobody reads the maxima
     int64_t *places;
 } places_run;
 
@@ -77,8 +77,10 @@ static void find_places(const rondo__window *w, const float *plane, int64_t firs
             }
         }
     }
-    for (int64_t c = 0; c < count; ++c) {
+    for (int64_t c = 0; c < count && y != NULL; ++c) {
         y[c] = best[c];
+    }
+    for (int64_t c = 0; c < count; ++c) {
         places[c] = base + at[c];
     }
 }
@@ -109,14 +111,17 @@ static void pool_planes(void *data, int64_t first, int64_t end) {
                     find_places(&pool->window, x,
                                 rows.start * pool->window.input[1] +
                                     column * pool->window.stride[1] - pool->window.pad_begin[1],
-                                count, run->y + to, run->places + to, plane * pool->input_span);
+                                count, run->y != NULL ? run->y + to : NULL, run->places + to,
+                                plane * pool->input_span);
                     column += count - 1;
                     to += count - 1;
                     continue;
                 }
                 const taps columns = clip(&pool->window, 1, column);
                 const int64_t at = find_place(&pool->window, x, rows, columns);
-                run->y[to] = at < 0 ? -INFINITY : x[at];
+                if (run->y != NULL) {
+                    run->y[to] = at < 0 ? -INFINITY : x[at];
+                }
                 run->places[to] = plane * pool->input_span + (at < 0 ? 0 : at);
             }
         }
@@ -137,7 +142,7 @@ rondo_status rondo__host_prepare_pool_places(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank != 4 || request->output_count != 2 ||
-        request->outputs[0].dtype == RONDO_DTYPE_NONE ||
+        request->outputs[1].dtype == RONDO_DTYPE_NONE ||
         rondo__op_get_int(request->op, "storage_order", 0) != 0 ||
         x->extent[2] * x->extent[3] > INT32_MAX) {
         return RONDO_STATUS_UNSUPPORTED;
