@@ -95,14 +95,6 @@ static void ask_set(void) {
     say("%u %u", read_word(2), read_word(3));
 }
 
-static void ask_twice(void) {
-    begin(RONDO__CU_CAPTURE_MODE_RELAXED);
-    const rondo__cu_address address = take(w.stream);
-    give_back(address, w.stream);
-    say("%s", name_of(d.cuMemFreeAsync(address, w.stream)));
-    (void)end();
-}
-
 const truth_question truth_taken[] = {
     {"g1", "what nodes say of memory that a capture takes and gives back", ask_params,
      "the same address; 4096 bytes; type 1, location 1, handles 0, usage 0; gives back the same",
@@ -112,7 +104,5 @@ const truth_question truth_taken[] = {
      NULL},
     {"g4", "memory taken and given back behind nodes that were set", ask_set,
      "types 10 and 10; two addresses; 8 nodes; 7 9", NULL},
-    {"g5", "memory is given back twice in one capture", ask_twice, "not known yet",
-     "no GPU has been asked"},
     {NULL, NULL, NULL, NULL, NULL},
 };
