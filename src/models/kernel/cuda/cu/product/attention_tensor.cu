@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 float &x = score[at >> 1][r * 2 + (at & 1)];
                 const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
                 x = is_key ? power_of_two((x - base) * log2_of_e) : 0.0f;
-                sum += x;
+                sum += half_to_float(half_from_float(x));  // as the product takes it
             }
             const bool was_none = ONE_TILE && HAS_SINK == 0;
             const float kept = was_none ? 0.0f : weight_of(peak[r], highest[r]);
