@@ -81,24 +81,45 @@ static int64_t count_places(const byte_convolution_kernel *kernel) {
     return kernel->out_depth * kernel->out_height * kernel->out_width;
 }
 
-// One row of the padded copy.
+// `columns` bytes from x, in pieces that may overlap: rows are short, and calls would take longer.
+static inline void copy_columns(uint8_t *to, const uint8_t *x, int64_t columns) {
+    enum { PIECE = 16, LONG = 512 };
+    if (columns >= LONG) {
+        memcpy(to, x, (size_t)columns);
+    } else if (columns >= PIECE) {
+        for (int64_t i = 0; i < columns - PIECE; i += PIECE) {
+            memcpy(to + i, x + i, PIECE);
+        }
+        memcpy(to + columns - PIECE, x + columns - PIECE, PIECE);
+    } else if (columns >= PIECE / 2) {
+        memcpy(to, x, PIECE / 2);
+        memcpy(to + columns - PIECE / 2, x + columns - PIECE / 2, PIECE / 2);
+    } else {
+        for (int64_t i = 0; i < columns; ++i) {
+            to[i] = x[i];
+        }
+    }
+}
+
+// Fills the first `left` and the last `right` of `columns`. What lies between them is written
+// afterwards, so that short edges may be whole words.
+static inline void fill_edges(uint8_t *to, int64_t columns, int64_t left, int64_t right,
+                              uint8_t zero) {
+    const uint64_t word = zero * UINT64_C(0x0101010101010101);
+    if (columns < (int64_t)sizeof word || left > (int64_t)sizeof word ||
+        right > (int64_t)sizeof word) {
+        memset(to, zero, (size_t)left);
+        memset(to + columns - right, zero, (size_t)right);
+        return;
+    }
+    memcpy(to, &word, sizeof word);
+    memcpy(to + columns - sizeof word, &word, sizeof word);
+}
+
+// One row of the padded copy, with a stride.
 static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uint8_t zero,
                     uint8_t *to) {
     const int64_t stride = kernel->stride[2], pad = kernel->pad[2];
-    const int64_t columns = kernel->phase_width * stride;
-    if (x == NULL) {
-        memset(to, zero, (size_t)columns);
-        return;
-    }
-    if (stride == 1) {
-        const int64_t left = pad < columns ? pad : columns;
-        const int64_t room = columns - left;
-        const int64_t middle = kernel->width < room ? kernel->width : room;
-        memset(to, zero, (size_t)left);
-        memcpy(to + left, x, (size_t)middle);
-        memset(to + left + middle, zero, (size_t)(room - middle));
-        return;
-    }
     for (int64_t phase = 0; phase < stride; ++phase, to += kernel->phase_width) {
         // Columns i * stride + shift of x; those before `first` and from `end` on lie outside.
         const int64_t shift = phase - pad, left = kernel->width - shift;
@@ -106,7 +127,7 @@ static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uin
         int64_t end = left > 0 ? (left + stride - 1) / stride : 0;
         end = end < kernel->phase_width ? end : kernel->phase_width;
         first = first < end ? first : end;
-        memset(to, zero, (size_t)first);
+        fill_edges(to, kernel->phase_width, first, kernel->phase_width - end, zero);
         if (stride == 2 && first < end) {
             kernel->simd->take_every_second(x + first * 2 + shift, to + first, end - first);
         } else {
@@ -114,7 +135,6 @@ static void pad_row(const byte_convolution_kernel *kernel, const uint8_t *x, uin
                 to[i] = x[i * stride + shift];
             }
         }
-        memset(to + end, zero, (size_t)(kernel->phase_width - end));
     }
 }
 
@@ -128,15 +148,31 @@ typedef struct padding {
 static void pad_rows(void *data, int64_t first, int64_t end) {
     const padding *p = data;
     const byte_convolution_kernel *kernel = p->kernel;
-    const int64_t row_bytes = get_row_bytes(kernel);
-    for (int64_t i = first; i < end; ++i) {
-        const int64_t plane = i / kernel->padded_height;
-        const int64_t y = i % kernel->padded_height - kernel->pad[1];
+    const int64_t row_bytes = get_row_bytes(kernel), width = kernel->width;
+    const int64_t left = kernel->pad[2] < row_bytes ? kernel->pad[2] : row_bytes;
+    const int64_t room = row_bytes - left, middle = width < room ? width : room;
+    const uint8_t zero = p->zero;
+    for (int64_t i = first; i < end;) {
+        const int64_t plane = i / kernel->padded_height, begin = plane * kernel->padded_height;
+        const int64_t rest = begin + kernel->padded_height;
         const int64_t z = plane % kernel->padded_depth - kernel->pad[0];
         const int64_t from = plane / kernel->padded_depth * kernel->depth + z;
-        const bool is_inside = z >= 0 && z < kernel->depth && y >= 0 && y < kernel->height;
-        pad_row(kernel, is_inside ? p->x + (from * kernel->height + y) * kernel->width : NULL,
-                p->zero, p->to + i * row_bytes);
+        const bool is_plane = z >= 0 && z < kernel->depth;
+        for (; i < end && i < rest; ++i) {
+            const int64_t y = i - begin - kernel->pad[1];
+            uint8_t *to = p->to + i * row_bytes;
+            if (!is_plane || y < 0 || y >= kernel->height) {
+                memset(to, zero, (size_t)row_bytes);
+                continue;
+            }
+            const uint8_t *x = p->x + (from * kernel->height + y) * width;
+            if (kernel->stride[2] == 1) {
+                fill_edges(to, row_bytes, left, room - middle, zero);
+                copy_columns(to + left, x, middle);
+            } else {
+                pad_row(kernel, x, zero, to);
+            }
+        }
     }
 }
 
@@ -199,7 +235,9 @@ static void pack_places(const byte_convolution_kernel *kernel, const uint8_t *pa
     place_run runs[RONDO__BYTE_COLUMNS_MAX];
     const int32_t run_count = find_runs(kernel, first, count, runs);
     int64_t tap[AXES] = {0};
-    memset(sums, 0, (size_t)columns * sizeof *sums);
+    if (sums != NULL) {
+        memset(sums, 0, (size_t)columns * sizeof *sums);
+    }
     memset(rows, 0, sizeof rows);
     for (int64_t k = 0; k < kernel->k;) {
         int64_t g = 0;
@@ -224,7 +262,9 @@ static void pack_points(const byte_convolution_kernel *kernel, const uint8_t *x,
     const rondo__byte_simd *simd = kernel->simd;
     const int64_t columns = simd->panel_columns, group = simd->group;
     uint8_t rows[RONDO__BYTE_GROUP_MAX * RONDO__BYTE_COLUMNS_MAX] = {0};
-    memset(sums, 0, (size_t)columns * sizeof *sums);
+    if (sums != NULL) {
+        memset(sums, 0, (size_t)columns * sizeof *sums);
+    }
     for (int64_t k = 0; k < kernel->k; k += group, panel += group * columns) {
         for (int64_t g = 0; g < group; ++g) {
             const uint8_t *from = x + (k + g) * kernel->channel_bytes + first;
@@ -254,7 +294,7 @@ typedef struct packing {
     const uint8_t *padded;
     int64_t first;
     char *chunk;
-    int32_t *sums;
+    int32_t *sums;  // NULL: not wanted
 } packing;
 
 static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
@@ -264,7 +304,8 @@ static void pack_panels(void *data, int64_t first_panel, int64_t end_panel) {
         const int64_t left = p->form->n - panel * width;
         (p->kernel->is_pointwise ? pack_points : pack_places)(
             p->kernel, p->padded, p->first + panel * width, left < width ? left : width,
-            (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes, p->sums + panel * width);
+            (int8_t *)p->chunk + (size_t)panel * p->form->panel_bytes,
+            p->sums == NULL ? NULL : p->sums + panel * width);
     }
 }
 
@@ -306,10 +347,10 @@ static void run_group(const byte_convolution_kernel *kernel, const void *const *
         const int64_t count = rest < kernel->chunk_places ? rest : kernel->chunk_places;
         const rondo__byte_form form =
             rondo__byte_form_make(kernel->simd, kernel->k, count, kernel->is_x_signed, false);
-        packing p = {
-            kernel, &form,
-            padded, first,
-            chunk,  (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes)};
+        int32_t *const panel_sums =
+            (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
+        packing p = {kernel, &form, padded,
+                     first,  chunk, filters->has_factors ? panel_sums : NULL};
         const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
         rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
                             pack_panels, &p);
@@ -340,7 +381,8 @@ static void run_group(const byte_convolution_kernel *kernel, const void *const *
 typedef struct plane_run {
     const byte_convolution_kernel *kernel;
     const void *const *inputs;
-    const uint8_t *padded;
+    const uint8_t *x;  // of this image; NULL: padded already
+    uint8_t *padded;
     int32_t x_zero;
     int64_t image;
     void *y;
@@ -349,9 +391,17 @@ typedef struct plane_run {
 // What is the same for all positions of one filter.
 typedef struct plane_taps {
     int32_t weights[TAPS_MAX];
-    int64_t places[TAPS_MAX];  // where a tap sees the first position
+    int64_t places[TAPS_MAX];  // where a tap sees the first position: of all filters
     int32_t start;             // what the zero point of x takes away
 } plane_taps;
+
+static void find_places(const byte_convolution_kernel *kernel, int64_t *out_places) {
+    int64_t tap[AXES] = {0};
+    for (int64_t k = 0; k < kernel->k; ++k) {
+        out_places[k] = find_tap(kernel, tap);
+        (void)go_to_next_tap(kernel, tap);
+    }
+}
 
 static void read_taps(const plane_run *run, int64_t filter, plane_taps *taps) {
     const byte_convolution_kernel *kernel = run->kernel;
@@ -359,13 +409,10 @@ static void read_taps(const plane_run *run, int64_t filter, plane_taps *taps) {
     const uint8_t *zeros = get_input(run->inputs, kernel->w_zero);
     const int64_t place = kernel->w_zero_count == 1 ? 0 : filter;
     const int32_t zero = zeros != NULL ? rondo__byte_get(zeros, kernel->is_w_signed, place) : 0;
-    int64_t tap[AXES] = {0};
     int32_t total = 0;
     for (int64_t k = 0; k < kernel->k; ++k) {
         taps->weights[k] = rondo__byte_get(w, kernel->is_w_signed, k) - zero;
-        taps->places[k] = find_tap(kernel, tap);
         total += taps->weights[k];
-        (void)go_to_next_tap(kernel, tap);
     }
     taps->start = -total * run->x_zero;
 }
@@ -441,12 +488,26 @@ static void run_plane(const plane_run *run, const plane_taps *taps, int64_t filt
     }
 }
 
+// Pads a channel of these filters to the room of channel number `room`.
+static const uint8_t *pad_channel(const plane_run *run, int64_t channel, int64_t room) {
+    const byte_convolution_kernel *kernel = run->kernel;
+    const int64_t image = kernel->depth * kernel->height * kernel->width;
+    uint8_t *to = run->padded + room * kernel->channel_bytes;
+    padding p = {kernel, run->x + channel * image, (uint8_t)run->x_zero, to};
+    pad_rows(&p, 0, kernel->padded_depth * kernel->padded_height);
+    return to;
+}
+
 static void run_planes(void *data, int64_t first_filter, int64_t end_filter) {
     const plane_run *run = data;
     const byte_convolution_kernel *kernel = run->kernel;
     plane_taps taps;
+    find_places(kernel, taps.places);
     for (int64_t filter = first_filter; filter < end_filter; ++filter) {
         const uint8_t *padded = run->padded + filter / kernel->filters * kernel->channel_bytes;
+        if (run->x != NULL) {  // to the room of the first one, which the cache keeps
+            padded = pad_channel(run, filter, first_filter);
+        }
         read_taps(run, filter, &taps);
         for (int64_t z = 0; z < kernel->out_depth; ++z) {
             run_plane(run, &taps, filter, padded + z * kernel->stride[0] * kernel->plane_bytes,
@@ -464,9 +525,12 @@ static rondo_status run_depthwise(rondo__host_kernel *head, const void *const *i
     const double work = (double)(filters * count_places(kernel)) * (double)(kernel->k + 4);
     const int64_t image_bytes = kernel->group * kernel->depth * kernel->height * kernel->width;
     for (int64_t image = 0; image < kernel->batch; ++image) {
-        plane_run run = {kernel, inputs, workspace, zero, image, outputs[0]};
-        pad_image(kernel, (const uint8_t *)inputs[0] + image * image_bytes, (uint8_t)zero,
-                  workspace);
+        const uint8_t *x = (const uint8_t *)inputs[0] + image * image_bytes;
+        const bool is_own = kernel->filters == 1;  // nothing else sees a filter's channel
+        plane_run run = {kernel, inputs, is_own ? x : NULL, workspace, zero, image, outputs[0]};
+        if (!is_own) {
+            pad_image(kernel, x, (uint8_t)zero, workspace);
+        }
         rondo__workers_loop(filters, rondo__host_get_grain(filters, work, 0.0), run_planes, &run);
     }
     return RONDO_STATUS_OK;

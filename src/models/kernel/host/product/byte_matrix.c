@@ -222,6 +222,14 @@ static int32_t get_zero(const rondo__byte_simd *simd, bool is_signed, const uint
     return offset + (zeros != NULL ? rondo__byte_get(zeros, is_signed, r % zero_count) : 0);
 }
 
+static bool has_factors(const int32_t *factors, int64_t count) {
+    int32_t all = 0;
+    for (int64_t r = 0; r < count; ++r) {
+        all |= factors[r];
+    }
+    return all != 0;
+}
+
 static int32_t find_rest(int64_t k, int32_t zero, int32_t sum) {
     return (int32_t)((uint32_t)k * (uint32_t)zero - (uint32_t)sum);
 }
@@ -268,6 +276,7 @@ rondo__byte_rows rondo__byte_rows_prepare(const rondo__byte_simd *simd, const ui
         .data = stays ? (const void *)x : rows,
         .row_bytes = row_bytes,
         .factors = factors,
+        .has_factors = has_factors(factors, count),
         .rests = factors + count,
     };
 }
@@ -411,6 +420,7 @@ rondo__byte_rows rondo__byte_rows_use(const rondo__byte_rows_form *form, const v
         .data = prepared,
         .row_bytes = get_row_bytes(form->simd, form->k),
         .factors = factors,
+        .has_factors = has_factors(factors, count),
         .rests = rests,
         .cuts = {kept.cut_counts, kept.cuts, form->cut_limit, constants},
     };
@@ -464,8 +474,13 @@ static int64_t count_row_blocks(const rondo__byte_product *product) {
 static void run_tiles(void *data, int64_t first, int64_t end) {
     const rondo__byte_product *product = data;
     const int64_t row_blocks = count_row_blocks(product);
+    int64_t panel = first / row_blocks, row_block = first % row_blocks;
     for (int64_t unit = first; unit < end; ++unit) {
-        run_tile(product, unit / row_blocks, unit % row_blocks);
+        run_tile(product, panel, row_block);
+        if (++row_block == row_blocks) {
+            row_block = 0;
+            ++panel;
+        }
     }
 }
 

@@ -61,6 +61,7 @@ typedef struct rondo__byte_rows {
     const void *data;
     int64_t row_bytes;
     const int32_t *factors;  // of each row (byte_simd.h)
+    bool has_factors;        // one is not 0; otherwise no sums of columns are read
     const int32_t *rests;
     rondo__byte_row_cuts cuts;
 } rondo__byte_rows;

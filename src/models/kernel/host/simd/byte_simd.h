@@ -86,7 +86,8 @@ struct rondo__byte_simd {
     void (*multiply)(const rondo__byte_tile *tile);
     // Writes one prepared row; returns the sum of its numbers.
     int32_t (*prepare_row)(const uint8_t *x, bool is_signed, int64_t count, void *row);
-    // Writes one block of a panel: rows is [group][panel_columns]. Adds its columns to sums.
+    // Writes one block of a panel: rows is [group][panel_columns]. Adds its columns to sums; NULL:
+    // they are not wanted.
     void (*pack_block)(const uint8_t *rows, bool is_signed, int8_t *block, int32_t *sums);
 
     // The least and the greatest value, 0 among them. False, and no values, where one is NaN or

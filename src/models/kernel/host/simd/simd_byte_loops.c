@@ -141,17 +141,25 @@ static inline int32_t find_step_of_any(float value, float zero, float low, float
 }
 
 #if defined(__AVX2__) && RONDO_BYTE_WIDTH == 8
-// Steps from eight sums, without their zero; *wrapped becomes negative where a sum does not fit.
-// What is beyond the largest whole number is as good as 2^16.
-static inline __m256i find_eight(const int32_t *sums, __m256i bias, __m256 factor,
-                                 __m256i *wrapped) {
+// Steps from eight sums, without their zero, which must fit with their bias; *low and *high keep
+// the least and the greatest. What is beyond the largest whole number is as good as 2^16.
+static RONDO_BYTE_INLINE __m256i find_eight(const int32_t *sums, __m256i bias, __m256 factor,
+                                            __m256i *low, __m256i *high) {
     const __m256i from = _mm256_loadu_si256((const __m256i *)(const void *)sums);
     const __m256i sum = _mm256_add_epi32(from, bias);
-    const __m256i apart =
-        _mm256_and_si256(_mm256_xor_si256(from, sum), _mm256_xor_si256(bias, sum));
     const __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), factor);
-    *wrapped = _mm256_or_si256(*wrapped, apart);
+    *low = _mm256_min_epi32(*low, from);
+    *high = _mm256_max_epi32(*high, from);
     return _mm256_cvtps_epi32(_mm256_min_ps(value, _mm256_set1_ps(65536.0f)));
+}
+
+// Whether a sum wraps with this bias.
+static bool is_beyond(__m256i low, __m256i high, __m256i bias) {
+    const __m256i least = _mm256_add_epi32(low, bias), most = _mm256_add_epi32(high, bias);
+    const __m256i wrapped = _mm256_or_si256(
+        _mm256_and_si256(_mm256_xor_si256(low, least), _mm256_xor_si256(bias, least)),
+        _mm256_and_si256(_mm256_xor_si256(high, most), _mm256_xor_si256(bias, most)));
+    return _mm256_movemask_ps(_mm256_castsi256_ps(wrapped)) != 0;
 }
 
 // Groups of 32 sums, of finite factors: packing narrows to the limits. The last group may overlap
@@ -162,20 +170,20 @@ static int64_t requantize_packed(const int32_t *sums, int32_t bias, float factor
     const __m256i biases = _mm256_set1_epi32(bias), zeros = _mm256_set1_epi16((int16_t)zero);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256 factors = _mm256_set1_ps(factor);
-    __m256i wrapped = _mm256_setzero_si256();
+    __m256i least = _mm256_setzero_si256(), most = least;
     for (int64_t next = 0; next < count && count >= PACKED; next += PACKED) {
         const int64_t i = next < count - PACKED ? next : count - PACKED;
-        const __m256i a = find_eight(sums + i, biases, factors, &wrapped);
-        const __m256i b = find_eight(sums + i + 8, biases, factors, &wrapped);
-        const __m256i c = find_eight(sums + i + 16, biases, factors, &wrapped);
-        const __m256i d = find_eight(sums + i + 24, biases, factors, &wrapped);
+        const __m256i a = find_eight(sums + i, biases, factors, &least, &most);
+        const __m256i b = find_eight(sums + i + 8, biases, factors, &least, &most);
+        const __m256i c = find_eight(sums + i + 16, biases, factors, &least, &most);
+        const __m256i d = find_eight(sums + i + 24, biases, factors, &least, &most);
         const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zeros);
         const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zeros);
         const __m256i bytes =
             is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
         _mm256_storeu_si256((__m256i *)(void *)(y + i), _mm256_permutevar8x32_epi32(bytes, order));
     }
-    if (_mm256_movemask_ps(_mm256_castsi256_ps(wrapped)) != 0) {
+    if (is_beyond(least, most, biases)) {
         return -1;
     }
     return count >= PACKED ? count : 0;
@@ -245,8 +253,9 @@ enum { PART = 16 };
 
 #if defined(__AVX2__) && RONDO_BYTE_WIDTH == 8
 // Two taps at a time, which one instruction multiplies and adds in pairs of 16 bits.
-static void add_part(const uint8_t *x, uint8_t flip, const int64_t *places, const int32_t *weights,
-                     int64_t tap_count, int32_t start, int32_t *sums) {
+static RONDO_BYTE_INLINE void add_part(const uint8_t *x, uint8_t flip, const int64_t *places,
+                                       const int32_t *weights, int64_t tap_count, int32_t start,
+                                       int32_t *sums) {
     const __m128i turned = _mm_set1_epi8((char)flip);
     __m256i low = _mm256_set1_epi32(start), high = low;
     for (int64_t tap = 0; tap < tap_count; tap += 2) {
@@ -265,6 +274,48 @@ static void add_part(const uint8_t *x, uint8_t flip, const int64_t *places, cons
     }
     _mm256_storeu_si256((__m256i *)(void *)sums, low);
     _mm256_storeu_si256((__m256i *)(void *)(sums + PART / 2), high);
+}
+
+// Adds two taps of 32 positions. Each half of a register has its own: sums[i] are of positions 4 i
+// to 4 i + 3, and of those 16 further.
+static RONDO_BYTE_INLINE void add_pair(const uint8_t *first, const uint8_t *second, __m256i turned,
+                                       __m256i weights, __m256i *sums) {
+    const __m256i a =
+        _mm256_xor_si256(turned, _mm256_loadu_si256((const __m256i *)(const void *)first));
+    const __m256i b =
+        _mm256_xor_si256(turned, _mm256_loadu_si256((const __m256i *)(const void *)second));
+    const __m256i none = _mm256_setzero_si256();
+    const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+    const __m256i pairs[4] = {
+        _mm256_unpacklo_epi8(low, none), _mm256_unpackhi_epi8(low, none),
+        _mm256_unpacklo_epi8(high, none), _mm256_unpackhi_epi8(high, none)};
+    RONDO_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(pairs[i], weights));
+    }
+}
+
+// The same of two parts.
+static RONDO_BYTE_INLINE void add_parts(const uint8_t *x, uint8_t flip, const int64_t *places,
+                                        const int32_t *weights, int64_t tap_count, int32_t start,
+                                        int32_t *sums) {
+    const __m256i turned = _mm256_set1_epi8((char)flip), all = _mm256_set1_epi32(start);
+    __m256i found[4] = {all, all, all, all};
+    int64_t tap = 0;
+    for (; tap + 1 < tap_count; tap += 2) {
+        const __m128i two = _mm_loadl_epi64((const __m128i *)(const void *)(weights + tap));
+        add_pair(x + places[tap], x + places[tap + 1], turned,
+                 _mm256_broadcastd_epi32(_mm_packs_epi32(two, two)), found);
+    }
+    if (tap < tap_count) {
+        add_pair(x + places[tap], x + places[tap], turned,
+                 _mm256_set1_epi32(weights[tap] & 0xffff), found);
+    }
+    __m256i *to = (__m256i *)(void *)sums;
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(found[0], found[1], 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(found[2], found[3], 0x20));
+    _mm256_storeu_si256(to + 2, _mm256_permute2x128_si256(found[0], found[1], 0x31));
+    _mm256_storeu_si256(to + 3, _mm256_permute2x128_si256(found[2], found[3], 0x31));
 }
 #else
 static void add_part(const uint8_t *x, uint8_t flip, const int64_t *places, const int32_t *weights,
@@ -293,7 +344,13 @@ static void add_taps(const void *x, bool is_signed, const int64_t *places, const
     for (int64_t tap = 0; tap < tap_count; ++tap) {
         start -= weights[tap] * flip;
     }
-    for (int64_t i = 0; i < count; i += PART) {
+    int64_t i = 0;
+#if defined(__AVX2__) && RONDO_BYTE_WIDTH == 8
+    for (; i + 2 * PART <= count; i += 2 * PART) {
+        add_parts((const uint8_t *)x + i, flip, places, weights, tap_count, start, sums + i);
+    }
+#endif
+    for (; i < count; i += PART) {
         add_part((const uint8_t *)x + i, flip, places, weights, tap_count, start, sums + i);
     }
 }
@@ -305,12 +362,49 @@ static void widen_i32(const int32_t *x, float *y, int64_t count) {
     }
 }
 
+#if defined(__AVX2__) && RONDO_BYTE_WIDTH == 8
+// Bytes 0, 2 to 30 of x, or 1, 3 to 31.
+static RONDO_BYTE_INLINE void take_sixteen(const uint8_t *x, bool is_odd, uint8_t *y) {
+    const __m128i *from = (const __m128i *)(const void *)x, low = _mm_set1_epi16(255);
+    const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+    const __m128i taken =
+        is_odd ? _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8))
+               : _mm_packus_epi16(_mm_and_si128(a, low), _mm_and_si128(b, low));
+    _mm_storeu_si128((__m128i *)(void *)y, taken);
+}
+
+// The same of 8 bytes.
+static RONDO_BYTE_INLINE void take_eight(const uint8_t *x, bool is_odd, uint8_t *y) {
+    const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)x);
+    const __m128i words = is_odd ? _mm_srli_epi16(a, 8) : _mm_and_si128(a, _mm_set1_epi16(255));
+    _mm_storel_epi64((__m128i *)(void *)y, _mm_packus_epi16(words, words));
+}
+
+// The last piece overlaps the one before, and begins a byte earlier, so that it ends with x.
+static void take_every_second(const uint8_t *x, uint8_t *y, int64_t count) {
+    enum { PIECE = 16, HALF = 8 };
+    if (count > PIECE) {
+        for (int64_t i = 0; i < count - PIECE; i += PIECE) {
+            take_sixteen(x + 2 * i, false, y + i);
+        }
+        take_sixteen(x + 2 * (count - PIECE) - 1, true, y + count - PIECE);
+    } else if (count > HALF) {
+        take_eight(x, false, y);
+        take_eight(x + 2 * (count - HALF) - 1, true, y + count - HALF);
+    } else {
+        for (int64_t i = 0; i < count; ++i) {
+            y[i] = x[2 * i];
+        }
+    }
+}
+#else
 static void take_every_second(const uint8_t *x, uint8_t *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] = x[2 * i];
     }
 }
+#endif
 
 #if defined(RONDO_BYTE_CUTS)
 extern const rondo__byte_simd rondo__byte_simd_avx2wide;

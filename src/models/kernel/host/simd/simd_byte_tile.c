@@ -131,6 +131,11 @@ static RONDO_BYTE_INLINE all_bytes load_turned(const int8_t *b) {
     return LOAD_BYTES(b) ^ CALL(set1_epi32)((int32_t)0x80808080u);
 }
 
+// sum + b * a of unsigned b and signed a.
+static RONDO_BYTE_INLINE vector add_turned(vector sum, all_bytes b, all_bytes a) {
+    return sum + (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(b, a), CALL(set1_epi16)(1));
+}
+
 // What was cut from row r, and its constant.
 static RONDO_BYTE_INLINE void add_row_cuts(const rondo__byte_tile *tile, int r, vector *y0,
                                            vector *y1) {
@@ -141,8 +146,10 @@ static RONDO_BYTE_INLINE void add_row_cuts(const rondo__byte_tile *tile, int r, 
         const rondo__byte_cut *cut = &cuts->cuts[r * (int64_t)cuts->limit + i];
         const int8_t *b = tile->b + (int64_t)(cut->k / GROUP) * 2 * VECTOR_BYTES;
         const int shift = cut->k % GROUP * 8;
-        *y0 += ((vector)load_turned(b) >> shift & 255) * cut->rest;
-        *y1 += ((vector)load_turned(b + VECTOR_BYTES) >> shift & 255) * cut->rest;
+        // The rest is a byte, too, alone among its neighbours.
+        const all_bytes rest = CALL(set1_epi32)((int32_t)((uint32_t)(uint8_t)cut->rest << shift));
+        *y0 = add_turned(*y0, load_turned(b), rest);
+        *y1 = add_turned(*y1, load_turned(b + VECTOR_BYTES), rest);
     }
 }
 #endif
@@ -291,9 +298,8 @@ static RONDO_BYTE_INLINE void multiply_turned(const rondo__byte_tile *tile, cons
         RONDO_UNROLL
         for (int r = 0; r < rows; ++r) {
             const all_bytes four = CALL(set1_epi32)(load_a(a + r * tile->a_row));
-            const all_bytes ones = CALL(set1_epi16)(1);
-            sums[r][0] += (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(b0, four), ones);
-            sums[r][1] += (vector)CALL(madd_epi16)(CALL(maddubs_epi16)(b1, four), ones);
+            sums[r][0] = add_turned(sums[r][0], b0, four);
+            sums[r][1] = add_turned(sums[r][1], b1, four);
         }
     }
     RONDO_UNROLL
@@ -462,6 +468,9 @@ void RONDO_SIMD_NAME(rondo__byte_pack_block)(const uint8_t *rows, bool is_signed
     }
 #endif
     const int32_t ones = GROUP == 4 ? 0x01010101 : 0x00010001;
+    if (sums == NULL) {
+        return;
+    }
     vector sum;
     for (int i = 0; i < 2; ++i) {
         LOAD(sum, sums + i * WIDTH);
