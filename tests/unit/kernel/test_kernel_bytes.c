@@ -300,7 +300,18 @@ TEST(test_kernel_bytes__convolutions) {
         EXACT("QLinearConv",
               "u8[2,5,9,11] f32[]:p u8[] i8[5,1,3,3]:c f32[5]:p i8[5] f32[]:p u8[] i32[5]",
               "group=5 pads=1,1,1,1 strides=2,2"),
+        EXACT("ConvInteger", "i8[1,40,9,75] u8[40,1,3,3]:c i8[] u8[40]", "group=40 pads=1,1,1,1"),
+        EXACT("ConvInteger", "u8[2,3,4,600] i8[3,1,2,2] u8[] i8[3]", "group=3 pads=0,20,1,9"),
+        EXACT("ConvInteger", "u8[2,30,14,14] i8[30,1,3,3]:c u8[] -", "group=30 pads=1,1,1,1"),
+        EXACT("ConvInteger", "u8[1,3,9,33] i8[3,1,3,3]:c u8[] -",
+              "group=3 strides=2,2 pads=1,1,1,1"),
+        EXACT("ConvInteger", "i8[1,3,9,25] i8[3,1,3,3]:c i8[] -",
+              "group=3 strides=1,2 pads=1,0,1,1"),
+        EXACT("ConvInteger", "u8[1,3,9,15] u8[3,1,2,4]:c u8[] -",
+              "group=3 strides=2,2 pads=0,3,1,3"),
         EXACT("ConvInteger", "u8[1,16,40,33] i8[32,16,3,3]:c u8[] i8[]", "pads=1,1,1,1"),
+        EXACT("ConvInteger", "u8[1,24,6,9] i8[17,24,1,1]:cn u8[] -", ""),
+        EXACT("ConvInteger", "u8[1,24,6,9] i8[17,24,1,1]:c u8[] i8[17]", ""),
         EXACT("ConvInteger", "u8[1,2,3,4] u8[2,2,5,6] u8[] u8[]", "pads=9,1,1,9"),
         EXACT("ConvInteger", "u8[1,7,9,11] i8[15,7,3,3]:cn u8[] i8[]", "pads=1,1,1,1"),
         EXACT("ConvInteger", "i8[2,33,5,7] u8[21,33,1,1]:cn i8[] u8[]", ""),
@@ -459,6 +470,66 @@ TEST(test_kernel_bytes__levels_agree) {
                              wanted);
                 }
             }
+        }
+    }
+}
+
+// Loops of every table at every count: what they do to their last pieces, and sums that wrap with
+// their bias.
+TEST(test_kernel_bytes__loops_of_all_levels) {
+    enum { COUNT = 70, TAPS = 5, ALIGN = 16 };
+    const rondo__byte_simd *tables[RONDO__BYTE_LEVEL_MAX];
+    const int levels = rondo__byte_simd_list(tables);
+    uint8_t x[2 * COUNT + ALIGN], y[COUNT];
+    int32_t sums[COUNT + ALIGN], found[COUNT + ALIGN];
+    for (int t = 0; t < levels * COUNT; ++t) {
+        const rondo__byte_simd *simd = tables[t / COUNT];
+        const int count = 1 + t % COUNT, wrapping = (int)draw(COUNT);
+        for (int i = 0; i < 2 * COUNT + ALIGN; ++i) {
+            x[i] = (uint8_t)draw(256);
+        }
+        uint8_t *exact = malloc((size_t)(2 * count - 1));  // nothing behind its end may be read
+        assert_non_null(exact);
+        memcpy(exact, x, (size_t)(2 * count - 1));
+        memset(y, 0x5a, sizeof y);
+        simd->take_every_second(exact, y, count);
+        free(exact);
+        for (int i = 0; i < COUNT; ++i) {
+            assert_int_equal(y[i], i < count ? x[2 * i] : 0x5a);
+        }
+
+        const int whole = (count + ALIGN - 1) / ALIGN * ALIGN;
+        int64_t places[TAPS];
+        int32_t weights[TAPS];
+        for (int k = 0; k < TAPS; ++k) {
+            places[k] = draw(COUNT - ALIGN);
+            weights[k] = (int32_t)draw(511) - 255;
+        }
+        for (int is_signed = 0; is_signed < 2; ++is_signed) {
+            const int taps = 1 + (int)draw(TAPS);
+            simd->add_taps(x, is_signed, places, weights, taps, 7, whole, found);
+            for (int i = 0; i < whole; ++i) {
+                int32_t wanted = 7;
+                for (int k = 0; k < taps; ++k) {
+                    const uint8_t seen = x[places[k] + i];
+                    wanted += weights[k] * (is_signed ? (int8_t)seen : seen);
+                }
+                assert_int_equal(found[i], wanted);
+            }
+        }
+
+        const int32_t bias = draw(2) == 0 ? INT32_MAX - 5 : INT32_MIN + 5;
+        const int side = bias < 0 ? 1 : -1;
+        for (int i = 0; i < count; ++i) {
+            sums[i] = i == wrapping ? -20 * side : side * (int32_t)draw(1 << 30);
+        }
+        memset(y, 0x5a, sizeof y);
+        simd->requantize(sums, bias, 1e-7f, NULL, 1.0f, 3, false, count, y);
+        for (int i = 0; i < COUNT; ++i) {
+            const float value = (float)((double)sums[i % count] + (double)bias) * 1e-7f;
+            const float step = rintf(value) + 3.0f;
+            const int wanted = step < 0.0f ? 0 : step > 255.0f ? 255 : (int)step;
+            assert_int_equal(y[i], i < count ? wanted : 0x5a);
         }
     }
 }

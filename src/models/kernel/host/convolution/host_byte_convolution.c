@@ -13,7 +13,7 @@
 // Filters of one tap see x as it is, without a copy.
 //
 // Filters of one channel have no sums that such a product is worth: there rows of the padded copy
-// are added up, a tap after the other.
+// are added up, a tap after the other. Where each channel has one filter it is padded just before.
 //
 // Constant filters are prepared once for the program. Padding stands for x's zero point.
 // SPDX-License-Identifier: Apache-2.0
@@ -349,8 +349,7 @@ static void run_group(const byte_convolution_kernel *kernel, const void *const *
             rondo__byte_form_make(kernel->simd, kernel->k, count, kernel->is_x_signed, false);
         int32_t *const panel_sums =
             (int32_t *)(void *)(chunk + (size_t)form.panel_count * form.panel_bytes);
-        packing p = {kernel, &form, padded,
-                     first,  chunk, filters->has_factors ? panel_sums : NULL};
+        packing p = {kernel, &form, padded, first, chunk, filters->has_factors ? panel_sums : NULL};
         const double bytes = (double)form.panel_count * (double)form.panel_bytes * 4.0;
         rondo__workers_loop(form.panel_count, rondo__host_get_grain(form.panel_count, bytes, 0.0),
                             pack_panels, &p);

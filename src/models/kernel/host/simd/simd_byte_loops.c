@@ -286,9 +286,8 @@ static RONDO_BYTE_INLINE void add_pair(const uint8_t *first, const uint8_t *seco
         _mm256_xor_si256(turned, _mm256_loadu_si256((const __m256i *)(const void *)second));
     const __m256i none = _mm256_setzero_si256();
     const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
-    const __m256i pairs[4] = {
-        _mm256_unpacklo_epi8(low, none), _mm256_unpackhi_epi8(low, none),
-        _mm256_unpacklo_epi8(high, none), _mm256_unpackhi_epi8(high, none)};
+    const __m256i pairs[4] = {_mm256_unpacklo_epi8(low, none), _mm256_unpackhi_epi8(low, none),
+                              _mm256_unpacklo_epi8(high, none), _mm256_unpackhi_epi8(high, none)};
     RONDO_UNROLL
     for (int i = 0; i < 4; ++i) {
         sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(pairs[i], weights));
@@ -308,8 +307,8 @@ static RONDO_BYTE_INLINE void add_parts(const uint8_t *x, uint8_t flip, const in
                  _mm256_broadcastd_epi32(_mm_packs_epi32(two, two)), found);
     }
     if (tap < tap_count) {
-        add_pair(x + places[tap], x + places[tap], turned,
-                 _mm256_set1_epi32(weights[tap] & 0xffff), found);
+        add_pair(x + places[tap], x + places[tap], turned, _mm256_set1_epi32(weights[tap] & 0xffff),
+                 found);
     }
     __m256i *to = (__m256i *)(void *)sums;
     _mm256_storeu_si256(to, _mm256_permute2x128_si256(found[0], found[1], 0x20));
@@ -367,9 +366,8 @@ static void widen_i32(const int32_t *x, float *y, int64_t count) {
 static RONDO_BYTE_INLINE void take_sixteen(const uint8_t *x, bool is_odd, uint8_t *y) {
     const __m128i *from = (const __m128i *)(const void *)x, low = _mm_set1_epi16(255);
     const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-    const __m128i taken =
-        is_odd ? _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8))
-               : _mm_packus_epi16(_mm_and_si128(a, low), _mm_and_si128(b, low));
+    const __m128i taken = is_odd ? _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8))
+                                 : _mm_packus_epi16(_mm_and_si128(a, low), _mm_and_si128(b, low));
     _mm_storeu_si128((__m128i *)(void *)y, taken);
 }
 
