@@ -39,8 +39,9 @@ typedef struct rondo_stepper_options {
     // longer; then the other way is tried, and what is slower by more than an eighth does not stay.
     // The first trials cost at most 5/16 of what all steps so far have taken, and one step, if
     // a recording takes no longer than four eager steps or than an earlier one; later ones are made
-    // only while all of them cost no more than a hundredth. A step may be EAGER again at any time.
-    // Not with records_at_once.
+    // only while all of them cost no more than a hundredth. Where the first 16 steps or more are
+    // slow, a graph that is slower than later eager steps may stay for some 130 steps. A step may
+    // be EAGER again at any time. Not with records_at_once.
     bool measures;
 } rondo_stepper_options;
 

@@ -18,8 +18,27 @@
 #include "executor/variants.h"
 #include "rondo/executor_stream.h"
 
+// From now on the program may record on the stream, so that nobody can wait for it.
+static void give_stream(rondo_executor *executor) {
+    const rondo__async *async = executor->caller.async;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (async != NULL && async->is_under_way &&
+        rondo_event_record(async->finished, executor->main.stream) != RONDO_STATUS_OK) {
+        (void)!rondo_stream_synchronize(executor->main.stream);
+    }
+    rondo__error_restore(&saved);
+    executor->caller.may_record_stream = true;
+}
+
 rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
-    return executor != NULL ? executor->main.stream : NULL;
+    if (executor == NULL) {
+        return NULL;
+    }
+    if (!executor->caller.may_record_stream && !atomic_load(&executor->device->is_forked)) {
+        give_stream((rondo_executor *)(uintptr_t)executor);
+    }
+    return executor->main.stream;
 }
 
 rondo_status rondo__executor_put_fetch(rondo_executor *executor, const rondo__fetch *fetch,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "executor/state/plan.h"
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/cases/one_op.h"
@@ -308,6 +309,46 @@ TEST(test_executor_stream__a_stream_that_records_runs_nothing) {
         rondo_device_release(host);
     }
     add_world_close(w);
+}
+
+static atomic_bool g_is_over;  // what the stream was long at
+
+static void take_long(void *arguments) {
+    (void)arguments;
+    const struct timespec while_it_works = {.tv_nsec = 50000000};
+    (void)nanosleep(&while_it_works, NULL);
+    atomic_store(&g_is_over, true);
+}
+
+// The program records on the executor's stream while a run is under way, and takes the memory away
+// that the run writes: that waits for the run, and leaves the capture whole. `is_known` before the
+// run: that the program has the stream.
+static void take_away_while_it_records(bool is_known) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_bound_run *run;
+    rondo_stream *stream = is_known ? rondo_executor_get_stream(w->executor) : NULL;
+    OK(rondo_bound_run_create(w->executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &w->x));
+    OK(rondo_bound_run_set_fetch(run, "y", &(rondo_tensor){.device = w->device}));
+    for (int i = 0; i < 5; ++i) {
+        OK(rondo_bound_run_run(run));
+    }
+    atomic_store(&g_is_over, false);
+    OK(rondo_stream_call_host(w->executor->main.stream, "take long", take_long, NULL, 0));
+    OK(rondo_bound_run_run_async(run, NULL));
+    stream = rondo_executor_get_stream(w->executor);
+    OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_bound_run_set_fetch(run, "y", NULL));
+    assert_true(atomic_load(&g_is_over));
+    OK(rondo_stream_fill(stream, w->s.data, 0, 4, ADD_COUNT));
+    OK(rondo_graph_capture_end(w->graph));
+    rondo_bound_run_destroy(run);
+    add_world_close(w);
+}
+
+TEST(test_executor_stream__what_a_run_writes_goes_behind_it) {
+    take_away_while_it_records(false);
+    take_away_while_it_records(true);
 }
 
 // ---- runs that do not wait --------------------------------------------------------------------

@@ -424,8 +424,12 @@ TEST(test_executor_user_op__definitions) {
     REFUSE(domain, NULL, "domain is missing");
     REFUSE(domain, "", "domain is missing");
     REFUSE(domain, "rondo", "choose one of its own");
-    static const char *const taken[][2] = {{"ai.onnx", "Add"}, {"ai.onnx.ml", "Scaler"}};
-    for (size_t i = 0; i < 2; ++i) {
+    static const char *const taken[][2] = {{"ai.onnx", "Add"},
+                                           {"ai.onnx.ml", "Scaler"},
+                                           {"ai.onnx", "ImageScaler"},
+                                           {"ai.onnx.preview", "FlexAttention"},
+                                           {"ai.onnx.preview.training", "Gradient"}};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; ++i) {
         rondo_op_definition bad = good;
         bad.domain = taken[i][0];
         bad.name = taken[i][1];
@@ -455,6 +459,14 @@ TEST(test_executor_user_op__definitions) {
     later.version_min = 4;
     later.version_max = 0;
     OK(rondo_op_register(&later));
+    for (int32_t version = 2; version < 4; ++version) {  // of one op of ONNX's, which is not there
+        rondo_op_definition absent = good;
+        absent.domain = "ai.onnx";
+        absent.name = "AbsentHere";
+        absent.version_min = absent.version_max = version;
+        OK(rondo_op_register(&absent));
+        refuse(absent, "is there already");
+    }
 }
 
 // An extent that is known when it runs; what it makes has another rank.

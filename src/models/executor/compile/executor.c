@@ -235,6 +235,7 @@ static rondo_status make_parts(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(rondo__unit_prepare(&executor->main, executor->options.stream));
     executor->resources.weights.stream = executor->main.stream;
+    executor->caller.may_record_stream = executor->options.stream != NULL;
     return RONDO_STATUS_OK;
 }
 

@@ -370,10 +370,10 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     return RONDO_STATUS_OK;
 }
 
-// Marks the end of the run, for ourselves, who wait for a stream of our own as it is, and for the
-// caller.
+// Marks the end of the run, for ourselves, who wait for a stream that nobody else has as it is, and
+// for the caller.
 static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
-    if (!unit->executor->main.owns_stream) {
+    if (unit->executor->caller.may_record_stream) {
         RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
     }
     return done != NULL ? rondo_event_record(done, unit->stream) : RONDO_STATUS_OK;

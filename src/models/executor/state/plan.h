@@ -544,7 +544,8 @@ typedef struct rondo__caller {
     uint64_t range_changes;                 // state_changes that they are of
     struct rondo__participant *recordings;  // in captures not of Rondo's
     size_t pattern_count;
-    char **patterns;  // copies of keep_f32, use_f16 and place, which the options point at
+    char **patterns;         // copies of keep_f32, use_f16 and place, which the options point at
+    bool may_record_stream;  // the program has, or was given, the stream of the main unit
 } rondo__caller;
 
 // One program with its plans: the caller's, a variant of it, or the body of a control op.

@@ -98,21 +98,27 @@ void rondo__async_free(rondo_executor *executor) {
     rondo__free(async);
 }
 
+// Whether a wait would break a capture. Nothing says so: then it waits.
+static bool is_recording(rondo_stream *stream) {
+    bool is = false;
+    return rondo_stream_is_recording(stream, &is) == RONDO_STATUS_OK && is;
+}
+
 void rondo__unit_drain(rondo__unit *unit) {
     rondo_error saved;
     rondo__error_save(&saved);
     const rondo__unit *main = &unit->executor->main;
     const rondo__async *async = unit->executor->caller.async;
     const bool has_runs = async != NULL && async->is_under_way;
-    // A stream of the program's may record by now. Each run that waits has waited; for the others
-    // there is an event. (What failed is got again by a wait.)
-    if (has_runs && !main->owns_stream) {
+    // A stream that the program has may record by now. Each run that waits has waited; for the
+    // others there is an event. (What failed is got again by a wait.)
+    const bool may_record = unit->executor->caller.may_record_stream;
+    if (has_runs && may_record) {
         (void)!rondo_event_synchronize(async->finished);
-    }
-    if (has_runs && main->owns_stream && !unit->owns_stream) {
+    } else if (has_runs && !unit->owns_stream) {
         (void)!rondo_stream_synchronize(main->stream);
     }
-    if (unit->owns_stream) {
+    if (unit->owns_stream && !(may_record && is_recording(unit->stream))) {
         (void)!rondo_stream_synchronize(unit->stream);
     }
     rondo__error_restore(&saved);

@@ -21,7 +21,7 @@ struct rondo__async {
     rondo_stream *copy_stream;  // NULL on the host device
     rondo__input_lane lanes[2];
     size_t next;            // lane
-    rondo_event *finished;  // behind the last run on a stream of the program's, which may record
+    rondo_event *finished;  // behind the last run, where the program may record on the stream
     bool is_under_way;      // runs were put on the stream since the last wait
     bool is_putting;        // a run is being put on the stream: nothing may wait for long
     bool has_spans;         // the last run has marked its parts
