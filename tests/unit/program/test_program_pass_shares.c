@@ -76,7 +76,7 @@ TEST(test_program_pass_shares__where_only_a_product_reads_them) {
 static double find_exact(const rondo_tensor *x, const rondo_tensor *v, int64_t row,
                          int64_t column) {
     const uint16_t *of_x = (const uint16_t *)x->data + row * KEYS, *of_v = v->data;
-    double peak = -INFINITY, total = 0.0, sum = 0.0;
+    double peak = -(double)INFINITY, total = 0.0, sum = 0.0;
     for (int64_t k = 0; k < KEYS; ++k) {
         peak = fmax(peak, (double)rondo_f16_to_float(of_x[k]));
     }
