@@ -30,14 +30,6 @@ static rondo_status copy_attributes(rondo_program *program, size_t n) {
     return rondo__op_set_int(to, "relu", 1);
 }
 
-// The node that alone reads a value; -1: several do, or it is an output.
-static int32_t find_reader(const rondo__rewriting *r, int32_t value) {
-    return value >= 0 && r->uses.first[value + 1] - r->uses.first[value] == 1 &&
-                   !r->uses.is_output[value]
-               ? (int32_t)r->uses.users[r->uses.first[value]]
-               : -1;
-}
-
 static bool are_alike(const rondo_program *program, int32_t a, int32_t b) {
     rondo_shape first, second;
     return program->values[a].dtype == program->values[b].dtype &&
@@ -66,12 +58,12 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
         return RONDO_STATUS_OK;
     }
     const int32_t y = norm->outputs[0];
-    int32_t sum = find_reader(r, y);
+    int32_t sum = rondo__uses_get_single(&r->uses, y);
     int32_t added = RONDO__VALUE_NONE;
     int32_t end = sum;
     if (sum >= 0 && !r->remove[sum] && rondo__node_is(&program->nodes[sum], RONDO__OP_Add)) {
         added = find_added(r, n, &program->nodes[sum], y);
-        end = added >= 0 ? find_reader(r, program->nodes[sum].outputs[0]) : -1;
+        end = added >= 0 ? rondo__uses_get_single(&r->uses, program->nodes[sum].outputs[0]) : -1;
     }
     if (end < 0 || r->remove[end] || !rondo__node_is(&program->nodes[end], RONDO__OP_Relu) ||
         !are_alike(program, y, program->nodes[end].outputs[0])) {
