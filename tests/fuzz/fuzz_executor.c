@@ -23,6 +23,7 @@ enum {
     RUN_COUNT = 3,  // eager, captured, replayed
     MEMORY_LIMIT = 128 << 20,
     LOOP_LIMIT = 200,
+    SAMPLES_MAX = 16,  // along a side of a bin of RoiAlign: its square is work that no limit ends
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -58,6 +59,9 @@ static bool is_tame(const rondo_program *program) {
     }
     for (size_t i = 0; i < program->node_count; ++i) {
         const rondo__node *node = &program->nodes[i];
+        if (rondo__op_get_int(&node->op, "sampling_ratio", 0) > SAMPLES_MAX) {
+            return false;
+        }
         for (size_t j = 0; j < node->op.attribute_count; ++j) {
             const rondo__attribute *attribute = &node->op.attributes[j];
             if (attribute->kind == RONDO__ATTRIBUTE_BODY && !is_tame(attribute->body)) {
