@@ -672,4 +672,28 @@ TEST(test_program_patterns__appended_attention) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// ---- roundings that are written out -----------------------------------------------------------
+
+// A Cast to f16 and back is kept in front of a chain of element-wise ops, which calculates in f32.
+TEST(test_program_patterns__written_roundings) {
+    static const rondo__pass_options chains = {.fuse_elementwise = true};
+#define ROUNDED "input x f32 3,8", "input z f32 3,8", "Cast to=10 x > h", "Cast to=1 h > r"
+    static const program_row rows[] = {
+        {{ROUNDED, "output r"}, "Cast Cast"},
+        {{ROUNDED, "Sub x r > y", "output y"}, "Cast rondo.Elementwise"},
+        {{ROUNDED, "Add r z > a", "Mul a r > y", "output y"}, "Cast rondo.Elementwise"},
+        // what is rounded is a chain of its own
+        {{"input x f32 3,8", "input z f32 3,8", "Mul x z > p", "Add p x > s", "Cast to=10 s > h",
+          "Cast to=1 h > r", "Sub r s > d", "Abs d > y", "output y"},
+         "rondo.Elementwise Cast rondo.Elementwise"},
+        {{"input x f32 3,8", "input z f32 3,8", "Mul x z > p", "Add p x > s", "Cast to=10 s > h",
+          "Cast to=1 h > r", "Sub r x > d", "Abs d > y", "output y"},
+         "rondo.Elementwise rondo.Elementwise"},
+        // a chain in f16 has one rounding, at its end
+        {{"input x f32 3,8", "input z f16 3,8", "Cast to=10 x > h", "Add h z > y", "output y"},
+         "~rondo.Elementwise"},
+    };
+    program_rows_check(rows, COUNT(rows), &chains);
+}
+
 TEST_MAIN()

@@ -5,7 +5,8 @@
 // group's shape (operands may broadcast, results in between may not). Since every path out of the
 // node then stays inside the group, no cycle can come about. Groups of one node are left alone:
 // kernels for single ops exist. Since a group calculates in f32 whatever its operands are, casts
-// between f16 and f32 join it and cost nothing there.
+// between f16 and f32 join it and cost nothing there. A cast to f16 whose result is cast back is a
+// rounding that somebody wants: it ends its group.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -73,6 +74,24 @@ static int32_t find_user_group(const grouping *g, size_t n) {
     return group;
 }
 
+// x.half().float(), as it is written.
+static bool is_rounding(const grouping *g, size_t n) {
+    const rondo_program *program = g->program;
+    const rondo__node *node = &program->nodes[n];
+    if (!rondo__node_is(node, RONDO__OP_Cast) ||
+        rondo__match_dtype(program, node->inputs[0]) != RONDO_DTYPE_F32 ||
+        rondo__match_dtype(program, node->outputs[0]) != RONDO_DTYPE_F16) {
+        return false;
+    }
+    const int32_t value = node->outputs[0];
+    for (size_t u = g->uses.first[value]; u < g->uses.first[value + 1]; ++u) {
+        if (rondo__node_is(&program->nodes[g->uses.users[u]], RONDO__OP_Cast)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void assign_groups(grouping *g) {
     for (size_t n = g->program->node_count; n-- > 0;) {
         const rondo__node *node = &g->program->nodes[n];
@@ -80,7 +99,7 @@ static void assign_groups(grouping *g) {
         if (!is_candidate(g->program, node)) {
             continue;
         }
-        int32_t group = find_user_group(g, n);
+        const int32_t group = is_rounding(g, n) ? -1 : find_user_group(g, n);
         rondo_shape mine;
         rondo_shape theirs;
         if (group >= 0 && g->size_of[group] < GROUP_OPS_MAX &&
