@@ -4,7 +4,7 @@
 // streams, events, captures and graphs with the same meaning and the same errors.
 //
 // "Capture: unsafe" marks the calls that break captures in global mode, of any thread, and fail
-// there (STATE); docs/concepts.md explains the modes.
+// there (STATE); docs/captures.md explains the modes.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_H
 #define RONDO_DEVICE_H
@@ -134,7 +134,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 // Waits for the stream's work and frees it. A capture that it began is aborted; a capture that it
 // joined keeps it to the end. One that a call lends to a function is left alone, with a warning.
 //
-// Threads:   while it records, the thread that began the capture (docs/concepts.md).
+// Threads:   while it records, the thread that began the capture (docs/captures.md).
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
 // The stream's device; borrowed.

@@ -126,7 +126,7 @@ typedef struct rondo_executor_options {
                                        // device, and outlives the executor. See rondo/inspect.h
 } rondo_executor_options;
 
-// docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
+// docs/executors.md explains branches, half precision, random numbers and training.
 // Whatever is chosen of branches and limits, results are the same bit for bit.
 //
 // Memory. memory_limit_bytes bounds what an executor holds at a time, its bodies included:

@@ -165,7 +165,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph
 // `stream`, Rondo's or the program's.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see
-//            docs/concepts.md), UNSUPPORTED (conditional or memory nodes inside; generators or
+//            docs/captures.md), UNSUPPORTED (conditional or memory nodes inside; generators or
 //            pools, and the capture is not Rondo's).
 // Ownership: what `graph` keeps alive lives as long as the outer graph; in a capture that is not
 //            Rondo's, `graph` must.

@@ -35,7 +35,7 @@ typedef struct rondo_graph_cache rondo_graph_cache;
 // When a key is captured.
 typedef int32_t rondo_cache_policy;
 enum {
-    // Where it pays, by what was measured (docs/concepts.md has the rules).
+    // Where it pays, by what was measured (docs/changing_arguments.md has the rules).
     RONDO_CACHE_MEASURED = 0,
     RONDO_CACHE_ALWAYS_CAPTURE = 1,  // at its first use, and again whenever its graph was evicted
     RONDO_CACHE_NEVER_CAPTURE = 2,   // each run is eager: to compare

@@ -31,12 +31,12 @@
 // does.
 //
 // What is learned is tested before it is believed: more recordings must be foretold exactly.
-// docs/concepts.md, "Learned parameters", says which words are looked at, which recordings are
-// made, and how likely a special case is missed; name one that the program knows of
-// (rondo_learned_try), leave it out of the domain, or set check_every. A step whose words, nodes,
-// edges, functions or launch attributes cannot be explained is refused: the report says which, and
-// what was seen. Then every run does what `fallback` says, and still returns OK; with
-// RONDO_LEARN_REFUSE it fails, which suits tests.
+// docs/changing_arguments.md says which words are looked at, which recordings are made, and how
+// likely a special case is missed; name one that the program knows of (rondo_learned_try), leave it
+// out of the domain, or set check_every. A step whose words, nodes, edges, functions or launch
+// attributes cannot be explained is refused: the report says which, and what was seen. Then every
+// run does what `fallback` says, and still returns OK; with RONDO_LEARN_REFUSE it fails, which
+// suits tests.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that must

@@ -127,7 +127,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // work was seen to use: in copies and fills, as predicates, and as eight-byte words in the
 // arguments of rondo_stream_launch and rondo_stream_call_host. Declare blocks that the program's
 // own driver calls use with rondo_pool_use on a stream of the capture. Reads and writes of eager
-// work are not seen. docs/concepts.md has pictures.
+// work are not seen. docs/captures.md has pictures.
 
 typedef struct rondo_arena_options {
     size_t struct_size;     // sizeof(rondo_arena_options)
