@@ -117,6 +117,11 @@ int cli_fail_with_record(void) {
     return cli_fail_about(NULL, "");
 }
 
+bool cli_fail_memory(void) {
+    cli_print_error("out of memory");
+    return false;
+}
+
 char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;

@@ -65,11 +65,6 @@ rondo_status rondo__program_clone_whole(const rondo_program *program, rondo_prog
 
 // ---- starts -----------------------------------------------------------------------------------
 
-static bool is_float(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
-
 // The error in the numbers of a start; NULL: none.
 static const char *find_fault(const rondo_start *start) {
     const bool is_finite = isfinite(start->a) && isfinite(start->b);
@@ -98,7 +93,7 @@ static rondo_status check_drawn(const rondo__value *value, const rondo_start *st
         rondo__dtype_is_integer(value->dtype) || value->dtype == RONDO_DTYPE_BOOL;
     const bool is_constant = start->kind == RONDO_START_CONSTANT && (is_number || start->a == 0);
     if (start->kind > RONDO_START_NONE && start->kind < RONDO_START_TENSOR && !is_constant &&
-        !is_float(value->dtype)) {
+        !rondo__dtype_is_float(value->dtype)) {
         return RONDO_FAIL_AS(call, INVALID, "the start of \"%.60s\": %s is not drawn, floats are",
                              value->name, rondo_dtype_get_name(value->dtype));
     }

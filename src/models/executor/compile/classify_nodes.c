@@ -55,12 +55,6 @@ static void fill_request(const rondo__unit *unit, rondo__plan *plan, size_t n,
     rondo__spill_fill_request(plan, n, out_request);
 }
 
-static bool is_known(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
-}
-
 static bool is_object(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(info->dtype);
 }
@@ -231,12 +225,12 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
     }
     bool all_known = true;
     for (size_t i = 0; i < node->input_count; ++i) {
-        all_known = all_known && is_known(plan->program, node->inputs[i]);
+        all_known = all_known && rondo__program_is_known(plan->program, node->inputs[i]);
     }
     bool is_empty = true;   // every wanted output has no elements
     bool is_single = true;  // only output 0 is wanted
     for (size_t i = 0; i < node->output_count; ++i) {
-        all_known = all_known && is_known(plan->program, node->outputs[i]);
+        all_known = all_known && rondo__program_is_known(plan->program, node->outputs[i]);
         is_empty = is_empty && (request->outputs[i].dtype == RONDO_DTYPE_NONE ||
                                 rondo_shape_get_count(&request->outputs[i].shape) == 0);
         is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
