@@ -38,7 +38,8 @@ rondo_status rondo__program_add_variable(rondo_program *program, const rondo__va
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__program_copy_variables(const rondo_program *program, rondo_program *copy) {
+// Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
+static rondo_status copy_variables(const rondo_program *program, rondo_program *copy) {
     for (size_t i = 0; i < program->variable_count; ++i) {
         RETURN_IF_ERROR(rondo__program_add_variable(copy, &program->variables[i]));
     }
@@ -49,7 +50,7 @@ rondo_status rondo__program_clone_whole(const rondo_program *program, rondo_prog
     rondo_program *copy = NULL;
     *out_program = NULL;
     RETURN_IF_ERROR(rondo__program_clone(program, &copy));
-    rondo_status status = rondo__program_copy_variables(program, copy);
+    rondo_status status = copy_variables(program, copy);
     for (size_t i = 0; i < program->optional_count && status == RONDO_STATUS_OK; ++i) {
         const rondo__optional *optional = &program->optionals[i];
         status = rondo__program_add_optional(copy, optional->value, &optional->declared);

@@ -86,7 +86,8 @@ static void destroy_plans(rondo__unit *unit) {
     }
 }
 
-void rondo__unit_deinit(rondo__unit *unit) {
+// Frees a unit with its plans, and itself where it has memory of its own.
+static void deinit_unit(rondo__unit *unit) {
     destroy_plans(unit);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(unit->events[i]);
@@ -119,7 +120,7 @@ void rondo__unit_destroy(rondo__unit *unit) {
     if (executor->variants.ran == unit) {
         executor->variants.ran = NULL;
     }
-    rondo__unit_deinit(unit);
+    deinit_unit(unit);
     rondo__free(unit);
 }
 
@@ -186,7 +187,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__peers_free(executor);
     rondo__spill_free(executor);
     rondo__ranks_free(executor);
-    rondo__unit_deinit(&executor->main);
+    deinit_unit(&executor->main);
     rondo__run_arena_forget(executor);
     rondo_run_arena_destroy(executor->options.run_arena);
     rondo_workers_release(executor->options.workers);
