@@ -47,8 +47,8 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     }
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
-    rondo__peers_drop(unit, plan);
-    rondo__spill_drop(unit, plan);
+    rondo__other_gpus_drop(unit, plan);
+    rondo__streamed_drop(unit, plan);
     rondo__ranks_drop(plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
@@ -183,9 +183,9 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__executor_free_pinned(executor, executor->resources.watch,
                                 sizeof *executor->resources.watch);
     rondo__shared_release_store(executor->main.source, executor->resources.weights.store);
-    rondo__hosted_free(executor);
-    rondo__peers_free(executor);
-    rondo__spill_free(executor);
+    rondo__host_ops_free(executor);
+    rondo__other_gpus_free(executor);
+    rondo__streamed_free(executor);
     rondo__ranks_free(executor);
     deinit_unit(&executor->main);
     rondo__run_arena_forget(executor);
