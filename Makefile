@@ -13,9 +13,12 @@ LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNC
 .DEFAULT_GOAL := all
 .PHONY: all setup configure build demo check check-all lint wheel docs install uninstall clean help
 
-all: ## Build build/rondo and the libraries
+# What make, make demo and make install build: all but the tests.
+PRODUCT := TARGET=rondo_product
+
+all: ## Build build/rondo, the libraries and the examples
 	@CMAKE_ARGS="$(CMAKE_ARGS)" tools/setup --check
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build $(PRODUCT)
 
 setup: ## Install what is missing with apt (RONDO_NO_INSTALL=1 only lists it)
 	@CMAKE_ARGS="$(CMAKE_ARGS)" tools/setup
@@ -33,10 +36,10 @@ configure:
 	@rm -f $(BUILD).log
 
 build: configure
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET))
 
 demo: setup ## Bench a network eagerly and replayed, side by side
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build $(PRODUCT)
 	@tools/demo $(BUILD)/rondo
 
 check: LABEL = short
@@ -61,7 +64,8 @@ wheel: setup ## Make the Python wheel, and test it in a bare environment (uses t
 docs: ## Make the documentation site in build/docs/html, and man pages of the API if there is doxygen
 	@tools/docs $(BUILD)/docs
 
-install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set
+install: ## Install to PREFIX (default /usr/local), below DESTDIR if set
+	@$(MAKE) --no-print-directory build $(PRODUCT)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 uninstall: ## Remove what the last install from this build put in place

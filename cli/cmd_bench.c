@@ -36,12 +36,6 @@ typedef struct bench_settings {
     cli_percentiles percentiles;
 } bench_settings;
 
-static double get_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 // ---- measuring --------------------------------------------------------------------------------
 
 // Without transfers the inputs that the last run left on the device are used again, and nothing is
@@ -108,12 +102,12 @@ static bool warm_up(cli_session *session, const bench_settings *settings, const 
         return false;
     }
     cli_progress_show(NULL, "warming up", 0, 0);
-    const double end = get_seconds() + settings->warm_up_ms * 1e-3;
+    const double end = cli_get_seconds() + settings->warm_up_ms * 1e-3;
     do {
         if (!run_and_sample(session, settings, NULL)) {
             return false;
         }
-    } while (get_seconds() < end && !cli_interrupt_came());
+    } while (cli_get_seconds() < end && !cli_interrupt_came());
     return true;
 }
 
@@ -128,13 +122,13 @@ static bool run_turn(cli_session *session, const bench_settings *settings, bench
         return false;
     }
     side->samples.turn_count++;
-    const double start = get_seconds();
+    const double start = cli_get_seconds();
     const double former = side->seconds;
     do {
         if (!run_and_sample(session, settings, &side->samples)) {
             return false;
         }
-        side->seconds = former + (get_seconds() - start);
+        side->seconds = former + (cli_get_seconds() - start);
     } while (side->seconds - former < turn_s && !is_complete(side, settings) &&
              !cli_interrupt_came());
     return true;
@@ -173,8 +167,8 @@ static bool take_samples(cli_session *session, const bench_settings *settings, b
                 return false;
             }
         }
-        if (get_seconds() - shown_at > 0.2) {
-            shown_at = get_seconds();
+        if (cli_get_seconds() - shown_at > 0.2) {
+            shown_at = cli_get_seconds();
             show_progress(settings, sides, side_count);
         }
     }

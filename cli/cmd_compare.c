@@ -110,8 +110,7 @@ static bool compare_sets(const compare_settings *settings, char *const *paths, c
                          const cli_name_index *index, cli_json *json, size_t *different_count) {
     bool *is_paired = calloc(sets[1].count + 1, sizeof *is_paired);
     if (is_paired == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     bool is_done = true;
     for (size_t i = 0; i < sets[0].count && is_done; i++) {

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command.h"
 #include "decoder.h"
 #include "interrupt.h"
 #include "model_path.h"
+#include "progress.h"
 #include "sampler.h"
 #include "session.h"
 
@@ -174,12 +174,6 @@ static void print_texts(const texts *t) {
     }
 }
 
-static double get_seconds(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 // When what was over, in seconds. Later steps have the first one's plan, and mostly its graph.
 typedef struct times {
     double begin, prompt, first, end;
@@ -220,10 +214,10 @@ static bool decode(cli_decoder *decoder, const cli_sampler *settings, uint64_t c
                         decoder->path, longest, count, decoder->ports.context);
         return false;
     }
-    times when = {.begin = get_seconds()};
+    times when = {.begin = cli_get_seconds()};
     bool is_good = cli_decoder_begin(decoder, t->prompts, t->count, longest + (size_t)count) &&
                    cli_sampler_init(&sampler, decoder->logit_count);
-    when.prompt = when.first = get_seconds();
+    when.prompt = when.first = cli_get_seconds();
     uint64_t step = 0;
     for (bool is_done = false; is_good; ++step) {
         is_good = take_tokens(decoder, &sampler, step, t, &is_done);
@@ -231,14 +225,14 @@ static bool decode(cli_decoder *decoder, const cli_sampler *settings, uint64_t c
             break;
         }
         is_good = !cli_interrupt_came() && cli_decoder_step(decoder, t->next);
-        when.first = step == 0 ? get_seconds() : when.first;
+        when.first = step == 0 ? cli_get_seconds() : when.first;
     }
     cli_sampler_free(&sampler);
     if (is_good || step > 0) {  // Ctrl-C and a step that failed keep what there is
         print_texts(t);
     }
     if (is_good) {
-        when.end = get_seconds();
+        when.end = cli_get_seconds();
         say_times(decoder, step, &when);
     }
     return is_good;

@@ -152,8 +152,7 @@ static bool write_html(void *data, FILE *file) {
     bool is_written = false;
     FILE *memory = open_memstream(&picture, &picture_bytes);
     if (memory == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     const rondo_status described =
         rondo_executor_describe_feeds(session->executor, session->feeds, session->feed_count,

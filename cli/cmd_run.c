@@ -76,8 +76,7 @@ static bool name_files(const cli_session *session, const char *directory, path_t
             }
             paths[i] = strdup(path);
             if (paths[i] == NULL) {
-                cli_print_error("out of memory");
-                return false;
+                return cli_fail_memory();
             }
             if (!add_path(table, paths[i])) {
                 free(paths[i]);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "command.h"
 #include "console.h"
@@ -46,12 +45,6 @@ typedef struct trainer {
     int64_t started_runs;
     char summary[400];
 } trainer;
-
-static double get_seconds(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 // ---- begin and end ------------------------------------------------------------------------------
 
@@ -547,7 +540,7 @@ static bool save_checkpoint(trainer *t) {
 }
 
 static void say_epoch(trainer *t, int64_t epoch, const measure *trained, const measure *held) {
-    const double seconds = get_seconds() - t->started_at;
+    const double seconds = cli_get_seconds() - t->started_at;
     const int64_t all = cli_train_data_count(&t->data, false) * (int64_t)t->settings->epochs;
     const double each = seconds / (double)(t->runs - t->started_runs);
     char held_text[120] = "";
@@ -643,7 +636,7 @@ static bool save_work(trainer *t, bool is_part) {
 
 static int train(trainer *t) {
     const int64_t batches = cli_train_data_count(&t->data, false);
-    t->started_at = get_seconds();
+    t->started_at = cli_get_seconds();
     t->started_runs = t->runs;
     for (int64_t epoch = t->runs / batches;
          epoch < (int64_t)t->settings->epochs && !cli_train_ranks_stop(&t->ranks); ++epoch) {

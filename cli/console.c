@@ -54,7 +54,8 @@ void cli_say(cli_level level, const char *format, ...) {
     va_end(arguments);
 }
 
-void cli_say_text(const char *text, size_t bytes) {
+// Prints a text of several lines that the library made, each escaped like others, at level NORMAL.
+static void say_text(const char *text, size_t bytes) {
     const char *end = text + bytes;
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -66,7 +67,7 @@ void cli_say_text(const char *text, size_t bytes) {
 
 bool cli_write_to_console(void *data, const char *text, size_t bytes) {
     (void)data;
-    cli_say_text(text, bytes);
+    say_text(text, bytes);
     return true;
 }
 
@@ -115,6 +116,11 @@ int cli_fail_about(const char *subject, const char *hint) {
 
 int cli_fail_with_record(void) {
     return cli_fail_about(NULL, "");
+}
+
+bool cli_fail_memory(void) {
+    cli_print_error("out of memory");
+    return false;
 }
 
 char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes) {

@@ -44,8 +44,8 @@ int cli_fail_about(const char *subject, const char *hint);
 // The same without subject and hint.
 int cli_fail_with_record(void);
 
-// Prints a text of several lines that the library made, each escaped like others, at level NORMAL.
-void cli_say_text(const char *text, size_t bytes);
+// Prints "rondo: out of memory"; returns false.
+bool cli_fail_memory(void);
 
 // The same as a rondo_write_function, which looks at no data.
 bool cli_write_to_console(void *data, const char *text, size_t bytes);

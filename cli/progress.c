@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rondo/text.h"
@@ -56,4 +57,10 @@ void cli_progress_clear(void) {
         fflush(stderr);
         is_shown = false;
     }
+}
+
+double cli_get_seconds(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

@@ -19,11 +19,6 @@
 #include "interrupt.h"
 #include "model_file.h"
 
-static bool fail_memory(void) {
-    cli_print_error("out of memory");
-    return false;
-}
-
 static bool check(const cli_decoder *decoder, rondo_status status) {
     if (status == RONDO_STATUS_CANCELLED && cli_interrupt_came()) {
         return false;
@@ -86,7 +81,7 @@ static bool make_feed(const char *name, rondo_dtype dtype, size_t batch, size_t 
     }
     out_feed->tensor = (rondo_tensor){0};
     if (rondo_tensor_init(RONDO_DTYPE_I64, &shape, &out_feed->tensor) != RONDO_STATUS_OK) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     memcpy(out_feed->tensor.data, numbers, batch * columns * sizeof *numbers);
     return cli_cast(name, dtype, &out_feed->tensor);
@@ -113,7 +108,7 @@ static bool keep_logits(cli_decoder *decoder, rondo_tensor *all, size_t rows, co
         decoder->logit_count = count;
     }
     if (decoder->logits == NULL || count != decoder->logit_count) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     for (size_t b = 0; b < decoder->batch; ++b) {
         const size_t place = at != NULL ? at[b] - 1 : rows - 1;
@@ -138,7 +133,7 @@ static bool run(cli_decoder *decoder, size_t rows, size_t columns, const size_t 
     const size_t batch = decoder->batch, cache_count = pasts != NULL ? ports->cache_count : 0;
     rondo_binding *feeds = calloc(3 + cache_count, sizeof *feeds);
     rondo_binding *fetches = calloc(1 + cache_count, sizeof *fetches);
-    bool is_good = (feeds != NULL && fetches != NULL) || fail_memory();
+    bool is_good = (feeds != NULL && fetches != NULL) || cli_fail_memory();
     size_t count = 2;
     is_good = is_good &&
               make_feed(ports->ids, ports->ids_dtype, batch, rows, decoder->ids, &feeds[0]) &&
@@ -196,7 +191,7 @@ static bool keep_cache(const cli_decoder *decoder, size_t cache, const rondo_ten
 static bool make_caches(const cli_decoder *decoder, size_t rows, rondo_binding **out_caches) {
     const size_t count = decoder->ports.cache_count;
     rondo_binding *caches = calloc(count, sizeof *caches);
-    bool is_good = caches != NULL || fail_memory();
+    bool is_good = caches != NULL || cli_fail_memory();
     for (size_t i = 0; i < count && is_good; ++i) {
         const rondo_shape shape = get_cache_shape(decoder, i, rows);
         caches[i].name = decoder->ports.caches[i].past;
@@ -218,7 +213,7 @@ static bool make_presents(const cli_decoder *decoder, rondo_binding **out_caches
         caches[i].name = decoder->ports.caches[i].present;
     }
     *out_caches = caches;
-    return caches != NULL || fail_memory();
+    return caches != NULL || cli_fail_memory();
 }
 
 static bool make_room(cli_decoder *decoder, const cli_ids *prompts, size_t count, size_t capacity) {
@@ -231,7 +226,7 @@ static bool make_room(cli_decoder *decoder, const cli_ids *prompts, size_t count
     decoder->prompt_mask = calloc(count * capacity, sizeof *decoder->prompt_mask);
     if (decoder->lengths == NULL || decoder->ids == NULL || decoder->places == NULL ||
         decoder->mask == NULL || decoder->prompt_mask == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     for (size_t b = 0; b < count; ++b) {
         decoder->lengths[b] = prompts[b].count;
@@ -363,7 +358,7 @@ static bool choose_form(cli_decoder *decoder, rondo_binding *later) {
     int64_t *mask = decoder->mask,
             *other = calloc(decoder->batch * decoder->capacity, sizeof *other);
     float *logits = malloc(bytes);
-    bool is_good = (other != NULL && logits != NULL) || fail_memory();
+    bool is_good = (other != NULL && logits != NULL) || cli_fail_memory();
     if (is_good) {
         const size_t columns = decoder->columns;
         memcpy(logits, decoder->logits, bytes);

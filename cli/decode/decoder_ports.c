@@ -166,8 +166,7 @@ static bool add_cache(finder *f, const char *past_name, const char *present_name
     }
     cli_cache *caches = realloc(ports->caches, (ports->cache_count + 1) * sizeof *ports->caches);
     if (caches == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     ports->caches = caches;
     caches[ports->cache_count++] =

@@ -18,8 +18,7 @@ bool cli_sampler_init(cli_sampler *sampler, size_t logit_count) {
     if (sampler->is_sampled) {
         sampler->room = calloc(logit_count, sizeof *sampler->room);
         if (sampler->room == NULL) {
-            cli_print_error("out of memory");
-            return false;
+            return cli_fail_memory();
         }
     }
     return true;

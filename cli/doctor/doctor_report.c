@@ -12,8 +12,7 @@ enum { SHOWN = 6, KEPT_STEPS = 8, KEPT_WORKS = 1024, LOOKED_AT = 64 };
 bool cli_doctor_examine(cli_doctor *doctor) {
     if (!rondo__doctor_find_steps(doctor->log, &doctor->steps) ||
         !rondo__doctor_predict(&doctor->steps, &doctor->costs)) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     rondo__doctor_apply_rules(&doctor->steps, &doctor->findings);
     for (size_t i = 0; i < doctor->other_count; i++) {

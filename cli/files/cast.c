@@ -11,8 +11,7 @@
 #include "tensor_text.h"
 
 static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16 || cli_is_narrow_float(dtype);
+    return cli_is_real(dtype) || cli_is_narrow_float(dtype);
 }
 
 // Rounds to nearest even; NaN stays NaN.

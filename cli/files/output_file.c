@@ -16,11 +16,6 @@ static bool fail(const char *path) {
     return false;
 }
 
-static bool fail_memory(void) {
-    cli_print_error("out of memory");
-    return false;
-}
-
 // The file that `path` names behind symbolic links; the path itself while there is no file.
 static char *resolve(const char *path) {
     struct stat info;
@@ -100,7 +95,7 @@ static bool open_temporary(cli_output *output) {
     const size_t length = strlen(output->target);
     output->temporary = malloc(length + sizeof suffix);
     if (output->temporary == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     memcpy(output->temporary, output->target, length);
     memcpy(output->temporary + length, suffix, sizeof suffix);
@@ -148,7 +143,7 @@ bool cli_output_open(const char *path, cli_output *out_output) {
     }
     output.target = resolve(path);
     if (output.target == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     if (!open_temporary(&output)) {
         cli_output_discard(&output);
@@ -256,7 +251,7 @@ bool cli_make_folders(const char *path) {
     struct stat info;
     bool is_made = false;
     if (part == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     for (char *slash = part + 1; *part != '\0'; slash++) {
         const char end = *slash;

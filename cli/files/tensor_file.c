@@ -224,8 +224,7 @@ bool cli_tensor_file_read(const char *path, const cli_tensor_wish *wish, rondo_t
     char *colon = file != NULL ? strstr(file, ".npz:") : NULL;
     const char *entry_name = NULL;
     if (file == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     if (colon != NULL && stat(path, &info) != 0) {
         colon[4] = '\0';
@@ -276,8 +275,7 @@ static bool add_tensor(cli_tensor_set *set, const char *name, size_t name_length
     char *copy = set->count < set->capacity ? strndup(name, name_length) : NULL;
     if (copy == NULL) {
         rondo_tensor_deinit(tensor);
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     set->names[set->count] = copy;
     set->tensors[set->count++] = *tensor;

@@ -200,6 +200,11 @@ bool cli_is_complex(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_C64 || dtype == RONDO_DTYPE_C128;
 }
 
+bool cli_is_real(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
+           dtype == RONDO_DTYPE_BF16;
+}
+
 bool cli_is_narrow(rondo_dtype dtype) {
     return dtype >= RONDO_DTYPE_I4 && dtype <= RONDO_DTYPE_F8E8M0;
 }

@@ -27,6 +27,8 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
 
 // True for the types whose elements are numbers or booleans, complex ones apart.
 bool cli_is_number(rondo_dtype dtype);
+// F64, F32, F16 and BF16.
+bool cli_is_real(rondo_dtype dtype);
 // C64 and C128.
 bool cli_is_complex(rondo_dtype dtype);
 // Elements of less than 8 bits, or floats of 8: .npy files have bytes in their place.

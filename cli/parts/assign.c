@@ -20,8 +20,7 @@ bool cli_assignments_parse(const cli_command *command, const cli_assignment_kind
         }
         char *name = strndup(text, (size_t)(equals - text));
         if (name == NULL) {
-            cli_print_error("out of memory");
-            return false;
+            return cli_fail_memory();
         }
         for (size_t k = 0; k < out_assignments->count; k++) {
             if (strcmp(out_assignments->items[k].name, name) == 0) {

@@ -28,17 +28,12 @@ const char *bench_part_get_json_key(bench_part part) {
     return parts[part].json_key;
 }
 
-static bool fail_memory(void) {
-    cli_print_error("out of memory");
-    return false;
-}
-
 bool bench_samples_add(bench_samples *samples, const rondo_run_times *times) {
     if (samples->count == samples->capacity) {
         const size_t capacity = samples->capacity == 0 ? 1024 : 2 * samples->capacity;
         bench_sample *grown = realloc(samples->samples, capacity * sizeof *grown);
         if (grown == NULL) {
-            return fail_memory();
+            return cli_fail_memory();
         }
         samples->samples = grown;
         samples->capacity = capacity;
@@ -105,7 +100,7 @@ bool bench_samples_summarise(const bench_samples *samples, double seconds,
     if (values == NULL || medians == NULL) {
         free(values);
         free(medians);
-        return fail_memory();
+        return cli_fail_memory();
     }
     *out_mode = (bench_mode){
         .run_count = samples->count,
@@ -149,7 +144,7 @@ bool bench_samples_compare(const bench_samples *a, const bench_samples *b, doubl
     free(values);
     free(a_medians);
     free(b_medians);
-    return is_done || fail_memory();
+    return is_done || cli_fail_memory();
 }
 
 // ---- every run --------------------------------------------------------------------------------

@@ -10,8 +10,7 @@
 #include "tensor_text.h"
 
 static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16 || cli_is_narrow(dtype);
+    return cli_is_real(dtype) || cli_is_narrow(dtype);
 }
 
 // |actual - expected|; 0 when both are the same NaN or infinity, infinite when only one is.

@@ -20,11 +20,6 @@ enum { PATH_BYTES = 4096 };
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
                                           rondo_port *out_port);
 
-static bool fail_memory(void) {
-    cli_print_error("out of memory");
-    return false;
-}
-
 // Appends ", name" to a list of at most `bytes`; false when it is full, and then ends in "...".
 static bool append_name(char *list, size_t bytes, const char *name) {
     const size_t length = strlen(list);
@@ -68,7 +63,7 @@ static bool learn(cli_session *session, const char *symbol, int64_t extent, cons
     cli_dimension *grown =
         realloc(session->dimensions, (session->dimension_count + 1) * sizeof *grown);
     if (grown == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     session->dimensions = grown;
     cli_dimension *added = &grown[session->dimension_count++];
@@ -522,7 +517,7 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
     bool is_done = false;
     session->feeds = calloc(port_count + 1, sizeof *session->feeds);
     if (session->feeds == NULL || ports == NULL) {
-        fail_memory();
+        cli_fail_memory();
         goto free_ports;
     }
     for (size_t i = 0; i < port_count; i++) {

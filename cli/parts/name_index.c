@@ -32,11 +32,6 @@ static size_t find(const cli_indexed_name *entries, size_t count, const char *na
     return low < count && strcmp(entries[low].name, name) == 0 ? entries[low].place : SIZE_MAX;
 }
 
-static bool fail_memory(void) {
-    cli_print_error("out of memory");
-    return false;
-}
-
 static bool check_names_differ(const cli_name_index *index, const char *path) {
     for (size_t i = 1; i < index->count; i++) {
         if (strcmp(index->names[i - 1].name, index->names[i].name) == 0) {
@@ -54,7 +49,7 @@ bool cli_name_index_init(const cli_tensor_set *set, const char *path, cli_name_i
         .file_names = calloc(set->count + 1, sizeof *out_index->file_names),
     };
     if (out_index->names == NULL || out_index->file_names == NULL) {
-        return fail_memory();
+        return cli_fail_memory();
     }
     for (size_t i = 0; i < set->count; i++) {
         char file_name[FILE_NAME_BYTES];
@@ -63,7 +58,7 @@ bool cli_name_index_init(const cli_tensor_set *set, const char *path, cli_name_i
         out_index->file_names[i] = (cli_indexed_name){.name = strdup(file_name), .place = i};
         out_index->count = i + 1;
         if (out_index->file_names[i].name == NULL) {
-            return fail_memory();
+            return cli_fail_memory();
         }
     }
     qsort(out_index->names, out_index->count, sizeof *out_index->names, compare_entries);

@@ -5,16 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "interrupt.h"
 #include "progress.h"
-
-static double get_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 static bool check(const cli_session *session, rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -62,17 +55,16 @@ static bool prepare(cli_session *session, rondo_graphs_mode graphs, uint64_t war
 static bool show(cli_session *session, uint64_t run_count, profile_phase *phase) {
     phase->times_ms = calloc(run_count, sizeof *phase->times_ms);
     if (phase->times_ms == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     if (!check(session, rondo_profile_begin(phase->name))) {
         return false;
     }
     bool is_fine = true;
     for (uint64_t i = 0; i < run_count && is_fine && !cli_interrupt_came(); i++) {
-        const double start = get_ms();
+        const double start = cli_get_seconds();
         is_fine = cli_session_run(session);
-        phase->times_ms[i] = get_ms() - start;
+        phase->times_ms[i] = (cli_get_seconds() - start) * 1e3;
         phase->run_count += is_fine ? 1 : 0;
     }
     return end_event(session, is_fine);

@@ -57,8 +57,7 @@ bool cli_choose_threads(const cli_command *command, uint64_t count) {
     }
     snprintf(text, sizeof text, "%" PRIu64, count);
     if (count > 0 && setenv("RONDO_NUM_THREADS", text, 1) != 0) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     return true;
 }
@@ -309,8 +308,7 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
     session->fetch_count = rondo_program_get_output_count(session->program);
     session->fetches = calloc(session->fetch_count + 1, sizeof *session->fetches);
     if (session->fetches == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     for (size_t i = 0; i < session->fetch_count; i++) {
         rondo_port port = {.struct_size = sizeof port};

@@ -14,6 +14,7 @@
 #include "image_orientation.h"
 #include "image_resize.h"
 #include "session_text.h"
+#include "tensor_text.h"
 
 enum { SIZE_DEFAULT = 224, EXTENT_MAX = 1 << 16 };
 
@@ -166,14 +167,10 @@ static bool is_channels(int64_t extent) {
     return extent == 1 || extent == 3;
 }
 
-static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
-
 bool cli_image_fits(const rondo_port *port) {
     const int32_t first = port->rank - 3;
-    return (is_real(port->dtype) || port->dtype == RONDO_DTYPE_U8) && (first == 0 || first == 1) &&
+    return (cli_is_real(port->dtype) || port->dtype == RONDO_DTYPE_U8) &&
+           (first == 0 || first == 1) &&
            (is_channels(port->extent[first]) || is_channels(port->extent[first + 2])) &&
            (first == 0 || port->extent[0] < 0 || port->extent[0] == 1);
 }
@@ -194,7 +191,7 @@ static bool fail_input(const image_plan *p, const char *format, ...) {
 static bool find_axes(image_plan *p) {
     const rondo_port *port = p->port;
     const int32_t first = port->rank - 3;
-    if (!is_real(port->dtype) && port->dtype != RONDO_DTYPE_U8) {
+    if (!cli_is_real(port->dtype) && port->dtype != RONDO_DTYPE_U8) {
         return fail_input(p, "a picture is for inputs of u8 or of reals");
     }
     if (first != 0 && first != 1) {

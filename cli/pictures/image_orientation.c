@@ -63,8 +63,7 @@ bool cli_image_turn_upright(cli_image *image) {
     image->pixels = malloc(from.width * from.height * CLI_IMAGE_CHANNELS);
     if (image->pixels == NULL) {
         *image = from;
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     image->width = is_turned ? from.height : from.width;
     image->height = is_turned ? from.width : from.height;

@@ -86,8 +86,7 @@ static bool resize_axis(cli_image *image, bool is_row, size_t extent) {
     next.pixels = list != NULL ? malloc(next.width * next.height * CHANNELS) : NULL;
     if (next.pixels == NULL) {
         free_taps(list);
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     const size_t row_bytes = image->width * CHANNELS;
     const size_t stride = is_row ? (size_t)CHANNELS : row_bytes;

@@ -53,8 +53,7 @@ bool cli_labels_read(const char *path, cli_labels *out_labels) {
     }
     out_labels->names = calloc(count_lines(out_labels->text) + 1, sizeof *out_labels->names);
     if (out_labels->names == NULL) {
-        cli_print_error("out of memory");
-        return false;
+        return cli_fail_memory();
     }
     const bool has_mark = strncmp(out_labels->text, "\xef\xbb\xbf", 3) == 0;  // of UTF-8
     for (char *at = out_labels->text + (has_mark ? 3 : 0); *at != '\0';) {

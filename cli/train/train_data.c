@@ -269,10 +269,9 @@ bool cli_train_data_check_target(const cli_train_data *data, const char *path, c
 }
 
 double cli_train_data_find_spoilt(const rondo_tensor *before, const rondo_tensor *now) {
-    const bool is_real = now->dtype == RONDO_DTYPE_F32 || now->dtype == RONDO_DTYPE_F64 ||
-                         now->dtype == RONDO_DTYPE_F16 || now->dtype == RONDO_DTYPE_BF16;
-    const size_t count =
-        is_real && now->data != before->data ? (size_t)rondo_shape_get_count(&now->shape) : 0;
+    const size_t count = cli_is_real(now->dtype) && now->data != before->data
+                             ? (size_t)rondo_shape_get_count(&now->shape)
+                             : 0;
     const float *singles = now->dtype == RONDO_DTYPE_F32 ? now->data : NULL;
     for (size_t i = 0; i < count; ++i) {
         if (singles != NULL && isfinite(singles[i])) {

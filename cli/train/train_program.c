@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "tensor_text.h"
 
 // Nodes are added until one cannot be; then `is_bad`, and the reason was printed.
 typedef struct maker {
@@ -102,9 +103,7 @@ static void add_binary(maker *m, const rondo_program *model, const char *result)
 
 bool cli_train_program_check_target(const cli_train_plan *plan) {
     const rondo_dtype dtype = plan->target->dtype;
-    const bool is_real = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 ||
-                         dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16;
-    if (plan->loss == CLI_CROSS_ENTROPY && is_real) {
+    if (plan->loss == CLI_CROSS_ENTROPY && cli_is_real(dtype)) {
         cli_print_error("the target is %s; cross entropy takes labels, which are whole numbers",
                         rondo_dtype_get_name(dtype));
         return false;

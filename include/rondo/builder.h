@@ -66,7 +66,7 @@ typedef struct rondo_builder_options {
 // Starts an empty program.
 //
 // Ownership: free *out_builder with rondo_builder_destroy, whether it was finished or not.
-// Threads:   a builder and its bodies are used by one thread at a time.
+// Threads:   bodies count as their builder.
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_create(const rondo_builder_options *options,
                                                            rondo_builder **out_builder);
 

@@ -4,7 +4,7 @@
 // streams, events, captures and graphs with the same meaning and the same errors.
 //
 // "Capture: unsafe" marks the calls that break captures in global mode, of any thread, and fail
-// there (STATE); docs/concepts.md explains the modes.
+// there (STATE); docs/captures.md explains the modes.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_H
 #define RONDO_DEVICE_H
@@ -104,14 +104,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
                                                             rondo_memory_kind kind, size_t bytes,
                                                             void **out_address);
 
-// Frees memory from rondo_memory_allocate, and no other. Work that uses it must have finished.
+// Frees memory from rondo_memory_allocate; NULL is fine, any other address: a warning.
+// Work that uses it must have finished.
 RONDO_API void rondo_memory_free(rondo_device *device, void *address);
 
 // ---- streams ----------------------------------------------------------------------------------
 
 typedef struct rondo_stream_options {
     size_t struct_size;  // sizeof(rondo_stream_options)
-    int32_t priority;    // a busy GPU takes larger numbers first; graphs keep unlike ones
+    int32_t priority;    // 0: the default; a busy GPU takes larger numbers first
 } rondo_stream_options;
 
 // Creates an ordered queue of work, which does not wait for CUDA's legacy default stream.
@@ -132,9 +133,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
                                                         rondo_stream **out_stream);
 
 // Waits for the stream's work and frees it. A capture that it began is aborted; a capture that it
-// joined keeps it to the end. One that a call lends to a function is left alone, with a warning.
+// joined keeps it to the end. Not for streams that Rondo lends to a step or body: a warning.
 //
-// Threads:   while it records, the thread that began the capture (docs/concepts.md).
+// Threads:   while it records, the thread that began the capture (docs/captures.md).
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
 // The stream's device; borrowed.
@@ -224,7 +225,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, vo
                                                         const void *source, size_t bytes,
                                                         rondo_copy_kind kind);
 
-// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`.
+// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`; the address is
+// a multiple of that.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, void *destination,
                                                         uint32_t value, uint32_t element_bytes,
                                                         size_t count);
@@ -236,7 +238,7 @@ typedef void (*rondo_host_function)(void *arguments);
 
 // Runs `function` on the processor in stream order.
 //
-// name             for dumps and errors; a literal.
+// name             for dumps and errors; not copied: a literal.
 // argument_bytes   up to 4096, copied now.
 //
 // Capture:   UNSUPPORTED in bodies of conditional nodes on CUDA.
@@ -248,8 +250,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *strea
 enum {
     // The kernel may start while the work before it runs; it waits itself (griddepcontrol.wait).
     RONDO_LAUNCH_OVERLAP = 1u << 0,
-    // `arguments` are one parameter: a struct aligned to more than 16 bytes, as with a CUtensorMap
-    // in it.
+    // `arguments` are one parameter: a struct aligned to more than 16 bytes, say for a CUtensorMap.
     RONDO_LAUNCH_ONE_PARAMETER = 1u << 1,
     RONDO_LAUNCH_COOPERATIVE = 1u << 2,  // all blocks at once: they may wait for each other
 };
@@ -257,7 +258,7 @@ enum {
 // One launch of a device kernel.
 typedef struct rondo_launch {
     size_t struct_size;     // sizeof(rondo_launch)
-    const char *name;       // for dumps and errors; a literal
+    const char *name;       // for dumps and errors; not copied: a literal
     void *function;         // CUfunction; on the host (void *)rondo_host_function
     uint32_t grid[3];       // blocks, at least 1; the host ignores both
     uint32_t block[3];      // threads of a block, at least 1

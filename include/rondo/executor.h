@@ -32,17 +32,18 @@ typedef struct rondo_watchdog rondo_watchdog;          // rondo/inspect.h
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; an op that makes
-                            // the capture fail is launched between graphs. The second run records,
-                            // or, if shapes change, the first one while the device works
-    RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error, unless an op failed that
-                            // does not say that it can be captured (rondo/user_op.h); plans made in
-                            // AUTO stay as they are
-    RONDO_GRAPHS_OFF = 2,   // always eager
-    // AUTO, but what is slower does not stay: the first runs of a plan are eager, its segments are
-    // recorded once that should pay, and replays that are slower than eager runs by more than an
-    // eighth end; what runs take that are waited for decides. rondo_executor_describe tells choice
-    // and reason. Results are the same bit for bit. With self-checks or a communicator as AUTO.
+    // Replay from the second run of the same shapes on; an op that makes the capture fail is
+    // launched between graphs. The second run records, or, where plans for other shapes are there,
+    // the first one, while the device works.
+    RONDO_GRAPHS_AUTO = 0,
+    // AUTO, but a failed capture is an error, unless an op failed that does not say that it can be
+    // captured (rondo/user_op.h). Plans made in AUTO stay as they are.
+    RONDO_GRAPHS_ON = 1,
+    RONDO_GRAPHS_OFF = 2,  // always eager
+    // AUTO, but by measured times: the first runs of a plan are eager, its segments are recorded
+    // once that should pay, and replays that are slower than eager runs by more than an eighth end.
+    // Only runs that are waited for are measured. rondo_executor_describe tells choice and reason.
+    // Results are the same bit for bit. With self-checks or a communicator as AUTO.
     RONDO_GRAPHS_MEASURED = 3,
 };
 
@@ -58,8 +59,7 @@ enum {
 // (RONDO_CACHE_DIR) for that GPU and driver, and used again whatever the mode.
 typedef int32_t rondo_tuning;
 enum {
-    RONDO_TUNING_AUTO =
-        0,  // what the environment variable RONDO_TUNE says (off, fast, full), or FAST
+    RONDO_TUNING_AUTO = 0,  // what the environment has in RONDO_TUNE (off, fast, full), or FAST
     RONDO_TUNING_OFF = 1,   // the best guess
     RONDO_TUNING_FAST = 2,  // the best guesses are timed
     RONDO_TUNING_FULL = 3,  // all that may be the fastest are timed
@@ -84,7 +84,7 @@ typedef struct rondo_executor_options {
     rondo_dtype dtype;         // F32 (also NONE); F16 to compute in half precision, BF16 to compute
                                // products (MatMul, Gemm, Conv, ConvTranspose) in bf16
     uint64_t seed;             // for ops that draw random numbers
-    bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
+    bool op_by_op;             // the model's own ops: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 256
     rondo_progress_function progress;  // NULL: none
@@ -92,8 +92,8 @@ typedef struct rondo_executor_options {
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
                             // OMP_NUM_THREADS, or all there are. On a GPU: for its weights only
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
-    uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
-                                  // inside it; 0 means 10 000 000
+    uint64_t loop_limit;          // turns of all loops together in one run; in a graph, of each
+                                  // outermost loop with those inside it; 0 means 10 000 000
     const char *const *keep_f32;  // with F16 or BF16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
@@ -105,7 +105,7 @@ typedef struct rondo_executor_options {
     rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
-    bool training;         // what ops do that leave it open
+    bool training;         // how Dropout and BatchNormalization work where the model leaves it open
     rondo_branches_mode branches;
     const char *const *place;  // where ops run, "Gather*=cpu": a pattern as above and a place; see
     size_t place_count;        // rondo/placement.h
@@ -113,9 +113,7 @@ typedef struct rondo_executor_options {
                                // shapes and constants, too
     rondo_tuning tuning;       // AUTO; no matter on the host
     const char *tuning_file;   // choices of kernels, made ahead; NULL: none. See rondo/tuning.h
-    uint64_t
-        weight_limit_bytes;  // of weights on a GPU; 0: all are there. No matter on the host; see
-                             // below
+    uint64_t weight_limit_bytes;  // of weights on a GPU; 0: all are there; see below
     rondo_workers *workers;  // that run ops on the host; NULL: the device's. See rondo/workers.h
     rondo_communicator *communicator;  // the ranks that run the program together; of the same
                                        // device, and retained. NULL: none
@@ -126,7 +124,7 @@ typedef struct rondo_executor_options {
                                        // device, and outlives the executor. See rondo/inspect.h
 } rondo_executor_options;
 
-// docs/concepts.md, "Executors", explains branches, half precision, random numbers and training.
+// docs/executors.md explains branches, half precision, random numbers and training.
 // Whatever is chosen of branches and limits, results are the same bit for bit.
 //
 // Memory. memory_limit_bytes bounds what an executor holds at a time, its bodies included:
@@ -193,9 +191,8 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
-    uint64_t memory_bytes;         // all host memory that the executor holds, which counts against
-        // memory_limit_bytes: plans, weights in every form, folded constants,
-        // pinned memory; not generated code
+    uint64_t memory_bytes;         // host memory that counts against memory_limit_bytes: plans,
+                                   // weights in every form, folded constants, pinned memory
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
     uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
@@ -205,19 +202,16 @@ typedef struct rondo_executor_stats {
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
 //
-// options    NULL means the defaults.
-//
 // Errors:    UNSUPPORTED (dtype on this device), STATE (options.stream records), NO_DEVICE_MEMORY.
-// Ownership: caller destroys it; `program` and `device` are retained.
-// Threads:   an executor is used by one thread at a time; executors are independent, those of one
-//            program too: only compiling waits for another that makes the same weights.
+// Threads:   executors are independent, those of one program too: only compiling waits for another
+//            that makes the same weights.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
                                                             const rondo_executor_options *options,
                                                             rondo_executor **out_executor);
 
 // Waits for its work and frees the executor. Graphs that recorded its runs keep what they need.
-// NULL is fine. In the child of a fork this does nothing to an executor of the parent.
+// In the child of a fork this does nothing to an executor of the parent.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
@@ -276,11 +270,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_training(rondo_executor *executor,
                                                                   bool training);
 
-// Times of the last run.  Errors: STATE (nothing has run).
+// Times of the last run.
+//
+// Errors:    STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,
                                                                rondo_run_times *out_times);
 
-// The plan that was run or described last.  Errors: STATE (there is none).
+// The plan that was run or described last.
+//
+// Errors:    STATE (there is none).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 

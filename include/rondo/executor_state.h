@@ -51,7 +51,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_bind(rondo_executor *execut
 //
 // bytes      of the largest value that it will have.
 //
-// Errors:    INVALID (no such state), STATE (a graph uses it that recorded a run), NO_MEMORY,
+// Errors:    INVALID (no such state), STATE (a graph uses it that recorded a run),
 //            NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reserve_variable(rondo_executor *executor,
                                                                       const char *name,
@@ -97,7 +97,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reset_variables(rondo_execu
 // Gives out a program whose variables start with the executor's present values: to save it, or to
 // make other executors of it. Variables that were not used yet get their start value.
 //
-// Errors:    STATE (a variable lost its value), NO_MEMORY.
+// Errors:    STATE (a variable lost its value).
 // Ownership: caller destroys *out_program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_snapshot(rondo_executor *executor,
                                                               rondo_program **out_program);

@@ -102,9 +102,9 @@ rondo_executor_record(rondo_executor *executor, rondo_stream *stream, const rond
 
 // ---- memory of runs ---------------------------------------------------------------------------
 
-// Memory for the values between the ops of a run (the arena), which otherwise each executor has for
-// itself. Given by the program, or shared by executors that never run at once: plans of all of them
-// lie in the same bytes.
+// Memory for the values between the ops of a run, which otherwise each executor has for itself (a
+// rondo_arena is another thing: memory of captures, rondo/pool.h). Given by the program, or shared
+// by executors that never run at once: plans of all of them lie in the same bytes.
 //
 //   rondo_run_arena_create(device, &(rondo_run_arena_options){sizeof(rondo_run_arena_options),
 //                                                             NULL, largest_plan}, &arena);
@@ -125,7 +125,9 @@ typedef struct rondo_run_arena_options {
                    // addresses
 } rondo_run_arena_options;
 
-// Errors:    INVALID (an address without bytes; an odd address).
+// Makes a run arena.
+//
+// Errors:    INVALID (an address without bytes; one that is no multiple of 256).
 RONDO_API RONDO_MUST_USE rondo_status rondo_run_arena_create(rondo_device *device,
                                                              const rondo_run_arena_options *options,
                                                              rondo_run_arena **out_arena);
@@ -166,7 +168,7 @@ typedef struct rondo_bound_run rondo_bound_run;
 
 // Makes a bound run without feeds and fetches.
 //
-// Ownership: caller destroys it; the executor is kept until then, also when it is destroyed before.
+// Ownership: the executor is kept until the bound run is destroyed.
 // Threads:   that of the executor.
 RONDO_API RONDO_MUST_USE rondo_status rondo_bound_run_create(rondo_executor *executor,
                                                              rondo_bound_run **out_run);

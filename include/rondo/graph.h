@@ -26,7 +26,7 @@ typedef struct rondo_arena rondo_arena;  // rondo/pool.h
 typedef int32_t rondo_capture_mode;
 enum {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
-    RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
+    RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's unsafe ones
     RONDO_CAPTURE_RELAXED = 2,       // only cuCtxSynchronize; any thread may end it
 };
 
@@ -59,8 +59,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device,
                                                          const rondo_graph_options *options,
                                                          rondo_graph **out_graph);
 
-// Aborts a running capture, waits for replays in flight, frees everything. Inside a step of its own
-// it is left alone, with a warning.
+// Aborts a running capture, waits for replays in flight, frees everything. Inside the graph's own
+// step it does nothing but warn.
 //
 // Threads:   while it records, the thread that began, unless the mode is relaxed.
 RONDO_API void rondo_graph_destroy(rondo_graph *graph);
@@ -165,7 +165,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph
 // `stream`, Rondo's or the program's.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see
-//            docs/concepts.md), UNSUPPORTED (conditional or memory nodes inside; generators or
+//            docs/captures.md), UNSUPPORTED (conditional or memory nodes inside; generators or
 //            pools, and the capture is not Rondo's).
 // Ownership: what `graph` keeps alive lives as long as the outer graph; in a capture that is not
 //            Rondo's, `graph` must.

@@ -35,7 +35,7 @@ typedef struct rondo_graph_cache rondo_graph_cache;
 // When a key is captured.
 typedef int32_t rondo_cache_policy;
 enum {
-    // Where it pays, by what was measured (docs/concepts.md has the rules).
+    // Where it pays, by what was measured (docs/changing_arguments.md has the rules).
     RONDO_CACHE_MEASURED = 0,
     RONDO_CACHE_ALWAYS_CAPTURE = 1,  // at its first use, and again whenever its graph was evicted
     RONDO_CACHE_NEVER_CAPTURE = 2,   // each run is eager: to compare
@@ -121,12 +121,11 @@ typedef struct rondo_graph_cache_entry {
 // Makes an empty cache.
 //
 // Errors:    INVALID (a background capture with an arena or in global mode).
-// Threads:   a cache is used by one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_create(
     rondo_device *device, const rondo_graph_cache_options *options, rondo_graph_cache **out_cache);
 
-// Waits for a capture in the background and for replays in flight, and frees everything. NULL is
-// fine. Not from inside a step that the cache runs: it is left alone then, with a warning.
+// Waits for a capture in the background and for replays in flight, and frees everything. Inside a
+// step that the cache runs it does nothing but warn.
 RONDO_API void rondo_graph_cache_destroy(rondo_graph_cache *cache);
 
 // Puts the step of a key on the stream: by a replay, or as the step does it.

@@ -155,21 +155,18 @@ typedef struct rondo_watchdog_options {
     void *user_data;
 } rondo_watchdog_options;
 
-// options    NULL means the defaults.
-//
-// Ownership: caller destroys it; the device is retained.
-// Threads:   any, also several at once.
+// Makes a watchdog, and the thread on which it looks.
 RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_create(rondo_device *device,
                                                             const rondo_watchdog_options *options,
                                                             rondo_watchdog **out_watchdog);
 
-// Behind the last watched replay, and the last one of graphs that were marked: these write its
-// memory. NULL is fine.
+// Frees the watchdog. Call it behind the last watched replay, and the last one of graphs that were
+// marked: these write its memory.
 RONDO_API void rondo_watchdog_destroy(rondo_watchdog *watchdog);
 
 // Records a mark: a replay that stalls later tells the scopes that are open on the stream now.
 //
-// Errors:    STATE (`stream` does not record `graph`), NO_MEMORY. A failure breaks nothing.
+// Errors:    STATE (`stream` does not record `graph`). A failure breaks nothing.
 // Capture:   only legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_mark(rondo_watchdog *watchdog,
                                                           rondo_graph *graph, rondo_stream *stream);
@@ -177,7 +174,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_mark(rondo_watchdog *watchd
 // rondo_graph_replay, watched until it is over.
 //
 // Errors:    as rondo_graph_replay.
-// Threads:   one thread per graph.
 // Capture:   STATE on a stream that records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_watchdog_replay(rondo_watchdog *watchdog,
                                                             rondo_graph *graph,

@@ -31,12 +31,12 @@
 // does.
 //
 // What is learned is tested before it is believed: more recordings must be foretold exactly.
-// docs/concepts.md, "Learned parameters", says which words are looked at, which recordings are
-// made, and how likely a special case is missed; name one that the program knows of
-// (rondo_learned_try), leave it out of the domain, or set check_every. A step whose words, nodes,
-// edges, functions or launch attributes cannot be explained is refused: the report says which, and
-// what was seen. Then every run does what `fallback` says, and still returns OK; with
-// RONDO_LEARN_REFUSE it fails, which suits tests.
+// docs/changing_arguments.md says which words are looked at, which recordings are made, and how
+// likely a special case is missed; name one that the program knows of (rondo_learned_try), leave it
+// out of the domain, or set check_every. A step whose words, nodes, edges, functions or launch
+// attributes cannot be explained is refused: the report says which, and what was seen. Then every
+// run does what `fallback` says, and still returns OK; with RONDO_LEARN_REFUSE it fails, which
+// suits tests.
 //
 // The step is called for recordings on any values of the domains, so it must have no effect but on
 // the stream, must not read what its pointers point to (in a trial they point to memory that must
@@ -177,15 +177,13 @@ typedef struct rondo_learned_options {
 //
 // Errors:    INVALID (a description that cannot be: the message names the argument), UNSUPPORTED
 //            (the device cannot show or patch recorded nodes).
-// Ownership: caller destroys it; the device is retained; user_data is borrowed.
-// Threads:   a learned step is used by one thread at a time.
+// Ownership: user_data is borrowed.
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
                      const rondo_argument *arguments, size_t argument_count,
                      rondo_learned_function function, void *user_data, rondo_learned **out_learned);
 
-// Waits for runs in flight and frees everything. NULL is fine. Not in the step: it is left alone
-// then, with a warning.
+// Waits for runs in flight and frees everything. Inside the step it does nothing but warn.
 RONDO_API void rondo_learned_destroy(rondo_learned *learned);
 
 // Learns the step, and records it for these values, but runs nothing. Without this call the first
@@ -194,9 +192,9 @@ RONDO_API void rondo_learned_destroy(rondo_learned *learned);
 //
 // stream     the step is recorded on it, and on what it forks to.
 //
-// Errors:    as rondo_learned_run; NO_MEMORY, NO_DEVICE_MEMORY (also for the trials' own memory,
-//            which has the extents of the pointers; on the host it costs address space only),
-//            DRIVER: nothing was learned, the next call tries again.
+// Errors:    as rondo_learned_run; NO_DEVICE_MEMORY (also for the trials' own memory, which has the
+//            extents of the pointers; on the host it costs address space only). Where memory is
+//            short or the driver fails, nothing was learned: the next call tries again.
 // Capture:   not legal while `stream` records. Trials leave pools, arenas, generators and label
 //            scopes as they were.
 // Cost:      some 40 recordings and some 15 more for each argument that is a number, none of which
@@ -213,7 +211,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_learn(rondo_learned *learned
 //
 // values     copied. A pointer may be NULL: one that Rondo makes up. Others are as a run's.
 //
-// Errors:    INVALID (as rondo_learned_run), NO_MEMORY.
+// Errors:    INVALID (as rondo_learned_run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_learned_try(rondo_learned *learned,
                                                         const rondo_value *values, size_t count);
 

@@ -14,13 +14,13 @@
 #include "rondo/variable.h"   // inputs that executors keep from run to run
 #include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
-#include "rondo/tuning.h"     // choices of GPU kernels as a file
+#include "rondo/tuning.h"     // choices of kernels as a file; plan files: a model made ready
 #include "rondo/placement.h"  // where ops run, and what is copied in between
 #include "rondo/self_check.h"  // replays compared with eager runs
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 #include "rondo/executor_state.h"   // weights and states by name, kept from run to run
 #include "rondo/op.h"         // ops one by one
-#include "rondo/training.h"   // gradients, and steps that train
+#include "rondo/training.h"   // gradients, steps that train, ranks of several GPUs
 // clang-format on
 
 #endif  // RONDO_MODELS_H

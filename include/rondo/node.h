@@ -41,10 +41,11 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// A node of one recording. A value, copied freely; zeroes mean no node. A node has one handle: two
-// handles are of the same node if both fields are equal. It lives until the graph is reset, takes
-// part in rondo_graph_update, is instantiated again, or its capture fails: then every use says
-// STATE.
+// The handle of a node of one recording (rondo_graph_node of rondo/inspect.h describes what was
+// recorded, rondo_node_state below what the node does now). A value, copied freely; zeroes mean no
+// node. Two handles are of the same node if both fields are equal. It lives until the graph is
+// reset, takes part in rondo_graph_update, is instantiated again, or its capture fails: then every
+// use says STATE.
 typedef struct rondo_node {  // ABI: fixed
     uint64_t recording;
     uint64_t number;
@@ -150,6 +151,8 @@ typedef struct rondo_node_state {
     const void *predicate;
 } rondo_node_state;
 
+// Tells what a node does now.
+//
 // Errors:    STATE (a handle of an earlier recording or of another graph; no template),
 //            UNSUPPORTED (this device or driver patches no nodes).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_read_node(rondo_graph *graph, rondo_node node,
@@ -199,8 +202,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_step(
 //
 // Errors:    STATE (no template), UNSUPPORTED (conditional or memory nodes, device-updatable
 //            kernels: record it again; check_addresses), NO_DEVICE_MEMORY.
-// Ownership: caller destroys it. It shares memory, generators and events with `graph`, which may be
-//            destroyed before.
+// Ownership: it shares memory, generators and events with `graph`, which may be destroyed before.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_clone(rondo_graph *graph, const char *label,
                                                         rondo_graph **out_clone);
 

@@ -43,9 +43,9 @@ typedef struct rondo_load_options {
     bool allow_newer_opset;
 } rondo_load_options;
 
-// The same with options; NULL: the defaults.
+// The same with options.
 //
-// Errors:    as rondo_program_load_onnx, NO_MEMORY (the limit is reached), INVALID (options).
+// Errors:    as rondo_program_load_onnx, NO_MEMORY (the limit is reached).
 // Ownership: as rondo_program_load_onnx.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_with(
     const char *path, const rondo_load_options *options, rondo_program **out_program);
@@ -56,9 +56,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_with(
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
 
-// The same with options; NULL: the defaults.
+// The same with options.
 //
-// Errors:    BAD_DATA, UNSUPPORTED, INVALID (options), NO_MEMORY when the limit is reached.
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY (the limit is reached).
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_program_parse_onnx_with(const void *bytes, size_t byte_count,
                               const rondo_load_options *options, rondo_program **out_program);

@@ -45,7 +45,6 @@ typedef struct rondo_op_options {
 // Errors:    INVALID (more than 65536 inputs or outputs), UNSUPPORTED (op, version, attribute or
 //            dtype; no kernel on this device; control flow, strings and sequences; an output whose
 //            shape depends on data), BAD_DATA (inputs that do not fit), NO_DEVICE_MEMORY.
-// Ownership: caller destroys *out_op; the device is retained.
 // Capture:   unsafe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_op_prepare(rondo_device *device, const char *name,
                                                        const rondo_op_options *options,
@@ -76,7 +75,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 //            (in a capture: an op that cannot be part of one).
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
 //            capture that is not Rondo's, the op must outlive the graph.
-// Threads:   an op is used by one thread at a time.
 // Capture:   recorded. If the op needs a workspace, the launches in one capture share it and run
 //            one after another, also on several streams: the next has an edge from the last.
 //            Launches in a body share a workspace of the body. A failure breaks it.

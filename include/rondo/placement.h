@@ -95,7 +95,9 @@ typedef struct rondo_transfer_stats {
     rondo_transfer_count weights;  // brought to the GPU for an op (weight_limit_bytes)
 } rondo_transfer_stats;
 
-// What the executor's runs have copied.  Errors: STATE (nothing has run).
+// What the executor's runs have copied.
+//
+// Errors:    STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_transfers(const rondo_executor *executor,
                                                                    rondo_transfer_stats *out_stats);
 

@@ -44,8 +44,6 @@ typedef struct rondo_pool_stats {
 } rondo_pool_stats;
 
 // Makes an empty pool.
-//
-// Ownership: one reference; give it back with rondo_pool_release. The device is retained.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_create(rondo_device *device,
                                                         const rondo_pool_options *options,
                                                         rondo_pool **out_pool);
@@ -68,16 +66,16 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //            broken, or is not Rondo's; it recorded a graph of the same arena:
 //            rondo_stream_add_graph).
 // Ownership: give back once with rondo_pool_free.
-// Threads:   safe; takes the pool's lock for O(log n) work.
 // Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
 //            graph's arena, and running out of memory does not break the capture. For a stream that
 //            does not record, growing breaks captures in global mode.
-// Cost:      a hit makes no driver call; one while a capture is open on the device, or where the
-//            program has the native stream (rondo_stream_wrap, rondo_stream_get_native).
+// Cost:      O(log n) under the pool's lock. A hit makes no driver call; one while a capture is
+//            open on the device, or where the program has the native stream (rondo_stream_wrap,
+//            rondo_stream_get_native).
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream,
                                                           size_t bytes, void **out_address);
 
-// Gives a block back. NULL is fine. Work already put on its stream may still use it.
+// Gives a block back; NULL is fine. Work already put on its stream may still use it.
 //
 // Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere),
 //            NO_MEMORY (inside a capture, of a block from before it: it is still the caller's),
@@ -127,7 +125,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // work was seen to use: in copies and fills, as predicates, and as eight-byte words in the
 // arguments of rondo_stream_launch and rondo_stream_call_host. Declare blocks that the program's
 // own driver calls use with rondo_pool_use on a stream of the capture. Reads and writes of eager
-// work are not seen. docs/concepts.md has pictures.
+// work are not seen. docs/captures.md has pictures.
 
 typedef struct rondo_arena_options {
     size_t struct_size;     // sizeof(rondo_arena_options)
@@ -147,9 +145,6 @@ typedef struct rondo_arena_stats {
 
 // Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
 // makes its own, which rondo_graph_get_arena hands out.
-//
-// Ownership: one reference, given back with rondo_arena_release; graphs keep their own. The device
-//            is retained.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
                                                          const rondo_arena_options *options,
                                                          rondo_arena **out_arena);

@@ -87,7 +87,7 @@ RONDO_API void rondo_profile_destroy(rondo_profile *profile);
 //            records, as a graph cache may in the background: rondo_graph_cache_wait waits for
 //            that), UNAVAILABLE (the source asked for is not to be had; AUTO never fails for
 //            that).
-// Threads:   one thread per profile; the events of all threads are taken down.
+// Threads:   the events of all threads are taken down.
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_start(rondo_profile *profile);
 
 // Ends the region. Work of devices that is still under way is not in it.
@@ -132,9 +132,10 @@ typedef struct rondo_profile_summary {
     const char *source;      // where the times of devices come from, in words
 } rondo_profile_summary;
 
+// Fills *out_summary.
+//
 // Errors:    STATE (the profile was not stopped).
 // Ownership: texts live until the profile is started again or destroyed.
-// Threads:   one thread per profile.
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_get_summary(rondo_profile *profile,
                                                                 rondo_profile_summary *out_summary);
 
@@ -195,9 +196,8 @@ typedef struct rondo_profile_row {
 //
 // per_thread   a table for each thread, one behind the other; otherwise one.
 //
-// Errors:    INVALID, STATE (the profile was not stopped).
+// Errors:    STATE (the profile was not stopped).
 // Ownership: as the summary's.
-// Threads:   one thread per profile.
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_get_rows(rondo_profile *profile,
                                                              rondo_profile_key key, bool per_thread,
                                                              rondo_profile_row *rows,
@@ -239,8 +239,7 @@ typedef struct rondo_profile_write_options {
 //
 // write        returns false to stop early, which is no failure.
 //
-// Errors:    INVALID (also: there is no such event), STATE (the profile was not stopped).
-// Threads:   one thread per profile.
+// Errors:    INVALID (there is no such event), STATE (the profile was not stopped).
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_profile_write(rondo_profile *profile, const rondo_profile_write_options *options,
                     rondo_write_function write, void *user_data);

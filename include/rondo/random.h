@@ -57,7 +57,6 @@ typedef struct rondo_generator_state {  // ABI: fixed
 // them from the disk cache.
 //
 // Errors:    UNAVAILABLE (no NVRTC: the message says how to get it), NO_DEVICE_MEMORY.
-// Ownership: one reference; give it back with rondo_generator_release. Retains the device.
 // Capture:   breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                                              rondo_generator **out_generator);
@@ -77,7 +76,6 @@ RONDO_API void rondo_generator_release(rondo_generator *generator);
 //
 // Errors:    STATE (a capture in progress uses the generator: the message names both and the
 //            capture goes on; or another thread uses it at this moment).
-// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator.
 // Cost:      a few stores; the next use adds one tiny kernel on its stream.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *generator,
@@ -86,7 +84,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *
 // Goes to any position: the next op's first counter is state->offset.
 //
 // Errors:    as rondo_generator_set_seed.
-// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator *generator,
                                                                 const rondo_generator_state *state);
@@ -95,7 +92,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator 
 //
 // Errors:    STATE (a capture in progress uses the generator, or another thread does at this
 //            moment).
-// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator. It waits, which breaks captures in global
 //            mode, of any thread.
 // Cost:      a copy to the host, unless the state was set since the last use.
@@ -114,7 +110,6 @@ typedef struct rondo_generator_mark {  // ABI: fixed
 // Remembers where the generator stands for work on `stream`.
 //
 // Errors:    STATE (the capture is broken, or another thread uses the generator).
-// Threads:   one at a time; others are refused.
 // Capture:   the mark is of that capture or conditional body.
 // Cost:      no driver call outside of captures.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *generator,
@@ -126,7 +121,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
 //
 // Errors:    STATE (the mark is of another capture; a replay, a new seed or a conditional body came
 //            between; or another thread uses the generator).
-// Threads:   one at a time; others are refused.
 // Capture:   marks of the same capture or conditional body. A failure breaks the capture, whose ops
 //            would draw other numbers.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *generator,
@@ -148,7 +142,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *ge
 //            thread uses the generator at this moment).
 // Ownership: addresses are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
-// Threads:   one per generator at a time, and others are refused; one per stream.
 // Capture:   one kernel node. A failure breaks the capture, which would lack the op.
 // Cost:      one launch.
 
@@ -236,7 +229,6 @@ typedef struct rondo_random_range {  // ABI: fixed
 //            thread uses the generator at this moment).
 // Ownership: the state is the generator's: keep a reference until the stream passes the kernel. A
 //            graph keeps its own.
-// Threads:   one per generator at a time, and others are refused; one per stream.
 // Capture:   records nothing by itself. A failure breaks the capture.
 // Cost:      no driver call, or that of rondo_generator_set_seed when a new seed waits.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *generator,

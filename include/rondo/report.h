@@ -8,8 +8,8 @@
 //       fputs(text, stderr);
 //   }
 //
-// A failed capture is rolled back, and the same graph can record again. The report names the first
-// cause, its place in the step, and what to do. docs/concepts.md says what breaks captures.
+// The report names the first cause, its place in the step, and what to do. docs/captures.md says
+// what breaks captures.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_REPORT_H
 #define RONDO_REPORT_H

@@ -10,8 +10,9 @@
 //              of range, or of another device), NO_MEMORY (host memory), DRIVER and LOST; "Errors"
 //              names others. After a failure outputs are zero and rondo_error_get_last() says why.
 //   Arguments  Options that are NULL mean the defaults. Retain, release and destroy take NULL.
-//   Threads    A stream, a graph, a graph cache and an executor are used by one thread at a time.
-//              All else any thread may call, several at once.
+//   Threads    One thread at a time uses a stream, graph, graph cache, generator, learned step,
+//              stepper, builder, op, profile or executor. All else any thread may call, several at
+//              once.
 //   Capture    The call may be made while streams record; it is not recorded and breaks nothing.
 //   Ownership  create ... destroy: one owner. create or open, retain, release: counted, the last
 //              release frees. What an object needs it retains by itself. init ... deinit: a struct
@@ -45,9 +46,9 @@
 
 // Advanced.
 #include "rondo/tensor.h"     // element types, shapes, tensors
-#include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
+#include "rondo/inspect.h"    // inside a graph: nodes, dumps, handles; watchdogs
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
-#include "rondo/update.h"     // another recording taken over
+#include "rondo/update.h"     // another recording taken over; graphs in files
 #include "rondo/node.h"       // nodes by handle: added, patched, switched off
 #include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream

@@ -1,7 +1,7 @@
 // rondo/status.h — every failure the library can report, and the record behind the latest one.
 //
 // Each fallible call returns a rondo_status; zero is success. A failure also leaves a record for
-// the calling thread, whose message says what is wrong and what to do.
+// the calling thread.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_STATUS_H
 #define RONDO_STATUS_H
@@ -44,8 +44,8 @@ typedef struct rondo_error {
     uint64_t sequence;  // counts failures on this thread, also inside calls that succeed
 } rondo_error;
 
-// The record of the latest failed call on this thread, which later successes leave alone; never
-// NULL.
+// The record of the latest failed call on this thread; never NULL. Borrowed: the thread's next
+// failure overwrites it, successes leave it alone.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // "INVALID" and so on; "UNKNOWN" for a value not in the list.

@@ -53,8 +53,9 @@ enum {
     RONDO_STEPPER_PATCHES = 2,
 };
 
+// Makes a stepper; its graph is recorded by one of the first steps.
+//
 // Errors:    INVALID (options.mode is no capture mode; options that do not go together).
-// Threads:   one thread at a time, as a graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_create(rondo_device *device,
                                                            const rondo_stepper_options *options,
                                                            rondo_stepper **out_stepper);

@@ -259,19 +259,17 @@ typedef struct rondo_communicator_options {
 // count, kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the
 // others' runs, now and later, with an error that names it.
 //
-// options    NULL means the defaults.
-//
 // Errors:    UNAVAILABLE (a rank did not come, or ended; no NCCL, or no module for MPI), INVALID
 //            (ranks that do not fit together: the message has both), UNSUPPORTED (transport), STATE
-//            (this thread has a communicator already), CANCELLED (options.waiting), DRIVER.
-// Ownership: caller destroys it; executors retain it.
+//            (this thread has a communicator already), CANCELLED (options.waiting).
+// Ownership: executors retain it.
 // Threads:   one thread a communicator makes it and runs its executors.
 // Capture:   not legal while a stream of the device records.
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_communicator_create(rondo_device *device, const rondo_communicator_options *options,
                           rondo_communicator **out_communicator);
 
-// Leaves the other ranks, when the executors have given it up, too. NULL is fine.
+// Leaves the other ranks, when the executors have given it up, too.
 RONDO_API void rondo_communicator_destroy(rondo_communicator *communicator);
 
 typedef int32_t rondo_reduction;
@@ -302,8 +300,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_all_reduce(rondo_builder
 // where its random numbers stand, into a file: whole, or the one that was there stays.
 //
 // Errors:    STATE (a variable has no value), UNAVAILABLE (the file cannot be written: the message
-//            has path and reason), NO_MEMORY.
-// Threads:   one thread per executor.
+//            has path and reason).
 // Cost:      waits; a copy of all variables in host memory.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *executor,
                                                             const char *path);
@@ -313,15 +310,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *exec
 //
 // Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or of a program with other
 //            variables: the message names the first). Nothing has changed then.
-// Threads:   one thread per executor.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_load(rondo_executor *executor,
                                                             const char *path);
 
 // Reads one variable of a checkpoint, without an executor: how far a training came, say, or a
 // number that the program keeps there for itself.
 //
-// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or has no such variable),
-//            NO_MEMORY.
+// Errors:    UNAVAILABLE (no such file), BAD_DATA (it is damaged, or has no such variable).
 // Ownership: caller ends *out_value with rondo_tensor_deinit.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_read(const char *path, const char *variable,
                                                             rondo_tensor *out_value);
@@ -331,7 +326,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_read(const char *path, co
 // ONNX, or to infer. Ops, inputs and outputs are the model's.
 //
 // Errors:    INVALID (no parameter of the model is a variable of the executor's), STATE (a variable
-//            has no value), NO_MEMORY.
+//            has no value).
 // Ownership: caller destroys *out_program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_trained(rondo_executor *executor,
                                                                  const rondo_program *model,

@@ -52,12 +52,12 @@ RONDO_EXTERN_C_BEGIN
 // Writes what the executor's tuning file held, and what the executor's plans chose since, as a
 // tuning file. On the host nothing is chosen.
 //
-// Errors:    INVALID (NULL), NO_MEMORY. What `write` refuses is lost without an error.
+// What `write` refuses is lost without an error.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_write_tuning(rondo_executor *executor,
                                                                   rondo_write_function write,
                                                                   void *user_data);
 
-// ---- plan files
+// ---- plan files -------------------------------------------------------------------------------
 
 // Writes a plan file: what the executor has made of its program so far. Plans of optional inputs
 // that were fed, bodies that wait for shapes, and states are left out; of a program with ops of the
@@ -65,8 +65,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_write_tuning(rondo_executor
 //
 // path       replaced as a whole, or left as it is.
 //
-// Errors:    INVALID (NULL), UNAVAILABLE (the file cannot be written), NO_MEMORY, and as
-//            rondo_executor_run.
+// Errors:    UNAVAILABLE (the file cannot be written), and as rondo_executor_run.
 // Cost:      one more rewrite of each plan's program; reads forms of weights back from a GPU.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_save(rondo_executor *executor,
                                                           const char *path);
@@ -84,11 +83,9 @@ typedef struct rondo_plan_options {
 // Reads the program of a plan file. Executors that are created from it find there what the file
 // holds.
 //
-// options    NULL: the defaults.
-//
 // Errors:    BAD_DATA (no plan file, cut short, altered: the section is named), UNSUPPORTED
 //            (another version of the file; an op that is not registered), INVALID (made of another
-//            model), UNAVAILABLE (it cannot be opened), NO_MEMORY. rondo_executor_create refuses a
+//            model), UNAVAILABLE (it cannot be opened). rondo_executor_create refuses a
 //            device or options that the file was not made for: UNSUPPORTED.
 // Ownership: caller destroys *out_program. The file must not be changed while the program lives:
 //            reading a mapped file that was cut raises SIGBUS.
@@ -100,7 +97,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_plan(const char *path,
 // The options that the program's plan file was made with, to be changed where that does no harm
 // (graphs, threads, limits, progress) and given to rondo_executor_create.
 //
-// Errors:    INVALID (NULL), STATE (the program does not come from a plan file).
+// Errors:    STATE (the program does not come from a plan file).
 // Ownership: patterns are borrowed from the program.
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_program_get_plan_options(const rondo_program *program, rondo_executor_options *out_options);
@@ -108,7 +105,6 @@ rondo_program_get_plan_options(const rondo_program *program, rondo_executor_opti
 // Both steps: the program, and an executor of it.
 //
 // executor_options   NULL: those that the file was made with.
-// plan_options       NULL: the defaults.
 // out_program        NULL: not wanted.
 //
 // Errors:    as rondo_program_load_plan and rondo_executor_create.

@@ -91,7 +91,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_update(rondo_program *pr
 //
 // names      of parameters or constants.
 //
-// Errors:    INVALID (no such parameter of numbers), NO_MEMORY.
+// Errors:    INVALID (no such parameter of numbers).
 // Ownership: caller destroys *out_program, which shares the bytes.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_make_variables(const rondo_program *program,
                                                                    const char *const *names,

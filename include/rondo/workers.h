@@ -31,12 +31,11 @@ typedef struct rondo_workers rondo_workers;
 
 // Makes workers with so many places, 1 to 256. Threads start with the first work for them.
 //
-// Errors:    INVALID (count), NO_MEMORY.
-// Ownership: one reference; give it back with rondo_workers_release. Executors have their own.
+// Errors:    INVALID (count).
 RONDO_API RONDO_MUST_USE rondo_status rondo_workers_create(uint32_t count,
                                                            rondo_workers **out_workers);
 
-// Takes a reference.
+// Adds a reference.
 RONDO_API void rondo_workers_retain(rondo_workers *workers);
 
 // Gives up a reference. The last one ends the threads. In the child of a fork there

@@ -13,6 +13,7 @@
 #include "support/source_dir.h"
 #include "support/sweep.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 
 #define EVIL "</script><script>document.title='hit'</script>\"\\\n\x1b"
 
@@ -126,12 +127,6 @@ static void setup_records(fixture *f) {
 static bool keep(void *user_data, const char *text, size_t bytes) {
     fixture *f = user_data;
     return fwrite(text, 1, bytes, f->file) == bytes;
-}
-
-static bool drop(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
 }
 
 static void write_form(fixture *f, rondo__profile_writer writer, const char *picture) {
@@ -417,7 +412,8 @@ TEST(test_cli_profile_forms__of_a_model) {
         for (size_t n = 0; has_failed; ++n) {
             const uint64_t sequence = rondo_error_get_last()->sequence;
             sweep_fail_allocation(n, false);
-            const rondo_status status = rondo_profile_write(profile, &options, drop, NULL);
+            const rondo_status status =
+                rondo_profile_write(profile, &options, text_sink_ignore, NULL);
             has_failed = sweep_end_allocations();
             assert_true(sweep_step(status, sequence, "a report") == !has_failed);
         }
@@ -438,7 +434,7 @@ TEST(test_cli_profile_forms__no_memory) {
             const rondo__profile_table table = {0};
             const rondo__profile_report report = {
                 .records = &f.records, .table = &table, .title = "", .picture = ""};
-            rondo__profile_out out = {.write = drop};
+            rondo__profile_out out = {.write = text_sink_ignore};
             sweep_fail_allocation(n, false);
             writers[w](&report, &out);
             has_failed = sweep_end_allocations();

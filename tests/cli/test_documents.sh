@@ -34,7 +34,7 @@ for name in $(words '[A-Za-z0-9_/.]+\.(c|h|cu|sh|py|awk|md|txt|toml|supp|cmake)'
     check_count=$((check_count + 1))
     grep -qE "(^|/)$(printf '%s' "$name" | sed 's/\./\\./g')\$" "$work/files" || fail "documents name $name, which is not there"
 done
-cat $(grep -E '^(include|src|tests|cli)/.*\.[ch]$|^tests/CMakeLists.txt$' "$work/files") |
+cat $(grep -E '^(include|src|tests|cli)/.*\.[ch]$|^(tests/)?CMakeLists.txt$' "$work/files") |
     grep -oE 'rondo_[a-z0-9_]+' | sort -u >"$work/names"
 for name in $(words 'rondo_[a-z0-9_]*[a-z0-9]'); do
     check_count=$((check_count + 1))

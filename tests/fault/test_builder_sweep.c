@@ -9,21 +9,15 @@
 #include "support/models/code_programs.h"
 #include "support/short_forms.h"
 #include "support/sweep.h"
+#include "support/text_sink.h"
 
 static const char path[] = "/tmp/rondo-builder-sweep.onnx";
-
-static bool ignore_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
-}
 
 static rondo_status build_print_save(const code_program *row, const char *file) {
     rondo_program *program = NULL;
     rondo_status status = code_program_build(row, &program);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_program_describe(program, RONDO_TEXT_JSON, ignore_text, NULL);
+        status = rondo_program_describe(program, RONDO_TEXT_JSON, text_sink_ignore, NULL);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_program_save_onnx(program, file);

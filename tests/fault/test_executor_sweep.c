@@ -9,6 +9,7 @@
 #include "support/cases/interpret.h"
 #include "support/source_dir.h"
 #include "support/sweep.h"
+#include "support/text_sink.h"
 
 enum { PORTS_MAX = 8 };
 
@@ -82,21 +83,16 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     return status;
 }
 
-static bool skip_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
-}
-
 // What half precision adds: the description with its reasons, and the search for lost precision;
 // and the picture.
 static rondo_status explain_half(rondo_program *program, rondo_executor *executor,
                                  rondo_device *device, const rondo_executor_options *options,
                                  const fixture *f) {
     rondo_precision_loss loss = {.struct_size = sizeof loss};
-    rondo_status status = rondo_executor_describe(executor, RONDO_TEXT_JSON, skip_text, NULL);
+    rondo_status status =
+        rondo_executor_describe(executor, RONDO_TEXT_JSON, text_sink_ignore, NULL);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_executor_describe(executor, RONDO_TEXT_SVG, skip_text, NULL);
+        status = rondo_executor_describe(executor, RONDO_TEXT_SVG, text_sink_ignore, NULL);
     }
     return status != RONDO_STATUS_OK ? status
                                      : rondo_executor_find_loss(program, device, options, f->feeds,

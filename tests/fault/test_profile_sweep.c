@@ -7,6 +7,7 @@
 
 #include "rondo/rondo.h"
 #include "support/sweep.h"
+#include "support/text_sink.h"
 
 typedef struct round {
     rondo_device *device;
@@ -18,13 +19,6 @@ typedef struct round {
 
 static void do_nothing(void *arguments) {
     (void)arguments;
-}
-
-static bool ignore_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
 }
 
 static void capture_and_replay(round *r) {
@@ -56,7 +50,7 @@ static void read_profile(round *r) {
     STEP(rondo_profile_get_rows(r->profile, RONDO_PROFILE_BY_CALLS, true, rows, 64, &count));
     for (options.format = RONDO_PROFILE_PLAIN; options.format <= RONDO_PROFILE_JSON;
          ++options.format) {
-        STEP(rondo_profile_write(r->profile, &options, ignore_text, NULL));
+        STEP(rondo_profile_write(r->profile, &options, text_sink_ignore, NULL));
     }
 }
 

@@ -181,5 +181,20 @@ users case.c case.py
 expect "comments of C" 'x.h:2: rondo_a has no user'
 expect "two lines" 'x.h:9: rondo_d has no user'
 
+labels() { printf '// Does it.\n//\n// Errors:    %s.\nRONDO_API rondo_status rondo_a(int x);\n' "$1" >include/rondo/x.h && comments; }
+comments() { awk -f "$tools/doc_labels.awk" include/rondo/x.h >found; }
+labels 'STATE (broken, or NO_MEMORY (twice)), NO_MEMORY (its own). INVALID, then'
+expect "errors with what they mean" ""
+labels 'STATE (broken), NO_MEMORY'
+expect "an error of every call" 'x.h:3: NO_MEMORY is an error of every call'
+labels 'INVALID, DRIVER'
+expect "errors of every call" 'x.h:3: the label Errors says what holds for every call'
+printf '// Ownership: of x.\nRONDO_API rondo_status rondo_a(int x);\n' >include/rondo/x.h
+comments
+expect "a label first" 'x.h:2: the comment of rondo_a does not say what it does'
+printf 'RONDO_API rondo_status rondo_a(int x);\n' >include/rondo/x.h
+comments
+expect "no comment" 'x.h:1: rondo_a has no comment'
+
 [ "$failures" -eq 0 ] && echo "rules: as expected"
 exit "$((failures > 0))"

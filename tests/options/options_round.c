@@ -9,6 +9,7 @@
 #include "support/cases/interpret.h"
 #include "support/expect_ok.h"
 #include "support/sweep.h"
+#include "support/text_sink.h"
 #include "tensor/elements.h"
 
 enum { CALLS_MIN = 6, CALLS_MORE = 10, PENDING_MAX = 3, FAULT_MAX = 400 };
@@ -481,12 +482,6 @@ static void do_record(round_state *r, size_t set) {
 
 // ---- other calls ------------------------------------------------------------------------------
 
-static bool skip_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
-}
-
 static void do_describe(round_state *r, size_t set) {
     static const rondo_text_format formats[] = {RONDO_TEXT_PLAIN, RONDO_TEXT_JSON, RONDO_TEXT_SVG};
     rondo_binding feeds[PORTS_MAX];
@@ -497,9 +492,9 @@ static void do_describe(round_state *r, size_t set) {
     const size_t feed_count = copy_feeds(r, set, false, feeds);
     begin(r, is_declared ? "describe" : "describe_feeds");
     rondo_status status = is_declared
-                              ? rondo_executor_describe(r->executor, format, skip_text, NULL)
+                              ? rondo_executor_describe(r->executor, format, text_sink_ignore, NULL)
                               : rondo_executor_describe_feeds(r->executor, feeds, feed_count,
-                                                              format, skip_text, NULL);
+                                                              format, text_sink_ignore, NULL);
     if (status == RONDO_STATUS_OK) {
         r->call = "list_placements";
         r->sequence = rondo_error_get_last()->sequence;

@@ -42,7 +42,7 @@ void learn_world_set(const learn_world *w, rondo_value *values, size_t x, size_t
     values[3].single = f;
 }
 
-void learn_world_fill(const learn_world *w) {
+static void fill(const learn_world *w) {
     for (size_t i = 0; i < LEARN_BUFFERS; ++i) {
         for (size_t k = 0; k < LEARN_BYTES; ++k) {
             w->buffers[i][k] = (unsigned char)(k * (7 + i));
@@ -61,13 +61,13 @@ void learn_world_expect_same(const learn_world *w, rondo_learned *learned,
                              const rondo_value *values, size_t value_count) {
     static unsigned char expected[LEARN_BUFFERS][LEARN_BYTES];
     OK(rondo_stream_synchronize(w->stream));  // an earlier run may still write
-    learn_world_fill(w);
+    fill(w);
     OK(step(w->stream, values, user_data));
     OK(rondo_stream_synchronize(w->stream));
     for (size_t i = 0; i < LEARN_BUFFERS; ++i) {
         memcpy(expected[i], w->buffers[i], LEARN_BYTES);
     }
-    learn_world_fill(w);
+    fill(w);
     OK(rondo_learned_run(learned, w->stream, values, value_count));
     OK(rondo_stream_synchronize(w->stream));
     for (size_t i = 0; i < LEARN_BUFFERS; ++i) {

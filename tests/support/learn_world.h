@@ -22,7 +22,6 @@ void learn_world_close(learn_world *w);
 // x and y: numbers of buffers.
 void learn_world_set(const learn_world *w, rondo_value *values, size_t x, size_t y, int64_t n,
                      float f);
-void learn_world_fill(const learn_world *w);
 rondo_learned_report learn_world_report(const rondo_learned *learned);
 // Runs and compares every byte with what the step does eagerly.
 void learn_world_expect_same(const learn_world *w, rondo_learned *learned,

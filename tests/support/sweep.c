@@ -168,7 +168,10 @@ static size_t run_rounds(const sweep_subject *subject, sweep_point point) {
     return count;
 }
 
-size_t sweep_driver_calls(const sweep_subject *subject) {
+// Fails each driver call with each code, or each allocation of the calling thread (the device's own
+// threads may allocate at any time), in turn. The number of points: rounds with a failure in them,
+// and those left out between.
+static size_t sweep_calls(const sweep_subject *subject) {
     static const rondo__cu_result usual[SWEEP_CODES_MAX] = {
         RONDO__CU_ERROR_OUT_OF_MEMORY,
         RONDO__CU_ERROR_UNKNOWN,
@@ -190,7 +193,7 @@ size_t sweep_allocations(const sweep_subject *subject, const char *device_name) 
 }
 
 sweep_count sweep_on_fake(const char *name, const sweep_subject *subject) {
-    sweep_count count = {.driver_calls = sweep_driver_calls(subject)};
+    sweep_count count = {.driver_calls = sweep_calls(subject)};
     count.allocations = sweep_allocations(subject, "cuda:0");
     print_message("%s: swept %zu points (%zu driver calls, %zu allocations), each %zu. of them\n",
                   name, count.driver_calls + count.allocations, count.driver_calls,

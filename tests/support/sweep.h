@@ -60,10 +60,6 @@ typedef struct sweep_subject {
     size_t dense;  // 0: every point is taken; otherwise the further behind it, the fewer
 } sweep_subject;
 
-// Fails each driver call with each code, or each allocation of the calling thread (the device's own
-// threads may allocate at any time), in turn. The number of points: rounds with a failure in them,
-// and those left out between.
-size_t sweep_driver_calls(const sweep_subject *subject);
 size_t sweep_allocations(const sweep_subject *subject, const char *device_name);
 
 typedef struct sweep_count {

@@ -22,3 +22,9 @@ static inline bool text_sink_append(void *user_data, const char *text, size_t by
     sink->text[sink->length] = '\0';
     return true;
 }
+
+// One that takes all and keeps nothing; user_data is not looked at.
+static inline bool text_sink_ignore(void *user_data, const char *text, size_t bytes) {
+    (void)user_data, (void)text, (void)bytes;
+    return true;
+}

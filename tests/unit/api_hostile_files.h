@@ -3,7 +3,7 @@
 #pragma once
 
 #define FILE_ROWS(X)                                                                          \
-    X(rondo_executor_write_tuning, (P(s.executor), P(take_text), NULL))                       \
+    X(rondo_executor_write_tuning, (P(s.executor), P(text_sink_ignore), NULL))                \
     X(rondo_graph_save, (P(s.graph), P("no/such/folder/none"), NULL, 0))                      \
     X(rondo_graph_load, (P(s.empty), P("no/such/file"), NULL, 0))                             \
     X(rondo_executor_save, (P(s.executor), P("no/such/folder/none")))                         \
@@ -12,4 +12,4 @@
     X(rondo_executor_load, (P("no/such/file"), P(s.device), S(rondo_executor_options),        \
                             S(rondo_plan_options), O(&s.out.program), P(&s.out.executor)))    \
     X(rondo_checkpoint_read, (P("no/such/file"), P("x"), P(&s.out.tensor)))                   \
-    X(rondo_plan_describe, (P("no/such/file"), E(0), P(take_text), NULL))
+    X(rondo_plan_describe, (P("no/such/file"), E(0), P(text_sink_ignore), NULL))

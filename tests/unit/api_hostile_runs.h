@@ -58,7 +58,7 @@ static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
                              P(PLAIN(rondo_node)), 1, P(PLAIN(size_t))))                         \
     X(rondo_graph_clone, (P(s.graph), NULL, P(&made_clone)))                                     \
     X(rondo_stepper_skip, (P(begun()), R(s.work)))                                               \
-    X(rondo_stepper_describe, (P(s.stepper), E(0), P(take_text), NULL))
+    X(rondo_stepper_describe, (P(s.stepper), E(0), P(text_sink_ignore), NULL))
 
 #define RUN_ROWS(X, V)                                                                           \
     NODE_ROWS(X, V)                                                                              \

@@ -138,13 +138,6 @@ static rondo_status no_gradient(void *data, const rondo_gradient_node *node, ron
     return RONDO_STATUS_OK;
 }
 
-static bool take_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
-}
-
 static void take_op(void *user_data, const char *domain, const char *op, int64_t version,
                     const char *detail, size_t count) {
     (void)user_data;
@@ -359,7 +352,7 @@ static void close_scene(void) {
     V(rondo_program_get_node_input, (P(s.program), N(0), N(0)))                                    \
     V(rondo_program_get_node_output, (P(s.program), N(0), N(0)))                                   \
     X(rondo_program_get_node_attribute, (P(s.program), N(0), N(0), P(PLAIN(rondo_attribute))))     \
-    X(rondo_program_describe, (P(s.program), E(0), P(take_text), NULL))
+    X(rondo_program_describe, (P(s.program), E(0), P(text_sink_ignore), NULL))
 
 #define DEVICE_ROWS(X, V)                                                                  \
     X(rondo_control_if, (P(s.records), P(s.memory), O(do_body), O(do_body), NULL))         \
@@ -468,7 +461,7 @@ static void close_scene(void) {
     X(rondo_graph_get_node_count, (P(s.graph), P(PLAIN(size_t))))                                  \
     X(rondo_graph_get_node, (P(s.graph), N(0), W(rondo_graph_node)))                               \
     X(rondo_graph_list_edges, (P(s.graph), P(PLAIN(rondo_graph_edge)), 1, P(PLAIN(size_t))))       \
-    X(rondo_graph_dump, (P(s.graph), E(0), P(take_text), NULL))                                    \
+    X(rondo_graph_dump, (P(s.graph), E(0), P(text_sink_ignore), NULL))                             \
     X(rondo_graph_measure_device_bytes, (P(s.graph), P(PLAIN(uint64_t))))                          \
     X(rondo_graph_get_native, (P(s.graph), O(PLAIN(void *)), O(PLAIN(void *))))                    \
     X(rondo_stream_get_last_node, (P(s.records), P(PLAIN(rondo_node))))                            \
@@ -529,6 +522,7 @@ static void close_scene(void) {
     X(rondo_generator_reserve, (P(s.generator), P(s.stream), 1, P(PLAIN(rondo_random_range)))) \
     V(rondo_random_philox, (1, 2, 3, P(s.memory)))
 
+#include "support/text_sink.h"
 #include "unit/api_hostile_files.h"
 #define EXECUTOR_ROWS(X, V)                                                                        \
     X(rondo_executor_create,                                                                       \
@@ -540,8 +534,9 @@ static void close_scene(void) {
     X(rondo_executor_set_graphs, (P(s.executor), E(0)))                                            \
     X(rondo_executor_get_times, (P(s.executor), W(rondo_run_times)))                               \
     X(rondo_executor_get_stats, (P(s.executor), W(rondo_executor_stats)))                          \
-    X(rondo_executor_describe, (P(s.executor), E(0), P(take_text), NULL))                          \
-    X(rondo_executor_describe_feeds, (P(s.executor), P(&s.feed), 1, E(0), P(take_text), NULL))     \
+    X(rondo_executor_describe, (P(s.executor), E(0), P(text_sink_ignore), NULL))                   \
+    X(rondo_executor_describe_feeds,                                                               \
+      (P(s.executor), P(&s.feed), 1, E(0), P(text_sink_ignore), NULL))                             \
     X(rondo_executor_find_loss, (P(s.program), P(s.device), S(rondo_executor_options), P(&s.feed), \
                                  1, 0.1, W(rondo_precision_loss)))                                 \
     X(rondo_executor_bind, (P(s.executor), O("y"), P("x")))                                        \
@@ -599,7 +594,7 @@ static void close_scene(void) {
     V(rondo_learned_get_cache, (P(s.learned)))                                                     \
     X(rondo_learned_get_report, (P(s.learned), W(rondo_learned_report)))                           \
     X(rondo_learned_list_slots, (P(s.learned), W(rondo_learned_slot), 1, P(PLAIN(size_t))))        \
-    X(rondo_learned_describe, (P(s.learned), E(0), P(take_text), NULL))                            \
+    X(rondo_learned_describe, (P(s.learned), E(0), P(text_sink_ignore), NULL))                     \
     V(rondo_refusal_get_name, (E(0)))                                                              \
     X(rondo_learned_get_stats, (P(s.learned), W(rondo_learned_stats)))
 #define PROGRAM_ROWS(X, V)                                                                         \
@@ -632,7 +627,8 @@ static void close_scene(void) {
     X(rondo_profile_get_summary, (P(s.profile), W(rondo_profile_summary)))                         \
     X(rondo_profile_get_rows,                                                                      \
       (P(s.profile), E(0), false, W(rondo_profile_row), 1, P(PLAIN(size_t))))                      \
-    X(rondo_profile_write, (P(s.profile), S(rondo_profile_write_options), P(take_text), NULL))     \
+    X(rondo_profile_write,                                                                         \
+      (P(s.profile), S(rondo_profile_write_options), P(text_sink_ignore), NULL))                   \
     X(rondo_log_set_levels, (O("x=1")))                                                            \
     X(rondo_set_allocator, (W(rondo_allocator)))
 

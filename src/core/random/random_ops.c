@@ -66,13 +66,8 @@ static rondo_status run(rondo_generator *generator, rondo_stream *stream, op_lau
 
 // ---- checks -----------------------------------------------------------------------------------
 
-static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
-
 static rondo_status check_real(rondo_dtype dtype, const char *call) {
-    return is_real(dtype)
+    return rondo__dtype_is_float(dtype)
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS(
                      call, UNSUPPORTED,

@@ -10,6 +10,19 @@
 #include "base/memory.h"
 #include "tensor/storage.h"
 
+bool rondo__dtype_is_float(rondo_dtype dtype) {
+    return rondo__dtype_is_f32_or_f16(dtype) || dtype == RONDO_DTYPE_BF16 ||
+           dtype == RONDO_DTYPE_F64;
+}
+
+bool rondo__dtype_is_f32_or_f16(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+}
+
+bool rondo__dtype_is_integer(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_I8 && dtype <= RONDO_DTYPE_U64;
+}
+
 bool rondo__dtype_is_plain(rondo_dtype dtype) {
     return (dtype > RONDO_DTYPE_NONE && dtype < RONDO_DTYPE_STRING) ||
            (dtype > RONDO_DTYPE_OPTIONAL && dtype < RONDO_DTYPE_COUNT);

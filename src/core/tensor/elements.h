@@ -19,6 +19,9 @@
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
+bool rondo__dtype_is_float(rondo_dtype dtype);       // f16, bf16, f32, f64
+bool rondo__dtype_is_f32_or_f16(rondo_dtype dtype);  // what fused ops compute in
+bool rondo__dtype_is_integer(rondo_dtype dtype);     // not bool
 // Numbers, bool and narrow ones included: bytes that may lie anywhere.
 bool rondo__dtype_is_plain(rondo_dtype dtype);
 // Sequences and optionals.

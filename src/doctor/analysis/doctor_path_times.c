@@ -14,7 +14,7 @@ bool rondo__doctor_is_copy_name(const char *name) {
     return strncmp(name, "[copy", 5) == 0;
 }
 
-bool rondo__doctor_is_fill_name(const char *name) {
+static bool is_fill_name(const char *name) {
     return strncmp(name, "[fill", 5) == 0;
 }
 
@@ -32,9 +32,9 @@ static uint32_t token_of_call(const rondo__doctor_event *event) {
 
 static uint32_t token_of_work(const rondo__doctor_log *log, const rondo__doctor_work *work) {
     const char *name = rondo__doctor_log_text(log, work->name);
-    return rondo__doctor_is_copy_name(name)   ? COPY_TOKEN
-           : rondo__doctor_is_fill_name(name) ? FILL_TOKEN
-                                              : work->name;
+    return rondo__doctor_is_copy_name(name) ? COPY_TOKEN
+           : is_fill_name(name)             ? FILL_TOKEN
+                                            : work->name;
 }
 
 // By when they were asked for; where that is not known, by when they began.

@@ -10,4 +10,3 @@ bool rondo__doctor_find_work_times(const rondo__doctor_steps *steps, double *out
 
 // Whether a name that a device told is that of a copy, or of a fill.
 bool rondo__doctor_is_copy_name(const char *name);
-bool rondo__doctor_is_fill_name(const char *name);

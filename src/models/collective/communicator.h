@@ -147,8 +147,6 @@ RONDO_MUST_USE rondo_status rondo__communicator_put(rondo_communicator *communic
 //
 // Errors:    STATE (it serves another), NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__communicator_enter(rondo_communicator *communicator);
-RONDO_MUST_USE rondo_status rondo__communicator_serve(const rondo_communicator *communicator,
-                                                      const char *call);
 void rondo__communicator_leave(const rondo_communicator *communicator);
 
 // The first loss wins: waiting threads are woken, and the transport's work ends (rank_watch.c).

@@ -34,7 +34,7 @@ static bool is_live(uint64_t number) {
 }
 
 // Ranks wait for each other, so a thread that served two would wait for itself.
-rondo_status rondo__communicator_serve(const rondo_communicator *c, const char *call) {
+static rondo_status serve(const rondo_communicator *c, const char *call) {
     if (served != c->number && is_live(served)) {
         return RONDO_FAIL_AS(call, STATE,
                              "this thread serves another communicator; several GPUs in one process "
@@ -56,7 +56,7 @@ rondo_status rondo__communicator_enter(rondo_communicator *c) {
     }
     (void)pthread_mutex_unlock(&live_lock);
     return status == RONDO_STATUS_OK
-               ? rondo__communicator_serve(c, create_name)
+               ? serve(c, create_name)
                : RONDO_FAIL_AS(create_name, NO_MEMORY, "there are %d communicators", LIVE_MAX);
 }
 
@@ -148,7 +148,7 @@ static rondo_status begin(rondo_communicator *c, const rondo__collectives *colle
 
 rondo_status rondo__communicator_begin_run(rondo_communicator *communicator,
                                            const rondo__collectives *collectives) {
-    RETURN_IF_ERROR(rondo__communicator_serve(communicator, "rondo_executor_run"));
+    RETURN_IF_ERROR(serve(communicator, "rondo_executor_run"));
     (void)pthread_mutex_lock(&communicator->lock);
     const rondo_status status = atomic_load(&communicator->is_lost)
                                     ? fail_lost(communicator)

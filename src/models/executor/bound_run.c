@@ -410,10 +410,11 @@ static bool may_be_carried(const rondo_bound_run *run, const rondo__fetch *fetch
     const rondo__step *step = &plan->steps[0];
     return step->run.graph != NULL && !step->is_ahead &&
            rondo__branches_are_settled(fetch->unit, plan) && executor->graphs != RONDO_GRAPHS_OFF &&
-           rondo__governed_may_replay(executor) && plan->peer_count == 0 && plan->spill == NULL &&
-           plan->ranks == NULL && executor->options.communicator == NULL &&
-           !rondo__self_check_is_on(executor) && !rondo__self_check_is_expected(executor) &&
-           !rondo__copy_is_told() && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
+           rondo__governed_may_replay(executor) && plan->peer_count == 0 &&
+           plan->streamed == NULL && plan->ranks == NULL &&
+           executor->options.communicator == NULL && !rondo__self_check_is_on(executor) &&
+           !rondo__self_check_is_expected(executor) && !rondo__copy_is_told() &&
+           !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG);
 }
 
 // Makes one graph of the whole run once runs repeat, so that this run replays it.

@@ -122,7 +122,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         const rondo__peer *peer = executor->resources.peers[i];
         stats.device_memory_bytes += peer != NULL ? rondo__budget_get_used(peer->budget) : 0;
     }
-    stats.spilled_constant_bytes = rondo__spill_get_bytes(plan);
+    stats.spilled_constant_bytes = rondo__streamed_get_bytes(plan);
     stats.state_bytes = rondo__states_get_bytes(executor);
     add_counts(&executor->main, &stats);
     for (size_t v = 0; v < executor->variants.count; ++v) {

@@ -241,7 +241,7 @@ static size_t measure_arena(const recording *r, bool has_buffer) {
                      : 0;
     }
     bytes = rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);
-    return bytes + (has_buffer ? rondo__spill_get_buffer_bytes(r->plan) / 2 : 0);
+    return bytes + (has_buffer ? rondo__streamed_get_buffer_bytes(r->plan) / 2 : 0);
 }
 
 // A plan must read a state where it lies, and what that becomes must be as large.
@@ -277,7 +277,7 @@ static rondo_status check_states(const recording *r) {
 static rondo_status record_copy(const recording *r, void *to, bool is_to_near, const void *from,
                                 bool is_from_near, size_t bytes) {
     if (!is_to_near && !is_from_near) {
-        return rondo__crossing_put_bytes(r->stream, to, from, bytes);
+        return rondo__transfers_put_bytes(r->stream, to, from, bytes);
     }
     return rondo_stream_copy(r->stream, to, from, bytes,
                              !is_from_near ? RONDO_COPY_HOST_TO_DEVICE
@@ -322,7 +322,7 @@ static rondo_status record_constant(const recording *r, size_t i, size_t *offset
     const void *from =
         plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
     if (rondo_tensor_is_on_host(to)) {
-        return rondo__crossing_put_bytes(r->stream, to->data, from, bytes);
+        return rondo__transfers_put_bytes(r->stream, to->data, from, bytes);
     }
     char *pinned = (char *)r->run->constants + *offset;
     *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);

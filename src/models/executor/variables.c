@@ -242,9 +242,9 @@ static void release_roots(rondo_executor *executor, const roots *r) {
 // Puts the executor on another program, which it takes, with the same values. No plan is left.
 static rondo_status move_to(rondo_executor *executor, rondo_program *program) {
     // Frees shared parts of the former program, which are made again when needed.
-    rondo__hosted_free(executor);
-    rondo__peers_forget_weights(executor);
-    rondo__spill_free(executor);
+    rondo__host_ops_free(executor);
+    rondo__other_gpus_forget_weights(executor);
+    rondo__streamed_free(executor);
     const roots former = get_roots(executor);
     roots fresh = {.source = program};
     rondo_status status =

@@ -7,7 +7,9 @@
 
 #include "base/memory.h"
 
-rondo_status rondo__doubles_create(int64_t count, double **out_values) {
+// A zero-filled array of doubles; count 0 gives a valid address.
+// Ownership: free with rondo__free.
+static rondo_status create_doubles(int64_t count, double **out_values) {
     *out_values = NULL;
     if (count < 0) {
         return RONDO_FAIL(NO_MEMORY, "an array of doubles would have more than 2^63 elements");
@@ -27,7 +29,7 @@ rondo_status rondo__widen(const rondo_tensor *tensor, double **out_values) {
     }
     const int64_t count = rondo_shape_get_count(&tensor->shape);
     double *values;
-    RETURN_IF_ERROR(rondo__doubles_create(count, &values));
+    RETURN_IF_ERROR(create_doubles(count, &values));
     rondo__convert_elements(tensor->dtype, tensor->data, RONDO_DTYPE_F64, values, (size_t)count);
     *out_values = values;
     return RONDO_STATUS_OK;
@@ -78,7 +80,7 @@ double *rondo__scratch_create(rondo__scratch *scratch, int64_t count) {
         return NULL;
     }
     double *values;
-    scratch->status = rondo__doubles_create(count, &values);
+    scratch->status = create_doubles(count, &values);
     return scratch->status == RONDO_STATUS_OK ? keep(scratch, values) : NULL;
 }
 

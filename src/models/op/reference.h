@@ -13,12 +13,6 @@
 #include "op/support.h"
 #include "rondo/tensor.h"
 
-// A zero-filled array of doubles; count 0 gives a valid address.
-//
-// Errors:    NO_MEMORY.
-// Ownership: free with rondo__free.
-RONDO_MUST_USE rondo_status rondo__doubles_create(int64_t count, double **out_values);
-
 // The elements of `tensor` as doubles; NULL (and OK) for a NULL tensor.
 //
 // Errors:    NO_MEMORY.

@@ -10,14 +10,6 @@
 #include "base/error.h"
 #include "op/half.h"
 
-bool rondo__dtype_is_float(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || rondo__is_half(dtype);
-}
-
-bool rondo__dtype_is_integer(rondo_dtype dtype) {
-    return dtype >= RONDO_DTYPE_I8 && dtype <= RONDO_DTYPE_U64;
-}
-
 rondo_dtype rondo__dtype_widen(rondo_dtype dtype) {
     return rondo__is_half(dtype) ? RONDO_DTYPE_F32 : dtype;
 }
@@ -29,6 +21,14 @@ rondo_status rondo__infer_check_same_dtype(const rondo__infer *infer, size_t fir
         return RONDO_OP_FAIL(infer->op, BAD_DATA,
                              "input %zu is %s and input %zu is %s; they must be of one type", first,
                              rondo_dtype_get_name(a), second, rondo_dtype_get_name(b));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__infer_check_bytes(const rondo__infer *infer, size_t input) {
+    const rondo_dtype dtype = infer->inputs[input].dtype;
+    if (dtype != RONDO_DTYPE_I8 && dtype != RONDO_DTYPE_U8) {
+        return rondo__op_fail_dtype(infer->op, input, dtype);
     }
     return RONDO_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
+#include "tensor/elements.h"
 #include "tensor/narrow.h"
 
 // X(dtype suffix, C type) over the dtypes that C can calculate with.
@@ -23,14 +24,15 @@ enum { RONDO_OP_STRIDED_RANK_MAX = 2 * RONDO_RANK_MAX };
 // The dtype of an ONNX TensorProto.DataType number; NONE for those without one (float6e2m3, ...),
 // which op/element_types.h names.
 rondo_dtype rondo__dtype_from_onnx(int64_t data_type);
-bool rondo__dtype_is_float(rondo_dtype dtype);    // f16, bf16, f32, f64
-bool rondo__dtype_is_integer(rondo_dtype dtype);  // not bool
 // What `compute` sees of a dtype when the op lacks NATIVE_HALF: f32 for f16 and bf16.
 rondo_dtype rondo__dtype_widen(rondo_dtype dtype);
 
 // Fails with BAD_DATA when two inputs that must have the same dtype differ.
 RONDO_MUST_USE rondo_status rondo__infer_check_same_dtype(const rondo__infer *infer, size_t first,
                                                           size_t second);
+
+// Fails with UNSUPPORTED when an input is neither I8 nor U8.
+RONDO_MUST_USE rondo_status rondo__infer_check_bytes(const rondo__infer *infer, size_t input);
 
 // Output 0 has input 0's dtype and shape.
 RONDO_MUST_USE rondo_status rondo__infer_like_input(rondo__infer *infer);

@@ -35,16 +35,16 @@ const char *rondo__place_get_source(uint8_t by) {
     return sources[by];
 }
 
-void rondo__program_mark_places(rondo_program *program, const char *pattern,
-                                rondo__place_mark mark) {
+// Marks nodes that match (node_pattern.h); a control node that does takes its bodies along.
+static void mark_places(rondo_program *program, const char *pattern, rondo__place_mark mark) {
     for (size_t n = 0; n < program->node_count; ++n) {
         rondo__node *node = &program->nodes[n];
         const bool is_match = rondo__node_matches(node, pattern);
         node->place = is_match ? mark : node->place;
         for (size_t i = 0; i < node->op.attribute_count; ++i) {
             if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {
-                rondo__program_mark_places(node->op.attributes[i].body, is_match ? NULL : pattern,
-                                           mark);  // bounded depth: program.h
+                mark_places(node->op.attributes[i].body, is_match ? NULL : pattern,
+                            mark);  // bounded depth: program.h
             }
         }
     }
@@ -66,7 +66,7 @@ rondo_status rondo_program_set_place(rondo_program *program, const char *pattern
                           "op (* stands for any characters, ? for one)",
                           pattern);
     }
-    rondo__program_mark_places(program, pattern, mark);
+    mark_places(program, pattern, mark);
     program->place_revision += 1;
     return RONDO_STATUS_OK;
 }

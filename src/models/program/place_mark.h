@@ -40,10 +40,6 @@ const char *rondo__place_get_source(uint8_t by);
 // The prefix of a place in the text (doc_string) of a node in an ONNX file.
 #define RONDO__PLACE_TEXT_KEY "rondo.place="
 
-// Marks nodes that match (node_pattern.h); a control node that does takes its bodies along.
-void rondo__program_mark_places(rondo_program *program, const char *pattern,
-                                rondo__place_mark mark);
-
 // Hides nodes from passes that have a place of their own, so that they are neither fused nor turned
 // into others, and shows them again.
 void rondo__program_hide_placed(rondo_program *program);

@@ -187,9 +187,6 @@ RONDO_MUST_USE rondo_status rondo__program_add_variable(rondo_program *program,
 RONDO_MUST_USE rondo_status rondo__program_add_saved_variable(rondo_program *program, int32_t value,
                                                               int32_t update,
                                                               const rondo_start *start);
-// Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
-RONDO_MUST_USE rondo_status rondo__program_copy_variables(const rondo_program *program,
-                                                          rondo_program *copy);
 // A clone with its optionals and variables.
 RONDO_MUST_USE rondo_status rondo__program_clone_whole(const rondo_program *program,
                                                        rondo_program **out_program);

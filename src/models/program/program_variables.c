@@ -38,7 +38,8 @@ rondo_status rondo__program_add_variable(rondo_program *program, const rondo__va
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__program_copy_variables(const rondo_program *program, rondo_program *copy) {
+// Gives `copy`, a clone whose values have the same numbers, the variables of `program`.
+static rondo_status copy_variables(const rondo_program *program, rondo_program *copy) {
     for (size_t i = 0; i < program->variable_count; ++i) {
         RETURN_IF_ERROR(rondo__program_add_variable(copy, &program->variables[i]));
     }
@@ -49,7 +50,7 @@ rondo_status rondo__program_clone_whole(const rondo_program *program, rondo_prog
     rondo_program *copy = NULL;
     *out_program = NULL;
     RETURN_IF_ERROR(rondo__program_clone(program, &copy));
-    rondo_status status = rondo__program_copy_variables(program, copy);
+    rondo_status status = copy_variables(program, copy);
     for (size_t i = 0; i < program->optional_count && status == RONDO_STATUS_OK; ++i) {
         const rondo__optional *optional = &program->optionals[i];
         status = rondo__program_add_optional(copy, optional->value, &optional->declared);
@@ -64,11 +65,6 @@ rondo_status rondo__program_clone_whole(const rondo_program *program, rondo_prog
 }
 
 // ---- starts -----------------------------------------------------------------------------------
-
-static bool is_float(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
 
 // The error in the numbers of a start; NULL: none.
 static const char *find_fault(const rondo_start *start) {
@@ -98,7 +94,7 @@ static rondo_status check_drawn(const rondo__value *value, const rondo_start *st
         rondo__dtype_is_integer(value->dtype) || value->dtype == RONDO_DTYPE_BOOL;
     const bool is_constant = start->kind == RONDO_START_CONSTANT && (is_number || start->a == 0);
     if (start->kind > RONDO_START_NONE && start->kind < RONDO_START_TENSOR && !is_constant &&
-        !is_float(value->dtype)) {
+        !rondo__dtype_is_float(value->dtype)) {
         return RONDO_FAIL_AS(call, INVALID, "the start of \"%.60s\": %s is not drawn, floats are",
                              value->name, rondo_dtype_get_name(value->dtype));
     }

@@ -153,7 +153,8 @@ rondo__cu_result fake_cuGraphNodeGetType(rondo__cu_graph_node handle, int *out_t
     return fake_leave(code);
 }
 
-size_t fake_get_parameter(const fake_kernel_entry *kernel, size_t index, size_t *out_offset) {
+// Its size; 0: there are no more.
+static size_t find_parameter(const fake_kernel_entry *kernel, size_t index, size_t *out_offset) {
     const unsigned int *layout = kernel != NULL ? kernel->code.layout : NULL;
     const size_t count = layout != NULL ? layout[0] : FAKE_PARAMETERS;
     if (index >= count) {
@@ -171,7 +172,7 @@ size_t fake_get_parameter(const fake_kernel_entry *kernel, size_t index, size_t 
 void fake_pack_parameters(fake_node *node, void **parameters) {
     for (size_t i = 0; parameters != NULL && i < FAKE_PARAMETERS_MAX; i++) {
         size_t offset = 0;
-        const size_t bytes = fake_get_parameter(node->kernel, i, &offset);
+        const size_t bytes = find_parameter(node->kernel, i, &offset);
         if (bytes == 0 || offset + bytes > FAKE_ARGUMENTS_MAX) {
             break;
         }
@@ -183,7 +184,7 @@ void fake_pack_parameters(fake_node *node, void **parameters) {
 
 static rondo__cu_result get_parameter(const fake_kernel_entry *kernel, size_t index,
                                       size_t *out_offset, size_t *out_bytes) {
-    *out_bytes = fake_get_parameter(kernel, index, out_offset);
+    *out_bytes = find_parameter(kernel, index, out_offset);
     return fake_leave(*out_bytes != 0 ? RONDO__CU_SUCCESS : RONDO__CU_ERROR_INVALID_VALUE);
 }
 
@@ -208,7 +209,7 @@ static void describe_arguments(const fake_node *node, rondo__cu_kernel_node *out
     static _Thread_local fake_node copy;
     copy = *node;
     size_t offset = 0;
-    for (size_t i = 0; i < FAKE_PARAMETERS_MAX && fake_get_parameter(node->kernel, i, &offset) != 0;
+    for (size_t i = 0; i < FAKE_PARAMETERS_MAX && find_parameter(node->kernel, i, &offset) != 0;
          i++) {
         parameters[i] = copy.arguments + offset;
     }
@@ -347,7 +348,7 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
     }
 }
 
-bool fake_has_type(const fake_graph *graph, int type) {
+static bool has_type(const fake_graph *graph, int type) {
     bool has = false;
     for (size_t i = 0; i < graph->node_count; i++) {
         has = has || graph->nodes[i].type == type;
@@ -356,9 +357,9 @@ bool fake_has_type(const fake_graph *graph, int type) {
 }
 
 bool fake_may_be_copied(const fake_graph *graph) {
-    return !fake_has_type(graph, RONDO__CU_GRAPH_NODE_MEM_ALLOC) &&
-           !fake_has_type(graph, RONDO__CU_GRAPH_NODE_MEM_FREE) &&
-           !fake_has_type(graph, RONDO__CU_GRAPH_NODE_CONDITIONAL);
+    return !has_type(graph, RONDO__CU_GRAPH_NODE_MEM_ALLOC) &&
+           !has_type(graph, RONDO__CU_GRAPH_NODE_MEM_FREE) &&
+           !has_type(graph, RONDO__CU_GRAPH_NODE_CONDITIONAL);
 }
 
 bool fake_is_device_updatable(const fake_graph *graph) {

@@ -18,7 +18,8 @@ typedef struct fake_hidden {
     _Alignas(FAKE_ALIGNMENT) unsigned char bytes[];
 } fake_hidden;
 
-void *fake_new_hidden(size_t bytes) {
+// Memory of a node that allocates; freed with the driver's state.
+static void *new_hidden(size_t bytes) {
     fake_hidden *hidden =
         aligned_alloc(FAKE_ALIGNMENT, (sizeof(*hidden) + bytes + FAKE_ALIGNMENT - 1) /
                                           FAKE_ALIGNMENT * FAKE_ALIGNMENT);
@@ -102,7 +103,7 @@ rondo__cu_result fake_cuMemAllocAsync(rondo__cu_address *out_address, size_t byt
     }
     void *given_back = find_given_back(stream, bytes);
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEM_ALLOC,
-                      .destination = given_back != NULL ? given_back : fake_new_hidden(bytes),
+                      .destination = given_back != NULL ? given_back : new_hidden(bytes),
                       .value = g_fake.is_pool_shared,
                       .source_type = fake_get_device(stream->object.context),
                       .count = bytes};

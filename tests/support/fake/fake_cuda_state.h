@@ -277,8 +277,6 @@ bool fake_take_launch(fake_node *work, rondo__cu_function function, const unsign
                       void **parameters, void **extra);
 // What every kernel takes that is launched with a parameter array: an address and three words.
 enum { FAKE_PARAMETERS = 4, FAKE_PARAMETERS_MAX = 128 };
-// Its size; 0: there are no more.
-size_t fake_get_parameter(const fake_kernel_entry *kernel, size_t index, size_t *out_offset);
 void fake_pack_parameters(fake_node *node, void **parameters);
 
 // A lazy GPU (fake_cuda_lazy.c). A call begins; work, a launch of a graph, a record or a
@@ -310,7 +308,6 @@ void fake_run_conditional(const fake_node *node);
 void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte
 void fake_free_bodies(fake_node *node);
 bool fake_has_unfit_body(const fake_graph *graph);
-bool fake_has_type(const fake_graph *graph, int type);
 // Marks the node and all that it depends on.
 void fake_mark_ancestors(const fake_graph *graph, size_t node, bool *marks);
 bool fake_is_device_updatable(const fake_graph *graph);
@@ -318,8 +315,6 @@ bool fake_has_unused_condition(const fake_graph *graph);
 void fake_forget_conditions(const fake_graph *graph);
 // Neither memory of the driver's nor of a node's.
 bool fake_is_pageable(const void *address);
-// Memory of a node that allocates; freed with the driver's state.
-void *fake_new_hidden(size_t bytes);
 void fake_free_hidden(void);
 // The memory at a copy's end is the processor's.
 bool fake_is_host_end(const void *address, int memory_type);

@@ -34,7 +34,8 @@ rondo_program *parse_model_ok(model_builder *builder) {
     return program;
 }
 
-void parse_model_expect(rondo_status status, rondo_status expected, const char *words) {
+// The same of any call: `status` and the error record are what came of it.
+static void expect(rondo_status status, rondo_status expected, const char *words) {
     const char *message = rondo_error_get_last()->message;
     if (status != expected || strstr(message, words) == NULL) {
         fail_msg("status %d, \"%s\"; expected %d, \"%s\"", status, message, expected, words);
@@ -45,5 +46,5 @@ void parse_model_refused(model_builder *builder, rondo_status expected, const ch
     rondo_program *program = NULL;
     rondo_status status = parse_model(builder, &program);
     assert_null(program);
-    parse_model_expect(status, expected, words);
+    expect(status, expected, words);
 }

@@ -15,5 +15,3 @@ rondo_status parse_model(model_builder *builder, rondo_program **out_program);
 // These two fail the test where the model is refused, or is not refused with these words.
 rondo_program *parse_model_ok(model_builder *builder);
 void parse_model_refused(model_builder *builder, rondo_status expected, const char *words);
-// The same of any call: `status` and the error record are what came of it.
-void parse_model_expect(rondo_status status, rondo_status expected, const char *words);

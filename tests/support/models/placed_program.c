@@ -66,7 +66,7 @@ void placed_fill(placed_feeds *f, int run) {
     f->list[1] = (rondo_binding){"i", {RONDO_DTYPE_I64, {1, {1}}, &f->i, NULL, NULL}};
 }
 
-void placed_expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what) {
+static void expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what) {
     const size_t bytes = rondo_tensor_get_bytes(want);
     assert_true(rondo_shape_is_equal(&have->shape, &want->shape));
     if (memcmp(have->data, want->data, bytes) != 0) {
@@ -104,7 +104,7 @@ void placed_compare(rondo_executor *gpu, rondo_executor *host, const char *const
             OK(rondo_executor_wait(gpu));
         }
         for (size_t k = 0; k < count; ++k) {
-            placed_expect_same(&have[k].tensor, &want[k].tensor, what);
+            expect_same(&have[k].tensor, &want[k].tensor, what);
             rondo_tensor_deinit(&have[k].tensor);
             rondo_tensor_deinit(&want[k].tensor);
         }
@@ -138,7 +138,8 @@ void placed_close(rondo_device *const *gpus, int count, rondo_device *host) {
 
 // ---- places -----------------------------------------------------------------------------------
 
-rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
+// What is said of this op, value or the like; the running test fails when nothing is.
+static rondo_placement find(rondo_executor *executor, rondo_placement_kind kind, const char *name) {
     rondo_placement list[64];
     size_t count;
     OK(rondo_executor_list_placements(executor, NULL, 0, 64, list, &count));
@@ -154,7 +155,7 @@ rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind,
 
 void placed_expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
                          const char *place, const char *reason) {
-    const rondo_placement found = placed_find(executor, kind, name);
+    const rondo_placement found = find(executor, kind, name);
     if (strcmp(found.place, place) != 0 || strstr(found.reason, reason) == NULL) {
         fail_msg("\"%s\" is on %s because %s", name, found.place, found.reason);
     }

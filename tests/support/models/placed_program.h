@@ -30,8 +30,6 @@ rondo_program *placed_build(const placed_node *nodes, const char *const *outputs
 // Inputs of the run of this number.
 void placed_fill(placed_feeds *f, int run);
 
-void placed_expect_same(const rondo_tensor *have, const rondo_tensor *want, const char *what);
-
 // Runs both executors a few times, with other inputs each time, and compares.
 void placed_compare(rondo_executor *gpu, rondo_executor *host, const char *const *outputs,
                     const char *what, bool waits);
@@ -41,7 +39,5 @@ void placed_open(const fake_cuda_options *options, rondo_device **out_gpus,
                  rondo_device **out_host);
 void placed_close(rondo_device *const *gpus, int count, rondo_device *host);
 
-// What is said of this op, value or the like; the running test fails when nothing is.
-rondo_placement placed_find(rondo_executor *executor, rondo_placement_kind kind, const char *name);
 void placed_expect_place(rondo_executor *executor, rondo_placement_kind kind, const char *name,
                          const char *place, const char *reason);

@@ -8,6 +8,7 @@
 #include "support/models/model_fixture.h"
 #include "support/short_forms.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7 };
 
@@ -19,13 +20,6 @@ static void keep_warning(void *user_data, rondo_log_level level, const char *mes
     (void)level;
     warning_count += 1;
     snprintf(warning, sizeof warning, "%s", message);
-}
-
-static bool drop_text(void *user_data, const char *bytes, size_t byte_count) {
-    (void)user_data;
-    (void)bytes;
-    (void)byte_count;
-    return true;
 }
 
 static void fixture_init(model_fixture *f, const char *op, int32_t in_type, const char *in_shape,
@@ -111,7 +105,7 @@ TEST(test_executor_declared__a_description_tells_the_same) {
     model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", INT64, "2 3");
     model_fixture_load(&f);
-    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, drop_text, NULL),
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, text_sink_ignore, NULL),
                      RONDO_STATUS_BAD_DATA);
     assert_non_null(strstr(rondo_error_get_last()->message, "declared i64, the result is f32"));
     model_fixture_deinit(&f);
@@ -159,7 +153,7 @@ TEST(test_executor_declared__an_output_may_be_listed_twice) {
     model_builder_add_output(&f.builder, f.builder.graph, "y", FLOAT, "2 3");
     model_fixture_load(&f);
     assert_int_equal(rondo_program_get_output_count(f.program), 2);
-    OK(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, drop_text, NULL));
+    OK(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, text_sink_ignore, NULL));
     for (int round = 0; round < 3; ++round) {
         rondo_binding feed = BIND("x", RONDO_DTYPE_F32, values, 2, 3);
         rondo_binding fetches[3] = {{.name = "y"}, {.name = "y"}, {.name = "y"}};

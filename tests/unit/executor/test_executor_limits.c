@@ -13,6 +13,7 @@
 #include "support/short_forms.h"
 #include "support/sweep.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
@@ -274,12 +275,6 @@ TEST(test_executor_limits__a_refused_run_leaves_the_one_before) {
     model_fixture_deinit(&f);
 }
 
-static bool skip_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
-}
-
 // What a rerun runs is what ran last, not what was looked at since.
 TEST(test_executor_limits__a_description_is_not_run_again) {
     model_fixture f;
@@ -290,10 +285,12 @@ TEST(test_executor_limits__a_description_is_not_run_again) {
     rondo_binding feed = make_rows(8);
     rondo_binding other = {"x", {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 512}}}};
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
-    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
+    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, text_sink_ignore,
+                                     NULL));
     assert_int_equal(rondo_executor_rerun(f.executor), RONDO_STATUS_STATE);
     OK(run(&f, &feed, NULL));
-    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, skip_text, NULL));
+    OK(rondo_executor_describe_feeds(f.executor, &other, 1, RONDO_TEXT_PLAIN, text_sink_ignore,
+                                     NULL));
     OK(rondo_executor_rerun(f.executor));
     OK(rondo_executor_get_times(f.executor, &times));
     assert_true(times.was_replayed);  // the plan of 8 rows, the second time

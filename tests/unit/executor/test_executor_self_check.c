@@ -17,6 +17,7 @@
 #include "support/fake/fake_random.h"
 #include "support/models/build_node.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 
 enum { COUNT = 96, OPS = 9 };
 
@@ -67,12 +68,6 @@ static float g_y[COUNT];
 static rondo_binding g_feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, g_x, NULL, NULL}};
 static rondo_binding g_fetch = {"v8", {RONDO_DTYPE_F32, {1, {COUNT}}, g_y, NULL, NULL}};
 
-static bool skip_text(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
-}
-
 static rondo_status run(void) {
     for (int i = 0; i < COUNT; ++i) {
         g_x[i] = (float)(i - COUNT / 2);
@@ -94,7 +89,8 @@ static void open_executor(const char *name, bool is_random, const rondo_executor
     OK(rondo_device_open(name, &g_device));
     build_chain(is_random);
     OK(rondo_executor_create(g_program, g_device, options, &g_executor));
-    OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, skip_text, NULL));  // makes the plan
+    OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, text_sink_ignore,
+                               NULL));  // makes the plan
 }
 
 static void close_executor(void) {
@@ -376,7 +372,7 @@ TEST(test_executor_self_check__each_op_of_a_larger_program) {
             OK(rondo_device_open(device_names[d], &g_device));
             OK(device_crew_build(&g_program));
             OK(rondo_executor_create(g_program, g_device, &options, &g_executor));
-            OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, skip_text, NULL));
+            OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, text_sink_ignore, NULL));
             const rondo__plan *plan = rondo__unit_next_plan(&g_executor->main, NULL);
             const bool is_over = item >= plan->item_count;
             const rondo__op *op = is_over ? NULL : &plan->program->nodes[plan->items[item].node].op;

@@ -16,6 +16,7 @@
 #include "rondo/models.h"
 #include "support/source_dir.h"
 #include "support/test.h"
+#include "support/text_sink.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -79,13 +80,6 @@ static void look_at_error(tally *t, const char *file, unsigned seed, const char 
     }
 }
 
-static bool drop_text(void *user_data, const char *bytes, size_t byte_count) {
-    (void)user_data;
-    (void)bytes;
-    (void)byte_count;
-    return true;
-}
-
 // Small values of the declared type and shape; false where it says too little, or asks for much.
 static bool make_feed(const rondo_port *port, rondo_binding *out_feed) {
     rondo_shape shape = {.rank = port->rank};
@@ -140,7 +134,7 @@ static void try_model(tally *t, rondo_device *device, const char *path, const ch
         t->failed_count += 1;
         look_at_error(t, file, seed, "create");
     } else {
-        if (rondo_executor_describe(executor, RONDO_TEXT_PLAIN, drop_text, NULL) !=
+        if (rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_ignore, NULL) !=
             RONDO_STATUS_OK) {
             t->failed_count += 1;
             look_at_error(t, file, seed, "describe");

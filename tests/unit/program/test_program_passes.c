@@ -76,6 +76,27 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_concat = true,
                                         .fuse_elementwise = true};
 
+static void set_element(rondo_tensor *tensor, int64_t i, float value) {
+    if (tensor->dtype == RONDO_DTYPE_F16) {
+        ((uint16_t *)tensor->data)[i] = rondo_f16_from_float(value);
+    } else {
+        ((float *)tensor->data)[i] = value;
+    }
+}
+
+// Specialises and optimises the source for one input of this shape, which it fills.
+static void optimise_for(model *m, rondo_dtype dtype, const rondo_shape *shape) {
+    OK(rondo_tensor_init(dtype, shape, &m->inputs[0]));
+    for (int64_t e = 0; e < rondo_shape_get_count(shape); ++e) {
+        set_element(&m->inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
+    }
+    const rondo_tensor shapes[1] = {{.dtype = dtype, .shape = *shape}};
+    OK(rondo__program_specialise(m->source, shapes, 1 << 20, &m->program, NULL));
+    OK(interpret_program(m->program, m->inputs, m->expected));
+    OK(rondo__program_simplify(m->program));
+    OK(rondo__program_optimise(m->program, &all));
+}
+
 TEST(test_program_passes__squeezenet_in_nhwc) {
     model m;
     load_model("examples/models/squeezenet1_1", &m);
@@ -210,14 +231,6 @@ TEST(test_program_passes__casts_to_the_same_type_go) {
     free_model(&m);
 }
 
-static void set_element(rondo_tensor *tensor, int64_t i, float value) {
-    if (tensor->dtype == RONDO_DTYPE_F16) {
-        ((uint16_t *)tensor->data)[i] = rondo_f16_from_float(value);
-    } else {
-        ((float *)tensor->data)[i] = value;
-    }
-}
-
 static void add_drawn(rondo_builder *builder, const char *name, rondo_dtype dtype,
                       const rondo_shape *shape, float first) {
     rondo_tensor tensor;
@@ -338,15 +351,7 @@ TEST(test_program_passes__norms_before_convolutions_are_element_wise) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_pre_activation(rows[i].dtype, rows[i].scale)};
         const rondo_shape shape = {4, {2, 4, 5, 5}};
-        OK(rondo_tensor_init(rows[i].dtype, &shape, &m.inputs[0]));
-        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-        }
-        const rondo_tensor shapes[1] = {{.dtype = rows[i].dtype, .shape = shape}};
-        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        OK(interpret_program(m.program, m.inputs, m.expected));
-        OK(rondo__program_simplify(m.program));
-        OK(rondo__program_optimise(m.program, &all));
+        optimise_for(&m, rows[i].dtype, &shape);
         const size_t left = rows[i].is_taken ? 0 : 1;
         assert_int_equal(interpret_count(m.program, RONDO__OP_BatchNormalization), left);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Relu), left);
@@ -395,15 +400,7 @@ TEST(test_program_passes__products_take_residuals_through_reshapes) {
         }
         OK(rondo_builder_finish(builder, &m.source));
         rondo_builder_destroy(builder);
-        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
-        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-        }
-        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        OK(interpret_program(m.program, m.inputs, m.expected));
-        OK(rondo__program_simplify(m.program));
-        OK(rondo__program_optimise(m.program, &all));
+        optimise_for(&m, RONDO_DTYPE_F32, &shape);
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_MatMul), 1);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Add), rows[i].adds);
         expect_same_results(&m, 1e-6);
@@ -463,15 +460,7 @@ TEST(test_program_passes__attention_where_it_is_one) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_attention(&rows[i].mask, rows[i].axis, rows[i].also)};
         const rondo_shape shape = {4, {2, 3, 5, 5}};
-        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
-        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-        }
-        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        OK(interpret_program(m.program, m.inputs, m.expected));
-        OK(rondo__program_simplify(m.program));
-        OK(rondo__program_optimise(m.program, &all));
+        optimise_for(&m, RONDO_DTYPE_F32, &shape);
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Attention), rows[i].attentions);
         assert_int_equal(interpret_count(m.program, RONDO__OP_Softmax), 1 - rows[i].attentions);
         expect_same_results(&m, 1e-6);
@@ -516,15 +505,7 @@ TEST(test_program_passes__splits_and_resizes_keep_nhwc) {
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     m.source = build_finish(builder);
-    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
-    for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-        set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-    }
-    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-    OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-    OK(interpret_program(m.program, m.inputs, m.expected));
-    OK(rondo__program_simplify(m.program));
-    OK(rondo__program_optimise(m.program, &all));
+    optimise_for(&m, RONDO_DTYPE_F32, &shape);
     assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), 2);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
                      2);  // at the image and the result
@@ -560,15 +541,7 @@ TEST(test_program_passes__transposes_of_the_models_own_keep_nhwc) {
     }
     OK(rondo_builder_add_output(builder, "y", NULL));
     m.source = build_finish(builder);
-    OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
-    for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-        set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-    }
-    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-    OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-    OK(interpret_program(m.program, m.inputs, m.expected));
-    OK(rondo__program_simplify(m.program));
-    OK(rondo__program_optimise(m.program, &all));
+    optimise_for(&m, RONDO_DTYPE_F32, &shape);
     assert_int_equal(interpret_count(m.program, RONDO__OP_Transpose),
                      2);  // at the image and the result
     expect_same_results(&m, 1e-5);
@@ -645,15 +618,7 @@ TEST(test_program_passes__transposed_convolutions_split) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model m = {.source = build_transposed(&rows[i])};
         const rondo_shape shape = {4, {2, 4, 5, 6}};
-        OK(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
-        for (int64_t e = 0; e < rondo_shape_get_count(&shape); ++e) {
-            set_element(&m.inputs[0], e, (float)(e % 13) / 4.0f - 1.5f);
-        }
-        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
-        OK(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
-        OK(interpret_program(m.program, m.inputs, m.expected));
-        OK(rondo__program_simplify(m.program));
-        OK(rondo__program_optimise(m.program, &all));
+        optimise_for(&m, RONDO_DTYPE_F32, &shape);
         assert_int_equal(interpret_count(m.program, RONDO__OP_ConvTranspose),
                          rows[i].is_split ? 0 : 1);
         assert_int_equal(interpret_count(m.program, RONDO__FUSED_Conv), rows[i].is_split ? 2 : 1);

@@ -15,7 +15,7 @@ bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan 
         unit->executor->options.branches != RONDO_BRANCHES_OFF &&
         (has_states ? !rondo_device_is_host(unit->executor->device) : plan->random_count == 0) &&
         unit->executor->options.graphs != RONDO_GRAPHS_OFF && unit->part == RONDO__PART_NONE &&
-        plan->peer_count == 0 && plan->spill == NULL &&
+        plan->peer_count == 0 && plan->streamed == NULL &&
         // A trial would run without the other ranks.
         unit->executor->options.communicator == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {

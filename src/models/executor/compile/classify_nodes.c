@@ -36,7 +36,7 @@ static void fill_request(const rondo__unit *unit, rondo__plan *plan, size_t n,
         bool is_wanted = node->outputs[i] >= 0 && uses[node->outputs[i]] > 0;
         rondo__program_get_info(plan->program, is_wanted ? node->outputs[i] : -1, &outputs[i]);
     }
-    rondo__plan_peer *peer = rondo__plan_get_peer(plan, rondo__peers_get_side(plan, n));
+    rondo__plan_peer *peer = rondo__plan_get_peer(plan, rondo__other_gpus_get_side(plan, n));
     *out_request = (rondo__kernel_request){
         .device = peer != NULL ? peer->peer->device : executor->device,
         .op = &node->op,
@@ -52,13 +52,7 @@ static void fill_request(const rondo__unit *unit, rondo__plan *plan, size_t n,
         .communicator = unit->depth == 0 ? executor->options.communicator : NULL,
         .is_in_body = unit->depth > 0,
         .use_reference = executor->options.reference};
-    rondo__spill_fill_request(plan, n, out_request);
-}
-
-static bool is_known(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
+    rondo__streamed_fill_request(plan, n, out_request);
 }
 
 static bool is_object(const rondo__tensor_info *info) {
@@ -97,7 +91,7 @@ static uint64_t get_private_bytes(const rondo_executor *executor) {
     const rondo__budget *budget = executor->resources.budget;
     const rondo__weight_account *account = &executor->resources.weights;
     return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0) -
-           executor->resources.spill_weights.bytes;
+           executor->resources.streamed_weights.bytes;
 }
 
 // A control op that a graph can hold is an item like others; otherwise keeps what hinders.
@@ -107,7 +101,7 @@ static rondo_status classify_control(const rondo__planning *p, size_t n,
     rondo__unit *unit = p->unit;
     rondo__plan *plan = p->plan;
     rondo__refusal refusal;
-    if (rondo__peers_get_side(plan, n) != RONDO__SIDE_DEVICE) {
+    if (rondo__other_gpus_get_side(plan, n) != RONDO__SIDE_DEVICE) {
         return rondo__op_device_refuse(&plan->program->nodes[n], &plan->homes[n],
                                        "control flow is decided on the executor's GPU or on the "
                                        "processor; the ops of its bodies can be placed");
@@ -123,7 +117,7 @@ static rondo_status classify_control(const rondo__planning *p, size_t n,
         return RONDO_STATUS_OK;
     }
     if (plan->refusals == NULL) {
-        // One for each copy between sides, too (rondo__crossing_insert): a value has one at most.
+        // One for each copy between sides, too (rondo__transfers_insert): a value has one at most.
         const size_t most = plan->program->node_count + plan->program->value_count;
         plan->refusals = rondo__calloc(most, sizeof *plan->refusals);
     }
@@ -156,8 +150,8 @@ static rondo_status host_node(rondo__unit *unit, rondo__plan *plan, size_t n,
         return bypass(plan, n, out_class);
     }
     *out_class = RONDO__CLASS_KERNEL;
-    return rondo__hosted_prepare(unit->executor, plan, request, &plan->program->nodes[n],
-                                 out_kernel);
+    return rondo__host_ops_prepare(unit->executor, plan, request, &plan->program->nodes[n],
+                                   out_kernel);
 }
 
 // Prepares the kernel of a node whose shapes are known and which has work to do.
@@ -186,7 +180,7 @@ static rondo_status prepare_kernel(rondo__unit *unit, rondo__plan *plan, size_t 
         return RONDO_STATUS_OK;
     }
     const size_t weight_count = request->weights->count;
-    const size_t brought_count = rondo__spill_count(plan);
+    const size_t brought_count = rondo__streamed_count(plan);
     const uint64_t used = get_private_bytes(unit->executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
@@ -198,7 +192,7 @@ static rondo_status prepare_kernel(rondo__unit *unit, rondo__plan *plan, size_t 
         return RONDO_STATUS_OK;
     }
     rondo__weight_list_cut(request->weights, weight_count);
-    rondo__spill_cut(plan, brought_count);
+    rondo__streamed_cut(plan, brought_count);
     if (status != RONDO_STATUS_UNSUPPORTED || (is_host && !draws)) {
         return status;
     }
@@ -231,12 +225,12 @@ static rondo_status classify(const rondo__planning *p, size_t n, rondo__kernel_r
     }
     bool all_known = true;
     for (size_t i = 0; i < node->input_count; ++i) {
-        all_known = all_known && is_known(plan->program, node->inputs[i]);
+        all_known = all_known && rondo__program_is_known(plan->program, node->inputs[i]);
     }
     bool is_empty = true;   // every wanted output has no elements
     bool is_single = true;  // only output 0 is wanted
     for (size_t i = 0; i < node->output_count; ++i) {
-        all_known = all_known && is_known(plan->program, node->outputs[i]);
+        all_known = all_known && rondo__program_is_known(plan->program, node->outputs[i]);
         is_empty = is_empty && (request->outputs[i].dtype == RONDO_DTYPE_NONE ||
                                 rondo_shape_get_count(&request->outputs[i].shape) == 0);
         is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
@@ -292,7 +286,7 @@ static rondo_status reserve_lists(rondo__planning *p) {
         RETURN_IF_ERROR(
             rondo__prepared_list_kernels(p->ready_kernels, program->node_count, &p->ready));
     }
-    return rondo__unit_has_two_sides(p->unit) ? rondo__crossing_reserve(p->plan) : RONDO_STATUS_OK;
+    return rondo__unit_has_two_sides(p->unit) ? rondo__transfers_reserve(p->plan) : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__planning_classify_nodes(rondo__planning *p) {

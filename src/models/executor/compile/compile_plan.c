@@ -172,11 +172,11 @@ static rondo_status decide_devices(rondo__planning *p) {
 }
 
 static rondo_status decide_streaming(rondo__planning *p) {
-    return rondo__spill_decide(p->unit, p->plan);
+    return rondo__streamed_decide(p->unit, p->plan);
 }
 
 static rondo_status insert_transfers(rondo__planning *p) {
-    return rondo__crossing_insert(p->unit, p->plan, p->class_of, p->kernels);
+    return rondo__transfers_insert(p->unit, p->plan, p->class_of, p->kernels);
 }
 
 static rondo_status schedule_nodes(rondo__planning *p) {
@@ -199,11 +199,11 @@ static rondo_status assign_slots(rondo__planning *p) {
 }
 
 static rondo_status plan_streaming(rondo__planning *p) {
-    return rondo__spill_plan(p->unit, p->plan);
+    return rondo__streamed_plan(p->unit, p->plan);
 }
 
 static rondo_status link_other_gpus(rondo__planning *p) {
-    return rondo__peers_link(p->unit, p->plan);
+    return rondo__other_gpus_link(p->unit, p->plan);
 }
 
 static rondo_status list_collectives(rondo__planning *p) {

@@ -47,8 +47,8 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan) {
     }
     rondo__free(plan->refusals);
     rondo__free(plan->slots);
-    rondo__peers_drop(unit, plan);
-    rondo__spill_drop(unit, plan);
+    rondo__other_gpus_drop(unit, plan);
+    rondo__streamed_drop(unit, plan);
     rondo__ranks_drop(plan);
     rondo__free(plan->steps);
     rondo__weight_list_cut(&plan->weights, 0);
@@ -86,7 +86,8 @@ static void destroy_plans(rondo__unit *unit) {
     }
 }
 
-void rondo__unit_deinit(rondo__unit *unit) {
+// Frees a unit with its plans, and itself where it has memory of its own.
+static void deinit_unit(rondo__unit *unit) {
     destroy_plans(unit);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(unit->events[i]);
@@ -119,7 +120,7 @@ void rondo__unit_destroy(rondo__unit *unit) {
     if (executor->variants.ran == unit) {
         executor->variants.ran = NULL;
     }
-    rondo__unit_deinit(unit);
+    deinit_unit(unit);
     rondo__free(unit);
 }
 
@@ -182,11 +183,11 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__executor_free_pinned(executor, executor->resources.watch,
                                 sizeof *executor->resources.watch);
     rondo__shared_release_store(executor->main.source, executor->resources.weights.store);
-    rondo__hosted_free(executor);
-    rondo__peers_free(executor);
-    rondo__spill_free(executor);
+    rondo__host_ops_free(executor);
+    rondo__other_gpus_free(executor);
+    rondo__streamed_free(executor);
     rondo__ranks_free(executor);
-    rondo__unit_deinit(&executor->main);
+    deinit_unit(&executor->main);
     rondo__run_arena_forget(executor);
     rondo_run_arena_destroy(executor->options.run_arena);
     rondo_workers_release(executor->options.workers);

@@ -12,8 +12,6 @@ void rondo__plan_destroy(rondo__unit *unit, rondo__plan *plan);  // NULL is fine
 void rondo__unit_init(rondo__unit *unit, rondo_executor *executor, rondo_program *program,
                       bool is_training);
 
-// Frees a unit with its plans, and itself where it has memory of its own.
-void rondo__unit_deinit(rondo__unit *unit);
 void rondo__unit_destroy(rondo__unit *unit);  // NULL is fine
 
 // Hands out a unit that was made, or destroys it where `status` is a failure, which it returns.

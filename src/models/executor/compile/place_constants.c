@@ -58,8 +58,8 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
             rondo__plan_peer *peer = rondo__plan_get_peer(plan, plan->items[i].side);
             if (root >= 0 && !is_owned && peer != NULL) {
                 RETURN_IF_ERROR(place_far_constant(unit->executor, plan, peer, root));
-            } else if (root >= 0 && !is_owned && rondo__spill_has(plan, root)) {
-                RETURN_IF_ERROR(rondo__spill_add(plan, plan->items[i].node, k, root));
+            } else if (root >= 0 && !is_owned && rondo__streamed_has(plan, root)) {
+                RETURN_IF_ERROR(rondo__streamed_add(plan, plan->items[i].node, k, root));
             } else if (root >= 0 && !is_owned) {
                 plan->slots[root].needs_device = true;
             }

@@ -59,8 +59,8 @@ static rondo_status read_value(const rondo__unit *unit, size_t input, const rond
     const char *name = unit->base->values[unit->base->inputs[input]].name;
     const rondo__copy_note note = {"key", NULL, name, feed->dtype, &feed->shape};
     RETURN_IF_ERROR(
-        rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
-    rondo__crossing_note(unit->executor, RONDO__TO_HOST, count, true);
+        rondo__transfers_copy(unit->stream, RONDO__TO_HOST, &note, bytes, feed->data, count));
+    rondo__transfers_note(unit->executor, RONDO__TO_HOST, count, true);
     return rondo_stream_synchronize(unit->stream);
 }
 

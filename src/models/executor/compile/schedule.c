@@ -107,7 +107,7 @@ static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__s
 
 static void add_item(rondo__plan *plan, size_t node) {
     plan->items[plan->item_count++] =
-        (rondo__item){.node = node, .side = rondo__peers_get_side(plan, node)};
+        (rondo__item){.node = node, .side = rondo__other_gpus_get_side(plan, node)};
 }
 
 // Whether a node of the plan's first steps goes ahead of all that is on a stream.
@@ -177,7 +177,7 @@ static int get_kind(const rondo__plan *plan, size_t n, rondo__node_class class_o
     const bool is_item = class_of == RONDO__CLASS_KERNEL;
     const bool is_hosted =
         is_item && plan->order != NULL && plan->homes[n].place == RONDO__PLACE_CPU;
-    const uint8_t side = is_item ? rondo__peers_get_side(plan, n) : RONDO__SIDE_DEVICE;
+    const uint8_t side = is_item ? rondo__other_gpus_get_side(plan, n) : RONDO__SIDE_DEVICE;
     return class_of == RONDO__CLASS_IDLE                         ? FREE
            : !is_item                                            ? BYPASSED
            : is_hosted                                           ? HOSTED

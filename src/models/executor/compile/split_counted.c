@@ -48,7 +48,7 @@ static bool is_placed_here(const splitting *s, const rondo__node *node) {
     const uint8_t place = node->place.place;
     return place == RONDO__PLACE_ANY || place == RONDO__PLACE_GPU ||
            (place >= RONDO__PLACE_GPU_0 &&
-            place - RONDO__PLACE_GPU_0 == rondo__peers_get_own(s->unit->executor));
+            place - RONDO__PLACE_GPU_0 == rondo__other_gpus_get_own(s->unit->executor));
 }
 
 // The sizes of a node's rooms. False: not known, or too large.

@@ -246,7 +246,7 @@ static void join_in_place(lifetimes *l, rondo__plan *plan, const int32_t *carrie
                     continue;
                 }
                 const int32_t root = find_root(plan, node->inputs[i]);
-                rondo__hosted_join(plan->items[n].kernel);
+                rondo__host_ops_join(plan->items[n].kernel);
                 l->last[root] = l->last[output];
                 plan->slots[output].root = root;
                 break;

@@ -227,8 +227,8 @@ static void append_steps(rondo__text *text, rondo__unit *unit, rondo__plan *plan
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_SEGMENT) {
-            const rondo__crossing_counts *copied = rondo__crossing_count_step(plan, step);
-            const size_t copies = (size_t)rondo__crossing_get_total(copied);
+            const rondo__transfer_counts *copied = rondo__transfers_count_step(plan, step);
+            const size_t copies = (size_t)rondo__transfers_get_total(copied);
             const rondo__plan_peer *peer = rondo__step_get_peer(plan, step);
             const size_t ops = step->item_count - copies;
             rondo__text_append(text, "%*s%s %zu: %zu op%s, ", indent, "",

@@ -124,7 +124,7 @@ const char *rondo__placement_get_side(const rondo_executor *executor, const rond
 }
 
 static void describe_spilled(rondo__text *text, const rondo__plan *plan) {
-    const size_t bytes = rondo__spill_get_bytes(plan);
+    const size_t bytes = rondo__streamed_get_bytes(plan);
     if (bytes == 0) {
         return;
     }
@@ -132,9 +132,9 @@ static void describe_spilled(rondo__text *text, const rondo__plan *plan) {
         text,
         "spilled: %zu bytes of weights are in pinned memory (weight_limit_bytes), and "
         "brought in each run through buffers of %zu bytes\n",
-        bytes, rondo__spill_get_buffer_bytes(plan));
+        bytes, rondo__streamed_get_buffer_bytes(plan));
     for (size_t v = 0; v < plan->program->value_count; ++v) {
-        if (rondo__spill_has(plan, (int32_t)v)) {
+        if (rondo__streamed_has(plan, (int32_t)v)) {
             rondo__text_append(text, "  ");
             rondo__text_append_escaped(text, plan->program->values[v].name);
             rondo__text_append(text, ": %" PRIu64 " bytes\n", get_bytes(plan->program, (int32_t)v));
@@ -191,7 +191,7 @@ static void add_tensor(listing *l, int32_t value) {
     const bool is_late = slot->kind == RONDO__SLOT_DYNAMIC && slot->root == value;
     const bool is_on_host = is_constant ? slot->address == NULL && far == RONDO__SIDE_DEVICE
                                         : slot->is_on_host || is_late;
-    const char *reason = rondo__spill_has(l->plan, value) ? spilled
+    const char *reason = rondo__streamed_has(l->plan, value) ? spilled
                          : is_constant && is_on_host ? "a constant, read where the program has it"
                          : is_constant               ? "a constant that ops of the device read"
                          : slot->kind == RONDO__SLOT_DYNAMIC ? "its shape depends on data"
@@ -243,7 +243,8 @@ rondo_status rondo_executor_list_placements(rondo_executor *executor, const rond
 
 // ---- what was copied --------------------------------------------------------------------------
 
-static rondo_transfer_count get_count(const rondo__crossing_counts *counts, rondo__crossing way) {
+static rondo_transfer_count get_count(const rondo__transfer_counts *counts,
+                                      rondo__transfer_way way) {
     return (rondo_transfer_count){counts->count[way], counts->bytes[way]};
 }
 
@@ -257,7 +258,7 @@ rondo_status rondo_executor_get_transfers(const rondo_executor *executor,
     if (!executor->variants.active->runs.has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
-    const rondo__crossing_log *log = &executor->resources.crossings;
+    const rondo__transfers_log *log = &executor->resources.crossings;
     const rondo_transfer_stats stats = {
         .struct_size = sizeof stats,
         .run_count = log->run_count,

@@ -41,7 +41,7 @@ bool rondo__kernel_is_hosted(const rondo__kernel *kernel) {
     return kernel->launch == launch_one;
 }
 
-void rondo__hosted_join(rondo__kernel *kernel) {
+void rondo__host_ops_join(rondo__kernel *kernel) {
     rondo__kernel *inner = rondo__kernel_is_hosted(kernel) ? ((hosted *)kernel)->inner : kernel;
     if (inner->join_output != NULL) {
         inner->join_output(inner);
@@ -76,7 +76,7 @@ static hosted_item find_item(const rondo__item *item) {
     return (hosted_item){(hosted *)item->kernel, item->inputs, item->outputs, item->workspace};
 }
 
-rondo_status rondo__hosted_run(const rondo__item *item) {
+rondo_status rondo__host_ops_run(const rondo__item *item) {
     const hosted_item found = find_item(item);
     return run_item(&found);
 }
@@ -94,7 +94,7 @@ static rondo_status launch_one(rondo__kernel *head, rondo_stream *stream, const 
     return call_items(stream, &call);
 }
 
-size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end) {
+size_t rondo__host_ops_count(const rondo__plan *plan, size_t first, size_t end) {
     size_t count = 0;
     while (count < GROUP_MAX && first + count < end &&
            rondo__kernel_is_hosted(plan->items[first + count].kernel)) {
@@ -103,7 +103,7 @@ size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end) {
     return count;
 }
 
-rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items, size_t count) {
+rondo_status rondo__host_ops_launch(rondo_stream *stream, const rondo__item *items, size_t count) {
     hosted_call call = {.count = count};
     for (size_t i = 0; i < count; ++i) {
         call.items[i] = find_item(&items[i]);
@@ -138,7 +138,7 @@ static rondo_status open_host(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
-void rondo__hosted_free(rondo_executor *executor) {
+void rondo__host_ops_free(rondo_executor *executor) {
     if (executor->resources.host_device != NULL) {
         rondo__shared_release_store(executor->main.source, executor->resources.host_weights.store);
         rondo_device_release(executor->resources.host_device);
@@ -164,9 +164,9 @@ static rondo_status prepare_inner(const rondo__kernel_request *request, rondo__k
     return rondo__kernel_prepare(&own, out_inner);
 }
 
-rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
-                                   const rondo__kernel_request *request, const rondo__node *node,
-                                   rondo__kernel **out_kernel) {
+rondo_status rondo__host_ops_prepare(rondo_executor *executor, rondo__plan *plan,
+                                     const rondo__kernel_request *request, const rondo__node *node,
+                                     rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     RETURN_IF_ERROR(open_host(executor));
     if (plan->host_weights.account == NULL) {

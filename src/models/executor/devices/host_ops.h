@@ -15,32 +15,32 @@
 // Errors:    UNSUPPORTED (neither kernel nor reference), NO_MEMORY.
 // Ownership: as rondo__kernel_prepare; `node` outlives the kernel.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__hosted_prepare(rondo_executor *executor, rondo__plan *plan,
-                                                  const rondo__kernel_request *request,
-                                                  const rondo__node *node,
-                                                  rondo__kernel **out_kernel);
+RONDO_MUST_USE rondo_status rondo__host_ops_prepare(rondo_executor *executor, rondo__plan *plan,
+                                                    const rondo__kernel_request *request,
+                                                    const rondo__node *node,
+                                                    rondo__kernel **out_kernel);
 
 bool rondo__kernel_is_hosted(const rondo__kernel *kernel);
 
 // Tells a kernel of either side that its output lies where its input does.
-void rondo__hosted_join(rondo__kernel *kernel);
+void rondo__host_ops_join(rondo__kernel *kernel);
 
 // How many items from `first` on, but before `end`, one host function runs; 0: the first is none.
-size_t rondo__hosted_count(const rondo__plan *plan, size_t first, size_t end);
+size_t rondo__host_ops_count(const rondo__plan *plan, size_t first, size_t end);
 
 // Puts that host function on the stream. A kernel that fails is told of by the next wait.
 //
 // Errors:    those of rondo_stream_call_host.
 // Capture:   recorded, as a host node.
-RONDO_MUST_USE rondo_status rondo__hosted_launch(rondo_stream *stream, const rondo__item *items,
-                                                 size_t count);
+RONDO_MUST_USE rondo_status rondo__host_ops_launch(rondo_stream *stream, const rondo__item *items,
+                                                   size_t count);
 
 // Computes the item on the calling thread. Its inputs are ready, and no other work reads its
 // outputs meanwhile.
 //
 // Errors:    those of the kernel.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__hosted_run(const rondo__item *item);
+RONDO_MUST_USE rondo_status rondo__host_ops_run(const rondo__item *item);
 
 // Gives up the host device and what the executor's plans share there.
-void rondo__hosted_free(rondo_executor *executor);
+void rondo__host_ops_free(rondo_executor *executor);

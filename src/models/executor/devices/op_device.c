@@ -85,7 +85,7 @@ rondo_status rondo__op_device_refuse(const rondo__node *node, const rondo__op_de
 
 static rondo_status ask(rondo_executor *executor, const rondo__node *node,
                         rondo__op_device *out_home) {
-    const int ordinal = rondo__peers_get_own(executor);
+    const int ordinal = rondo__other_gpus_get_own(executor);
     rondo__op_device home = {node->place.place, node->place.by, "asked for"};
     if (home.place >= RONDO__PLACE_GPU && ordinal < 0) {
         return rondo__op_device_refuse(node, &home,
@@ -93,7 +93,7 @@ static rondo_status ask(rondo_executor *executor, const rondo__node *node,
     }
     if (home.place >= RONDO__PLACE_GPU_0 && home.place - RONDO__PLACE_GPU_0 != ordinal) {
         rondo__peer *peer;
-        if (rondo__peers_open(executor, home.place - RONDO__PLACE_GPU_0, &peer) !=
+        if (rondo__other_gpus_open(executor, home.place - RONDO__PLACE_GPU_0, &peer) !=
             RONDO_STATUS_OK) {
             return rondo__op_device_refuse(node, &home, rondo_error_get_last()->message);
         }
@@ -415,7 +415,7 @@ static rondo_status add_peers(rondo_executor *executor, rondo__plan *plan) {
         rondo__op_device home;
         RETURN_IF_ERROR(ask(executor, &program->nodes[n], &home));
         if (home.place >= RONDO__PLACE_GPU_0) {
-            RETURN_IF_ERROR(rondo__peers_add(executor, plan, home.place - RONDO__PLACE_GPU_0));
+            RETURN_IF_ERROR(rondo__other_gpus_add(executor, plan, home.place - RONDO__PLACE_GPU_0));
         }
     }
     return RONDO_STATUS_OK;

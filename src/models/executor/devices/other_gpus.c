@@ -14,7 +14,7 @@
 
 // ---- devices ----------------------------------------------------------------------------------
 
-int rondo__peers_get_own(const rondo_executor *executor) {
+int rondo__other_gpus_get_own(const rondo_executor *executor) {
     const char *colon = strchr(rondo_device_get_name(executor->device), ':');
     return rondo_device_is_host(executor->device) || colon == NULL
                ? -1
@@ -43,7 +43,7 @@ static rondo_status open_peer(rondo_executor *executor, int ordinal, rondo__peer
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__peer **out_peer) {
+rondo_status rondo__other_gpus_open(rondo_executor *executor, int ordinal, rondo__peer **out_peer) {
     assert(ordinal >= 0 && ordinal < RONDO__PLACE_GPU_MAX);
     if (executor->resources.peers[ordinal] == NULL) {
         rondo__peer *peer = rondo__calloc(1, sizeof *peer);
@@ -64,14 +64,14 @@ rondo_status rondo__peers_open(rondo_executor *executor, int ordinal, rondo__pee
     return RONDO_STATUS_OK;
 }
 
-void rondo__peers_free(rondo_executor *executor) {
+void rondo__other_gpus_free(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
         free_peer(executor, executor->resources.peers[i]);
         executor->resources.peers[i] = NULL;
     }
 }
 
-void rondo__peers_forget_weights(rondo_executor *executor) {
+void rondo__other_gpus_forget_weights(rondo_executor *executor) {
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
         if (executor->resources.peers[i] != NULL) {
             rondo__shared_release_store(executor->main.source,
@@ -83,7 +83,7 @@ void rondo__peers_forget_weights(rondo_executor *executor) {
 
 // ---- of a plan --------------------------------------------------------------------------------
 
-rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int ordinal) {
+rondo_status rondo__other_gpus_add(rondo_executor *executor, rondo__plan *plan, int ordinal) {
     rondo__peer *peer = NULL;
     for (size_t i = 0; i < plan->peer_count; ++i) {
         if (plan->peers[i].ordinal == ordinal) {
@@ -96,7 +96,7 @@ rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int o
             return RONDO_STATUS_NO_MEMORY;
         }
     }
-    RETURN_IF_ERROR(rondo__peers_open(executor, ordinal, &peer));
+    RETURN_IF_ERROR(rondo__other_gpus_open(executor, ordinal, &peer));
     if (peer->weights.store == NULL) {  // not when it is opened: then the program may be locked
         RETURN_IF_ERROR(rondo__shared_acquire_store(executor->main.source, peer->device,
                                                     RONDO_MEMORY_DEVICE, &peer->weights.store));
@@ -107,7 +107,7 @@ rondo_status rondo__peers_add(rondo_executor *executor, rondo__plan *plan, int o
     return RONDO_STATUS_OK;
 }
 
-void rondo__peers_drop(rondo__unit *unit, rondo__plan *plan) {
+void rondo__other_gpus_drop(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->peer_count; ++i) {
         rondo__plan_peer *p = &plan->peers[i];
         rondo__weight_list_cut(&p->weights, 0);
@@ -123,7 +123,7 @@ void rondo__peers_drop(rondo__unit *unit, rondo__plan *plan) {
     rondo__free(plan->peers);
 }
 
-uint8_t rondo__peers_get_side(const rondo__plan *plan, size_t n) {
+uint8_t rondo__other_gpus_get_side(const rondo__plan *plan, size_t n) {
     const int place = plan->homes != NULL ? plan->homes[n].place : RONDO__PLACE_ANY;
     for (size_t i = 0; i < plan->peer_count; ++i) {
         if (place == RONDO__PLACE_GPU_0 + plan->peers[i].ordinal) {
@@ -232,7 +232,7 @@ static rondo_status link_steps(const rondo__unit *unit, linking *l) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_link(rondo__unit *unit, rondo__plan *plan) {
+rondo_status rondo__other_gpus_link(rondo__unit *unit, rondo__plan *plan) {
     if (plan->peer_count == 0) {
         return RONDO_STATUS_OK;
     }
@@ -252,7 +252,7 @@ rondo_status rondo__peers_link(rondo__unit *unit, rondo__plan *plan) {
 
 // ---- a run ------------------------------------------------------------------------------------
 
-rondo_status rondo__peers_begin(rondo__unit *unit, rondo__plan *plan) {
+rondo_status rondo__other_gpus_begin(rondo__unit *unit, rondo__plan *plan) {
     if (plan->peer_count == 0) {
         return RONDO_STATUS_OK;
     }
@@ -263,8 +263,8 @@ rondo_status rondo__peers_begin(rondo__unit *unit, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_enter(const rondo__unit *unit, const rondo__plan *plan,
-                                const rondo__step *step) {
+rondo_status rondo__other_gpus_enter(const rondo__unit *unit, const rondo__plan *plan,
+                                     const rondo__step *step) {
     for (size_t i = 0; i < step->wait_count; ++i) {
         RETURN_IF_ERROR(
             rondo_stream_wait_event(rondo__step_get_stream(unit, plan, step), step->waits[i]));
@@ -272,14 +272,14 @@ rondo_status rondo__peers_enter(const rondo__unit *unit, const rondo__plan *plan
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_leave(const rondo__unit *unit, const rondo__plan *plan,
-                                const rondo__step *step) {
+rondo_status rondo__other_gpus_leave(const rondo__unit *unit, const rondo__plan *plan,
+                                     const rondo__step *step) {
     return step->done != NULL
                ? rondo_event_record(step->done, rondo__step_get_stream(unit, plan, step))
                : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_end(rondo__unit *unit, rondo__plan *plan) {
+rondo_status rondo__other_gpus_end(rondo__unit *unit, rondo__plan *plan) {
     for (size_t i = 0; i < plan->peer_count; ++i) {
         const rondo__plan_peer *p = &plan->peers[i];
         RETURN_IF_ERROR(rondo_event_record(p->ended, p->peer->stream));
@@ -288,7 +288,7 @@ rondo_status rondo__peers_end(rondo__unit *unit, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__peers_synchronize_all(const rondo_executor *executor) {
+rondo_status rondo__other_gpus_synchronize_all(const rondo_executor *executor) {
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < RONDO__PLACE_GPU_MAX; ++i) {
         if (executor->resources.peers[i] != NULL) {
@@ -300,7 +300,7 @@ rondo_status rondo__peers_synchronize_all(const rondo_executor *executor) {
     return status;
 }
 
-rondo_status rondo__peers_synchronize(const rondo__plan *plan) {
+rondo_status rondo__other_gpus_synchronize(const rondo__plan *plan) {
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < plan->peer_count; ++i) {
         const rondo_status waited = rondo_stream_synchronize(plan->peers[i].peer->stream);

@@ -155,7 +155,7 @@ size_t rondo__stand_ins_count_lists(const rondo__plan *plan) {
 }
 
 rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call, bool has_room) {
-    if (plan->spill != NULL && !has_room) {
+    if (plan->streamed != NULL && !has_room) {
         return RONDO_FAIL_AS(call, UNSUPPORTED,
                              "the run cannot be recorded: under options.weight_limit_bytes weights "
                              "are brought through buffers that all runs share");
@@ -255,7 +255,7 @@ rondo_status rondo__stand_ins_launch_item(rondo__stand_ins *places, size_t i,
         RETURN_IF_ERROR(
             rondo__watchdog_mark_again(places->watchdog, places->watched, (uint32_t)i + 1, stream));
     }
-    RETURN_IF_ERROR(rondo__spill_put(plan, i, stream, places->buffer, inputs));
+    RETURN_IF_ERROR(rondo__streamed_put(plan, i, stream, places->buffer, inputs));
     if (is_hosted) {
         keep_lists(places, node, &inputs, &outputs);
     }

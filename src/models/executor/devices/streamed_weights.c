@@ -30,7 +30,7 @@ typedef struct batch {
     rondo_event *used;
 } batch;
 
-struct rondo__spill {
+struct rondo__streamed {
     size_t value_count;
     bool *is_spilled;  // by value
     rondo__bring_list bring;
@@ -176,24 +176,25 @@ static rondo_status choose(choice *c, uint64_t limit) {
 }
 
 static rondo_status make_spill(rondo_executor *executor, rondo__plan *plan, choice *c) {
-    if (executor->resources.spill_weights.store == NULL) {
+    if (executor->resources.streamed_weights.store == NULL) {
         RETURN_IF_ERROR(rondo__shared_acquire_store(executor->main.source, executor->device,
                                                     RONDO_MEMORY_PINNED,
-                                                    &executor->resources.spill_weights.store));
-        executor->resources.spill_weights.budget = executor->resources.budget;
+                                                    &executor->resources.streamed_weights.store));
+        executor->resources.streamed_weights.budget = executor->resources.budget;
     }
-    rondo__spill *spill = rondo__calloc(1, sizeof *spill);
-    if (spill == NULL) {
+    rondo__streamed *streamed = rondo__calloc(1, sizeof *streamed);
+    if (streamed == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    *spill = (rondo__spill){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
+    *streamed =
+        (rondo__streamed){.value_count = plan->program->value_count, .is_spilled = c->is_spilled};
     c->is_spilled = NULL;
-    rondo__weight_list_init(&executor->resources.spill_weights, &spill->bring.weights);
-    plan->spill = spill;
+    rondo__weight_list_init(&executor->resources.streamed_weights, &streamed->bring.weights);
+    plan->streamed = streamed;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__spill_decide(rondo__unit *unit, rondo__plan *plan) {
+rondo_status rondo__streamed_decide(rondo__unit *unit, rondo__plan *plan) {
     const uint64_t limit = unit->executor->options.weight_limit_bytes;
     if (limit == 0 || rondo_device_is_host(unit->executor->device) || unit->depth > 0 ||
         unit->part != RONDO__PART_NONE) {
@@ -221,79 +222,81 @@ rondo_status rondo__spill_decide(rondo__unit *unit, rondo__plan *plan) {
     return status;
 }
 
-bool rondo__spill_has(const rondo__plan *plan, int32_t value) {
-    return plan->spill != NULL && (size_t)value < plan->spill->value_count &&
-           plan->spill->is_spilled[value];
+bool rondo__streamed_has(const rondo__plan *plan, int32_t value) {
+    return plan->streamed != NULL && (size_t)value < plan->streamed->value_count &&
+           plan->streamed->is_spilled[value];
 }
 
 // ---- forms ------------------------------------------------------------------------------------
 
-void rondo__spill_fill_request(const rondo__plan *plan, size_t n, rondo__kernel_request *request) {
-    if (plan->spill == NULL || !runs_here(plan, n)) {
+void rondo__streamed_fill_request(const rondo__plan *plan, size_t n,
+                                  rondo__kernel_request *request) {
+    if (plan->streamed == NULL || !runs_here(plan, n)) {
         return;
     }
     const rondo__node *node = &plan->program->nodes[n];
-    request->bring = &plan->spill->bring;
+    request->bring = &plan->streamed->bring;
     request->node = n;
     for (size_t i = 0; i < node->input_count && i < 64; ++i) {
-        const bool is_brought = node->inputs[i] >= 0 && rondo__spill_has(plan, node->inputs[i]);
+        const bool is_brought = node->inputs[i] >= 0 && rondo__streamed_has(plan, node->inputs[i]);
         request->brought_inputs |= is_brought ? UINT64_C(1) << i : 0;
     }
 }
 
-size_t rondo__spill_count(const rondo__plan *plan) {
-    return plan->spill != NULL ? plan->spill->bring.count : 0;
+size_t rondo__streamed_count(const rondo__plan *plan) {
+    return plan->streamed != NULL ? plan->streamed->bring.count : 0;
 }
 
-void rondo__spill_cut(const rondo__plan *plan, size_t count) {
-    if (plan->spill != NULL) {  // forms stay with the plan: another op may want them
-        plan->spill->bring.count = count;
+void rondo__streamed_cut(const rondo__plan *plan, size_t count) {
+    if (plan->streamed != NULL) {  // forms stay with the plan: another op may want them
+        plan->streamed->bring.count = count;
     }
 }
 
-rondo_status rondo__spill_add(rondo__plan *plan, size_t node, size_t input, int32_t value) {
+rondo_status rondo__streamed_add(rondo__plan *plan, size_t node, size_t input, int32_t value) {
     const rondo_tensor *constant = &plan->program->values[value].constant;
     const rondo__weight_want want = {.constant = constant,
                                      .bytes = rondo_tensor_get_bytes(constant)};
-    return rondo__bring_list_add(&plan->spill->bring, node, input, &want);
+    return rondo__bring_list_add(&plan->streamed->bring, node, input, &want);
 }
 
 // ---- batches ----------------------------------------------------------------------------------
 
 // Puts the loads in the order of the items, and makes a unit of those of one item.
 static rondo_status make_batches(const rondo__plan *plan) {
-    rondo__spill *spill = plan->spill;
-    const rondo__bring_list *bring = &spill->bring;
-    spill->loads = rondo__calloc(bring->count + 1, sizeof *spill->loads);
-    spill->batches = rondo__calloc(bring->count + 1, sizeof *spill->batches);
-    if (spill->loads == NULL || spill->batches == NULL) {
+    rondo__streamed *streamed = plan->streamed;
+    const rondo__bring_list *bring = &streamed->bring;
+    streamed->loads = rondo__calloc(bring->count + 1, sizeof *streamed->loads);
+    streamed->batches = rondo__calloc(bring->count + 1, sizeof *streamed->batches);
+    if (streamed->loads == NULL || streamed->batches == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     size_t count = 0;
     for (size_t i = 0; i < plan->item_count && count < bring->count; ++i) {
-        batch *u = &spill->batches[spill->batch_count];
-        *u = (batch){.item = i, .loads = spill->loads + count};
+        batch *u = &streamed->batches[streamed->batch_count];
+        *u = (batch){.item = i, .loads = streamed->loads + count};
         for (size_t k = 0; k < bring->count; ++k) {
             if (bring->list[k].node == plan->items[i].node) {
-                spill->loads[count++] = (load){.bring = bring->list[k], .offset = u->bytes};
+                streamed->loads[count++] = (load){.bring = bring->list[k], .offset = u->bytes};
                 u->bytes += rondo__align_up(bring->list[k].bytes, (size_t)RONDO__ARENA_ALIGNMENT);
                 u->load_count += 1;
             }
         }
-        spill->batch_count += u->load_count > 0 ? 1 : 0;
-        spill->buffer_bytes = u->bytes > spill->buffer_bytes ? u->bytes : spill->buffer_bytes;
+        streamed->batch_count += u->load_count > 0 ? 1 : 0;
+        streamed->buffer_bytes =
+            u->bytes > streamed->buffer_bytes ? u->bytes : streamed->buffer_bytes;
     }
     return RONDO_STATUS_OK;
 }
 
-static char *get_buffer(const rondo__spill *spill, const batch *u) {
-    return (char *)spill->buffers->address +
-           ((size_t)(u - spill->batches) % 2 == 0 ? 0 : spill->buffer_bytes);
+static char *get_buffer(const rondo__streamed *streamed, const batch *u) {
+    return (char *)streamed->buffers->address +
+           ((size_t)(u - streamed->batches) % 2 == 0 ? 0 : streamed->buffer_bytes);
 }
 
 static rondo_status check_limit(const rondo_executor *executor, const rondo__plan *plan) {
     const uint64_t limit = executor->options.weight_limit_bytes;
-    const uint64_t held = plan->weights.bytes + 2 * plan->spill->buffer_bytes;
+    const uint64_t held = plan->weights.bytes + 2 * plan->streamed->buffer_bytes;
     return held <= limit
                ? RONDO_STATUS_OK
                : RONDO_FAIL(NO_MEMORY,
@@ -303,84 +306,85 @@ static rondo_status check_limit(const rondo_executor *executor, const rondo__pla
                             limit, held);
 }
 
-rondo_status rondo__spill_plan(rondo__unit *unit, rondo__plan *plan) {
-    rondo__spill *spill = plan->spill;
+rondo_status rondo__streamed_plan(rondo__unit *unit, rondo__plan *plan) {
+    rondo__streamed *streamed = plan->streamed;
     rondo_executor *executor = unit->executor;
-    if (spill == NULL) {
+    if (streamed == NULL) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(make_batches(plan));
     RETURN_IF_ERROR(check_limit(unit->executor, plan));
-    if (executor->resources.spill_stream == NULL) {
+    if (executor->resources.streaming == NULL) {
         RETURN_IF_ERROR(
-            rondo_stream_create(executor->device, NULL, &executor->resources.spill_stream));
+            rondo_stream_create(executor->device, NULL, &executor->resources.streaming));
     }
-    RETURN_IF_ERROR(
-        rondo__run_memory_acquire_buffers(unit, 2 * spill->buffer_bytes + 1, &spill->buffers));
-    RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &spill->begun));
-    for (size_t i = 0; i < spill->batch_count; ++i) {
-        batch *u = &spill->batches[i];
+    RETURN_IF_ERROR(rondo__run_memory_acquire_buffers(unit, 2 * streamed->buffer_bytes + 1,
+                                                      &streamed->buffers));
+    RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &streamed->begun));
+    for (size_t i = 0; i < streamed->batch_count; ++i) {
+        batch *u = &streamed->batches[i];
         RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->brought));
         RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &u->used));
         for (size_t k = 0; k < u->load_count; ++k) {
             plan->items[u->item].inputs[u->loads[k].bring.input] =
-                get_buffer(spill, u) + u->loads[k].offset;
+                get_buffer(streamed, u) + u->loads[k].offset;
         }
     }
     return RONDO_STATUS_OK;
 }
 
-void rondo__spill_drop(rondo__unit *unit, rondo__plan *plan) {
-    rondo__spill *spill = plan->spill;
-    if (spill == NULL) {
+void rondo__streamed_drop(rondo__unit *unit, rondo__plan *plan) {
+    rondo__streamed *streamed = plan->streamed;
+    if (streamed == NULL) {
         return;
     }
-    for (size_t i = 0; i < spill->batch_count; ++i) {
-        rondo_event_destroy(spill->batches[i].brought);
-        rondo_event_destroy(spill->batches[i].used);
+    for (size_t i = 0; i < streamed->batch_count; ++i) {
+        rondo_event_destroy(streamed->batches[i].brought);
+        rondo_event_destroy(streamed->batches[i].used);
     }
-    rondo_event_destroy(spill->begun);
-    rondo__run_memory_release(unit, spill->buffers);
-    rondo__bring_list_deinit(&spill->bring);
-    rondo__free(spill->batches);
-    rondo__free(spill->loads);
-    rondo__free(spill->is_spilled);
-    rondo__free(spill);
-    plan->spill = NULL;
+    rondo_event_destroy(streamed->begun);
+    rondo__run_memory_release(unit, streamed->buffers);
+    rondo__bring_list_deinit(&streamed->bring);
+    rondo__free(streamed->batches);
+    rondo__free(streamed->loads);
+    rondo__free(streamed->is_spilled);
+    rondo__free(streamed);
+    plan->streamed = NULL;
 }
 
-void rondo__spill_free(rondo_executor *executor) {
-    rondo_stream_destroy(executor->resources.spill_stream);
-    rondo__shared_release_store(executor->main.source, executor->resources.spill_weights.store);
-    executor->resources.spill_stream = NULL;
-    executor->resources.spill_weights.store = NULL;
+void rondo__streamed_free(rondo_executor *executor) {
+    rondo_stream_destroy(executor->resources.streaming);
+    rondo__shared_release_store(executor->main.source, executor->resources.streamed_weights.store);
+    executor->resources.streaming = NULL;
+    executor->resources.streamed_weights.store = NULL;
 }
 
 // ---- a run ------------------------------------------------------------------------------------
 
 // The first unit of an item from `item` on.
-static size_t find_unit(const rondo__spill *spill, size_t item) {
+static size_t find_unit(const rondo__streamed *streamed, size_t item) {
     size_t u = 0;
-    while (u < spill->batch_count && spill->batches[u].item < item) {
+    while (u < streamed->batch_count && streamed->batches[u].item < item) {
         u += 1;
     }
     return u;
 }
 
-static bool is_of_step(const rondo__spill *spill, size_t u, const rondo__step *step) {
-    return u < spill->batch_count && spill->batches[u].item < step->first_item + step->item_count;
+static bool is_of_step(const rondo__streamed *streamed, size_t u, const rondo__step *step) {
+    return u < streamed->batch_count &&
+           streamed->batches[u].item < step->first_item + step->item_count;
 }
 
 static rondo_status bring_batch(const rondo_executor *executor, const rondo__plan *plan,
                                 const batch *u) {
-    rondo_stream *stream = executor->resources.spill_stream;
+    rondo_stream *stream = executor->resources.streaming;
     const rondo__node *node = &plan->program->nodes[plan->items[u->item].node];
     for (size_t k = 0; k < u->load_count; ++k) {
         const load *l = &u->loads[k];
         const rondo__value *value = &plan->program->values[node->inputs[l->bring.input]];
         const rondo__copy_note note = {node->op.def->name, node->op.name, value->name,
                                        value->constant.dtype, &value->constant.shape};
-        RETURN_IF_ERROR(rondo__stream_copy_noted(stream, get_buffer(plan->spill, u) + l->offset,
+        RETURN_IF_ERROR(rondo__stream_copy_noted(stream, get_buffer(plan->streamed, u) + l->offset,
                                                  l->bring.from, l->bring.bytes,
                                                  RONDO_COPY_HOST_TO_DEVICE, &note));
     }
@@ -388,47 +392,47 @@ static rondo_status bring_batch(const rondo_executor *executor, const rondo__pla
 }
 
 // The buffers are free: the ops that read them come earlier on the run's stream.
-rondo_status rondo__spill_begin(const rondo__unit *unit, const rondo__plan *plan,
-                                const rondo__step *step) {
-    const rondo__spill *spill = plan->spill;
-    const size_t first = spill != NULL ? find_unit(spill, step->first_item) : 0;
-    if (spill == NULL || !is_of_step(spill, first, step)) {
+rondo_status rondo__streamed_begin(const rondo__unit *unit, const rondo__plan *plan,
+                                   const rondo__step *step) {
+    const rondo__streamed *streamed = plan->streamed;
+    const size_t first = streamed != NULL ? find_unit(streamed, step->first_item) : 0;
+    if (streamed == NULL || !is_of_step(streamed, first, step)) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo_event_record(spill->begun, unit->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.spill_stream, spill->begun));
-    for (size_t u = first; u < first + 2 && is_of_step(spill, u, step); ++u) {
-        RETURN_IF_ERROR(bring_batch(unit->executor, plan, &spill->batches[u]));
+    RETURN_IF_ERROR(rondo_event_record(streamed->begun, unit->stream));
+    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.streaming, streamed->begun));
+    for (size_t u = first; u < first + 2 && is_of_step(streamed, u, step); ++u) {
+        RETURN_IF_ERROR(bring_batch(unit->executor, plan, &streamed->batches[u]));
     }
     return RONDO_STATUS_OK;
 }
 
 static const batch *get_batch(const rondo__plan *plan, size_t item) {
-    const rondo__spill *spill = plan->spill;
-    const size_t u = spill != NULL ? find_unit(spill, item) : 0;
-    return spill != NULL && u < spill->batch_count && spill->batches[u].item == item
-               ? &spill->batches[u]
+    const rondo__streamed *streamed = plan->streamed;
+    const size_t u = streamed != NULL ? find_unit(streamed, item) : 0;
+    return streamed != NULL && u < streamed->batch_count && streamed->batches[u].item == item
+               ? &streamed->batches[u]
                : NULL;
 }
 
-rondo_status rondo__spill_enter(const rondo__unit *unit, const rondo__plan *plan, size_t item) {
+rondo_status rondo__streamed_enter(const rondo__unit *unit, const rondo__plan *plan, size_t item) {
     const batch *u = get_batch(plan, item);
     return u != NULL ? rondo_stream_wait_event(unit->stream, u->brought) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__spill_leave(const rondo__unit *unit, const rondo__plan *plan,
-                                const rondo__step *step, size_t item) {
+rondo_status rondo__streamed_leave(const rondo__unit *unit, const rondo__plan *plan,
+                                   const rondo__step *step, size_t item) {
     const batch *u = get_batch(plan, item);
-    if (u == NULL || !is_of_step(plan->spill, (size_t)(u - plan->spill->batches) + 2, step)) {
+    if (u == NULL || !is_of_step(plan->streamed, (size_t)(u - plan->streamed->batches) + 2, step)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo_event_record(u->used, unit->stream));
-    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.spill_stream, u->used));
+    RETURN_IF_ERROR(rondo_stream_wait_event(unit->executor->resources.streaming, u->used));
     return bring_batch(unit->executor, plan, u + 2);
 }
 
-rondo_status rondo__spill_put(const rondo__plan *plan, size_t item, rondo_stream *stream,
-                              char *buffer, const void **inputs) {
+rondo_status rondo__streamed_put(const rondo__plan *plan, size_t item, rondo_stream *stream,
+                                 char *buffer, const void **inputs) {
     const batch *u = get_batch(plan, item);
     for (size_t k = 0; u != NULL && k < u->load_count; ++k) {
         const load *l = &u->loads[k];
@@ -440,31 +444,31 @@ rondo_status rondo__spill_put(const rondo__plan *plan, size_t item, rondo_stream
     return RONDO_STATUS_OK;
 }
 
-void rondo__spill_drain(const rondo_executor *executor) {
-    if (executor->resources.spill_stream != NULL) {
-        (void)!rondo_stream_synchronize(executor->resources.spill_stream);
+void rondo__streamed_drain(const rondo_executor *executor) {
+    if (executor->resources.streaming != NULL) {
+        (void)!rondo_stream_synchronize(executor->resources.streaming);
     }
 }
 
 // ---- what there is ----------------------------------------------------------------------------
 
-rondo__brought rondo__spill_measure(const rondo__plan *plan, const rondo__step *step) {
+rondo__brought rondo__streamed_measure(const rondo__plan *plan, const rondo__step *step) {
     rondo__brought brought = {0};
-    const rondo__spill *spill = plan->spill;
-    for (size_t u = spill != NULL ? find_unit(spill, step->first_item) : 0;
-         spill != NULL && is_of_step(spill, u, step); ++u) {
-        for (size_t k = 0; k < spill->batches[u].load_count; ++k) {
+    const rondo__streamed *streamed = plan->streamed;
+    for (size_t u = streamed != NULL ? find_unit(streamed, step->first_item) : 0;
+         streamed != NULL && is_of_step(streamed, u, step); ++u) {
+        for (size_t k = 0; k < streamed->batches[u].load_count; ++k) {
             brought.count += 1;
-            brought.bytes += spill->batches[u].loads[k].bring.bytes;
+            brought.bytes += streamed->batches[u].loads[k].bring.bytes;
         }
     }
     return brought;
 }
 
-size_t rondo__spill_get_bytes(const rondo__plan *plan) {
-    return plan->spill != NULL ? (size_t)plan->spill->bring.weights.bytes : 0;
+size_t rondo__streamed_get_bytes(const rondo__plan *plan) {
+    return plan->streamed != NULL ? (size_t)plan->streamed->bring.weights.bytes : 0;
 }
 
-size_t rondo__spill_get_buffer_bytes(const rondo__plan *plan) {
-    return plan->spill != NULL ? 2 * plan->spill->buffer_bytes : 0;
+size_t rondo__streamed_get_buffer_bytes(const rondo__plan *plan) {
+    return plan->streamed != NULL ? 2 * plan->streamed->buffer_bytes : 0;
 }

@@ -31,8 +31,8 @@ static void run_host_copy(void *arguments) {
     memcpy(copy->to, copy->from, copy->bytes);
 }
 
-rondo_status rondo__crossing_put_bytes(rondo_stream *stream, void *to, const void *from,
-                                       size_t bytes) {
+rondo_status rondo__transfers_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                        size_t bytes) {
     const host_copy copy = {to, from, bytes};
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
@@ -41,7 +41,7 @@ rondo_status rondo__crossing_put_bytes(rondo_stream *stream, void *to, const voi
 
 typedef struct transfer {
     rondo__kernel head;
-    rondo__crossing way;
+    rondo__transfer_way way;
     rondo_device *from;  // BETWEEN
     rondo_device *to;
     size_t bytes;
@@ -49,9 +49,9 @@ typedef struct transfer {
     rondo__copy_note note;  // for the first op that reads it; names are the program's
 } transfer;
 
-rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
-                                  const rondo__copy_note *note, void *to, const void *from,
-                                  size_t bytes) {
+rondo_status rondo__transfers_copy(rondo_stream *stream, rondo__transfer_way way,
+                                   const rondo__copy_note *note, void *to, const void *from,
+                                   size_t bytes) {
     const rondo_status status = rondo__stream_copy_noted(
         stream, to, from, bytes,
         way == RONDO__TO_DEVICE ? RONDO_COPY_HOST_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST, note);
@@ -62,13 +62,14 @@ rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
     return status;
 }
 
-void rondo__crossing_note(rondo_executor *executor, rondo__crossing way, size_t bytes, bool stops) {
-    rondo__crossing_log *log = &executor->resources.crossings;
-    rondo__crossing_counts counts = {0};
+void rondo__transfers_note(rondo_executor *executor, rondo__transfer_way way, size_t bytes,
+                           bool stops) {
+    rondo__transfers_log *log = &executor->resources.crossings;
+    rondo__transfer_counts counts = {0};
     counts.count[way] = 1;
     counts.bytes[way] = bytes;
-    rondo__crossing_add(&log->all, &counts);
-    rondo__crossing_add(stops ? &log->stopped : &log->pending, &counts);
+    rondo__transfers_add(&log->all, &counts);
+    rondo__transfers_add(stops ? &log->stopped : &log->pending, &counts);
 }
 
 static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
@@ -85,7 +86,7 @@ static rondo_status launch_transfer(rondo__kernel *head, rondo_stream *stream,
         }
         return status;
     }
-    return rondo__crossing_copy(stream, t->way, &t->note, outputs[0], inputs[0], t->bytes);
+    return rondo__transfers_copy(stream, t->way, &t->note, outputs[0], inputs[0], t->bytes);
 }
 
 static void destroy_transfer(rondo__kernel *head) {
@@ -115,13 +116,13 @@ void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_devic
     rondo__copy_log_replayed(&tale, &t->note);
 }
 
-const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
-                                                         rondo__step *step) {
-    rondo__crossing_counts *counts = &step->run.crossings;
+const rondo__transfer_counts *rondo__transfers_count_step(const rondo__plan *plan,
+                                                          rondo__step *step) {
+    rondo__transfer_counts *counts = &step->run.crossings;
     if (step->run.has_crossings) {
         return counts;
     }
-    *counts = (rondo__crossing_counts){0};
+    *counts = (rondo__transfer_counts){0};
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         if (rondo__kernel_is_transfer(plan->items[i].kernel)) {
             const transfer *t = (const transfer *)plan->items[i].kernel;
@@ -135,7 +136,7 @@ const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan
 
 // ---- room -------------------------------------------------------------------------------------
 
-rondo_status rondo__crossing_reserve(const rondo__plan *plan) {
+rondo_status rondo__transfers_reserve(const rondo__plan *plan) {
     rondo_program *program = plan->program;
     const size_t values = program->value_count * rondo__plan_count_sides(plan);
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, values));
@@ -174,7 +175,7 @@ static uint8_t get_side(const insertion *in, size_t n) {
                                ? !rondo__kernel_is_hosted(in->kernels[n])
                                : c == RONDO__CLASS_IDLE || c == RONDO__CLASS_EAGER;
     return !is_device               ? RONDO__SIDE_HOST
-           : c != RONDO__CLASS_IDLE ? rondo__peers_get_side(in->plan, n)
+           : c != RONDO__CLASS_IDLE ? rondo__other_gpus_get_side(in->plan, n)
                                     : RONDO__SIDE_DEVICE;
 }
 
@@ -480,8 +481,8 @@ static rondo_status insert_all(insertion *in) {
     return bring_outputs(in);
 }
 
-rondo_status rondo__crossing_insert(const rondo__unit *unit, rondo__plan *plan,
-                                    rondo__node_class *class_of, rondo__kernel **kernels) {
+rondo_status rondo__transfers_insert(const rondo__unit *unit, rondo__plan *plan,
+                                     rondo__node_class *class_of, rondo__kernel **kernels) {
     rondo_program *program = plan->program;
     insertion in = {.unit = unit,
                     .plan = plan,

@@ -22,15 +22,15 @@
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per executor; as all functions below.
-RONDO_MUST_USE rondo_status rondo__crossing_reserve(const rondo__plan *plan);
+RONDO_MUST_USE rondo_status rondo__transfers_reserve(const rondo__plan *plan);
 
 // Inserts the copies. `class_of`, `kernels` and the plan's homes have room for the values, once for
 // each side, behind the nodes there are. Fills the plan's order, sides and mirrors.
 //
 // Errors:    NO_MEMORY, and those of rondo_device_copies_directly.
-RONDO_MUST_USE rondo_status rondo__crossing_insert(const rondo__unit *unit, rondo__plan *plan,
-                                                   rondo__node_class *class_of,
-                                                   rondo__kernel **kernels);
+RONDO_MUST_USE rondo_status rondo__transfers_insert(const rondo__unit *unit, rondo__plan *plan,
+                                                    rondo__node_class *class_of,
+                                                    rondo__kernel **kernels);
 
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel);
 
@@ -40,19 +40,20 @@ void rondo__transfer_log_replayed(const rondo__kernel *kernel, const rondo_devic
 // Copies from host memory to host memory in stream order; also where the stream records.
 //
 // Errors:    those of rondo_stream_call_host.
-RONDO_MUST_USE rondo_status rondo__crossing_put_bytes(rondo_stream *stream, void *to,
-                                                      const void *from, size_t bytes);
+RONDO_MUST_USE rondo_status rondo__transfers_put_bytes(rondo_stream *stream, void *to,
+                                                       const void *from, size_t bytes);
 
 // Copies between the processor and the device, in stream order; the note says what and for whom.
 //
 // Errors:    those of rondo_stream_copy.
-RONDO_MUST_USE rondo_status rondo__crossing_copy(rondo_stream *stream, rondo__crossing way,
-                                                 const rondo__copy_note *note, void *to,
-                                                 const void *from, size_t bytes);
+RONDO_MUST_USE rondo_status rondo__transfers_copy(rondo_stream *stream, rondo__transfer_way way,
+                                                  const rondo__copy_note *note, void *to,
+                                                  const void *from, size_t bytes);
 
 // Counts a copy that is no item of a step; stops: the run waits for it here.
-void rondo__crossing_note(rondo_executor *executor, rondo__crossing way, size_t bytes, bool stops);
+void rondo__transfers_note(rondo_executor *executor, rondo__transfer_way way, size_t bytes,
+                           bool stops);
 
 // What a step copies.
-const rondo__crossing_counts *rondo__crossing_count_step(const rondo__plan *plan,
-                                                         rondo__step *step);
+const rondo__transfer_counts *rondo__transfers_count_step(const rondo__plan *plan,
+                                                          rondo__step *step);

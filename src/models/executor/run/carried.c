@@ -434,7 +434,7 @@ static rondo_status put_staged(rondo_stream *stream, const port *p) {
         const void *read_only;
         void *written;
     } bound = {.read_only = p->address};
-    return rondo__crossing_put_bytes(stream, bound.written, p->staging, p->bytes);
+    return rondo__transfers_put_bytes(stream, bound.written, p->staging, p->bytes);
 }
 
 rondo_status rondo__carried_put(const rondo__fetch *fetch, const rondo_tensor *feeds) {

@@ -177,7 +177,7 @@ rondo_status rondo__check_memory_init(rondo__unit *unit, const rondo__plan *plan
     out_memory->stream = rondo__step_get_stream(unit, plan, step);
     // Steps on other streams read and write what is put back here.
     RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
-    RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    RETURN_IF_ERROR(rondo__other_gpus_synchronize(plan));
     for (const rondo__executor_generator *entry = unit->executor->resources.generators;
          entry != NULL; entry = entry->next) {
         out_memory->generator_count += 1;

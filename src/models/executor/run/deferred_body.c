@@ -105,9 +105,9 @@ static rondo_status store_result(rondo__unit *unit, rondo__plan *plan, const ron
         return rondo__stream_copy_noted(unit->stream, slot->address, result->data, slot->bytes,
                                         RONDO_COPY_DEVICE_TO_DEVICE, &note);
     }
-    rondo__crossing_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
-    return rondo__crossing_copy(unit->stream, RONDO__TO_DEVICE, &note, slot->address, result->data,
-                                slot->bytes);
+    rondo__transfers_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
+    return rondo__transfers_copy(unit->stream, RONDO__TO_DEVICE, &note, slot->address, result->data,
+                                 slot->bytes);
 }
 
 typedef struct near_run {

@@ -270,7 +270,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
     }
     RETURN_IF_ERROR(rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                              RONDO_COPY_DEVICE_TO_HOST, &note));
-    return rondo__crossing_put_bytes(stream, to->data, staged, bytes);
+    return rondo__transfers_put_bytes(stream, to->data, staged, bytes);
 }
 
 rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
@@ -306,7 +306,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
         return RONDO_STATUS_OK;
     }
-    return rondo__crossing_put_bytes(stream, to->data, view.data, bytes);
+    return rondo__transfers_put_bytes(stream, to->data, view.data, bytes);
 }
 
 // The same without a look at output `i`: on the host only the place of the result counts.

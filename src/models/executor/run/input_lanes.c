@@ -135,7 +135,7 @@ rondo_status rondo__input_lanes_feed(rondo__unit *unit, const rondo__plan *plan,
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
-            RETURN_IF_ERROR(rondo__crossing_put_bytes(
+            RETURN_IF_ERROR(rondo__transfers_put_bytes(
                 unit->stream, host->address, pinned + plan->memory.input_staging[i], host->bytes));
         }
     }

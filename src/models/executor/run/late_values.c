@@ -21,15 +21,15 @@ static rondo_status copy_to_host(rondo__unit *unit, const rondo__plan *plan, int
     note.shape = &near->shape;
     RETURN_IF_ERROR(rondo_tensor_init(near->dtype, &near->shape, &copy));
     const rondo_status status = bytes > 0
-                                    ? rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note,
-                                                           copy.data, near->data, bytes)
+                                    ? rondo__transfers_copy(unit->stream, RONDO__TO_HOST, &note,
+                                                            copy.data, near->data, bytes)
                                     : RONDO_STATUS_OK;
     if (status != RONDO_STATUS_OK) {
         rondo_tensor_deinit(&copy);
         return status;
     }
     if (bytes > 0) {
-        rondo__crossing_note(unit->executor, RONDO__TO_HOST, bytes, true);
+        rondo__transfers_note(unit->executor, RONDO__TO_HOST, bytes, true);
     }
     *out_copy = copy;
     return RONDO_STATUS_OK;

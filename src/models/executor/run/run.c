@@ -59,12 +59,12 @@ static rondo_status launch_item(rondo_stream *stream, rondo__plan *plan, size_t 
 // but none from `end` on.
 static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t i, size_t end,
                                  size_t *out_count) {
-    *out_count = rondo__hosted_count(plan, i, end);
+    *out_count = rondo__host_ops_count(plan, i, end);
     if (*out_count == 0) {
         *out_count = 1;
         return launch_item(stream, plan, i);
     }
-    const rondo_status status = rondo__hosted_launch(stream, &plan->items[i], *out_count);
+    const rondo_status status = rondo__host_ops_launch(stream, &plan->items[i], *out_count);
     if (status != RONDO_STATUS_OK) {
         blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
     }
@@ -75,11 +75,11 @@ static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t
 static rondo_status launch_ready(const rondo__unit *unit, rondo__plan *plan,
                                  const rondo__step *step, size_t i, size_t *out_count) {
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
-    RETURN_IF_ERROR(rondo__spill_enter(unit, plan, i));
+    RETURN_IF_ERROR(rondo__streamed_enter(unit, plan, i));
     RETURN_IF_ERROR(rondo__ranks_enter(unit, plan, i, &stream));
     RETURN_IF_ERROR(launch_group(stream, plan, i, step->first_item + step->item_count, out_count));
     RETURN_IF_ERROR(rondo__ranks_leave(unit, plan, i));
-    return rondo__spill_leave(unit, plan, step, i);
+    return rondo__streamed_leave(unit, plan, step, i);
 }
 
 static bool may_run_here(const rondo__plan *plan, const rondo__step *step) {
@@ -128,7 +128,7 @@ static rondo_status launch_items(rondo__unit *unit, rondo__plan *plan, const ron
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count;
-    RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
+    RETURN_IF_ERROR(rondo__streamed_begin(unit, plan, step));
     rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
         const rondo__hook_scope scope = rondo__op_span_enter(
@@ -150,7 +150,7 @@ static rondo_status run_ahead(rondo_executor *executor, const rondo__plan *plan,
         const rondo__item *item = &plan->items[step->first_item + i];
         const rondo__hook_scope scope =
             rondo__op_span_enter(&plan->program->nodes[item->node].op, NULL, i > 0);
-        status = rondo__hosted_run(item);
+        status = rondo__host_ops_run(item);
         rondo__hook_leave(&scope);
     }
     executor->work.here_ns += rondo__clock_now_ns() - start_ns;
@@ -196,7 +196,7 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
     rondo_stream *stream = rondo__step_get_stream(unit, plan, step);
     const size_t end = step->first_item + step->item_count;
     size_t count = 1;
-    RETURN_IF_ERROR(rondo__spill_begin(unit, plan, step));
+    RETURN_IF_ERROR(rondo__streamed_begin(unit, plan, step));
     rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
         rondo_status status = rondo__probe_refuse_frozen(plan, i);
@@ -231,7 +231,7 @@ static rondo_status record_items(rondo__unit *unit, rondo__plan *plan, const ron
 // Whether the step's graph can be made node by node, without a capture: each kernel shows what it
 // launches, and nothing else puts work between.
 static bool may_line_up(const rondo__unit *unit, const rondo__plan *plan, const rondo__step *step) {
-    bool may = plan->spill == NULL && plan->ranks == NULL && !plan->run.is_probed &&
+    bool may = plan->streamed == NULL && plan->ranks == NULL && !plan->run.is_probed &&
                get_watchdog(unit, rondo__step_get_stream(unit, plan, step)) == NULL;
     for (size_t i = step->first_item; i < step->first_item + step->item_count && may; ++i) {
         may = plan->items[i].kernel->visit_nodes != NULL && !plan->items[i].is_frozen;
@@ -498,26 +498,26 @@ static rondo_status prepare_check(rondo__unit *unit, rondo__plan *plan, size_t i
 
 // Ops of a step; copies between the sides are none.
 static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
-    const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
+    const rondo__transfer_counts *counts = rondo__transfers_count_step(plan, step);
     return step->kind == RONDO__STEP_COUNT ? 0
            : !rondo__step_has_kernels(step)
                ? 1
-               : step->item_count - (size_t)rondo__crossing_get_total(counts);
+               : step->item_count - (size_t)rondo__transfers_get_total(counts);
 }
 
 // Counts what the step copies. For what is copied before a bypass or a count the run waits there.
 static void note_crossings(rondo_executor *executor, const rondo__plan *plan, rondo__step *step) {
-    rondo__crossing_log *log = &executor->resources.crossings;
-    const rondo__brought brought = rondo__spill_measure(plan, step);
+    rondo__transfers_log *log = &executor->resources.crossings;
+    const rondo__brought brought = rondo__streamed_measure(plan, step);
     log->brought.count += brought.count;
     log->brought.bytes += brought.bytes;
     if (rondo__step_has_kernels(step)) {
-        const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
-        rondo__crossing_add(&log->all, counts);
-        rondo__crossing_add(&log->pending, counts);
+        const rondo__transfer_counts *counts = rondo__transfers_count_step(plan, step);
+        rondo__transfers_add(&log->all, counts);
+        rondo__transfers_add(&log->pending, counts);
     } else {
-        rondo__crossing_add(&log->stopped, &log->pending);
-        log->pending = (rondo__crossing_counts){0};
+        rondo__transfers_add(&log->stopped, &log->pending);
+        log->pending = (rondo__transfer_counts){0};
     }
 }
 
@@ -590,25 +590,25 @@ static rondo_status run_step(rondo__unit *unit, rondo__plan *plan, rondo__step *
 
 static rondo_status run_all(rondo__unit *unit, rondo__plan *plan, rondo__body_runner run_body,
                             run_mode *mode) {
-    RETURN_IF_ERROR(rondo__peers_begin(unit, plan));
+    RETURN_IF_ERROR(rondo__other_gpus_begin(unit, plan));
     for (size_t s = 0; s < plan->step_count; ++s) {
         RETURN_IF_ERROR(rondo__executor_check_cancelled(unit->executor));
         if (mode->is_checked) {
             RETURN_IF_ERROR(prepare_check(unit, plan, s));
         }
-        RETURN_IF_ERROR(rondo__peers_enter(unit, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(rondo__other_gpus_enter(unit, plan, &plan->steps[s]));
         RETURN_IF_ERROR(run_step(unit, plan, &plan->steps[s], run_body, mode));
-        RETURN_IF_ERROR(rondo__peers_leave(unit, plan, &plan->steps[s]));
+        RETURN_IF_ERROR(rondo__other_gpus_leave(unit, plan, &plan->steps[s]));
     }
-    return rondo__peers_end(unit, plan);
+    return rondo__other_gpus_end(unit, plan);
 }
 
 // Work on other streams than the executor's still uses the plan's memory.
 static void wait_for_others(const rondo_executor *executor, const rondo__plan *plan) {
     rondo_error saved;
     rondo__error_save(&saved);
-    (void)!rondo__peers_synchronize(plan);
-    rondo__spill_drain(executor);
+    (void)!rondo__other_gpus_synchronize(plan);
+    rondo__streamed_drain(executor);
     rondo__ranks_drain(executor);
     rondo__error_restore(&saved);
 }

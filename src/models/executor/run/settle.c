@@ -60,7 +60,7 @@ static rondo_status check_told(const rondo__unit *unit, const rondo__async *asyn
 static rondo_status wait_for_runs(rondo_executor *executor, const rondo__async *async,
                                   const char *call) {
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
-    RETURN_IF_ERROR(rondo__peers_synchronize_all(executor));
+    RETURN_IF_ERROR(rondo__other_gpus_synchronize_all(executor));
     RETURN_IF_ERROR(rondo__ranks_check(executor));
     // A later call that failed may have dropped the plan.
     RETURN_IF_ERROR(rondo__device_control_check(executor, async->active->current));

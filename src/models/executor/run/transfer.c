@@ -64,11 +64,11 @@ static rondo_status feed_host_side(rondo__unit *unit, rondo__plan *plan, size_t 
     }
     plan->run.is_fed = false;
     plan->run.has_put = true;
-    rondo__crossing_note(unit->executor, RONDO__TO_HOST, slot->bytes, false);
+    rondo__transfers_note(unit->executor, RONDO__TO_HOST, slot->bytes, false);
     const rondo__copy_note note =
         rondo__plan_note_copy(plan, plan->program->inputs[i], NULL, "feed");
-    return rondo__crossing_copy(unit->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
-                                slot->bytes);
+    return rondo__transfers_copy(unit->stream, RONDO__TO_HOST, &note, slot->address, feed->data,
+                                 slot->bytes);
 }
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
@@ -130,7 +130,7 @@ static rondo_status feed_inputs(rondo__unit *unit, rondo__plan *plan, const rond
             char *staged = plan->memory.staging + plan->memory.input_staging[i];
             feed_memory(unit, plan, i, staged, feeds[i].data, slot->bytes);
             if (unit->depth > 0) {  // what a caller feeds is not counted
-                rondo__crossing_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
+                rondo__transfers_note(unit->executor, RONDO__TO_DEVICE, slot->bytes, false);
             }
             RETURN_IF_ERROR(rondo__stream_copy_noted(unit->stream, slot->address, staged,
                                                      slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
@@ -195,7 +195,7 @@ static rondo_status run_steps(rondo__unit *unit, rondo__plan *plan, bool *out_wa
 // Nothing of this run has been copied yet; a body's copies are those of the run around it.
 static void begin_crossings(rondo__unit *unit) {
     if (unit->depth == 0) {
-        unit->executor->resources.crossings.pending = (rondo__crossing_counts){0};
+        unit->executor->resources.crossings.pending = (rondo__transfer_counts){0};
     }
 }
 
@@ -288,7 +288,7 @@ static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
 
 static rondo_status wait_for(rondo__unit *unit, const rondo__plan *plan) {
     RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
-    RETURN_IF_ERROR(rondo__peers_synchronize(plan));
+    RETURN_IF_ERROR(rondo__other_gpus_synchronize(plan));
     RETURN_IF_ERROR(rondo__ranks_check(unit->executor));
     return rondo__device_control_check(unit->executor, plan);
 }
@@ -446,7 +446,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     }
     rondo_status waited = rondo_stream_synchronize(active->stream);
     if (waited == RONDO_STATUS_OK) {
-        waited = rondo__peers_synchronize(plan);
+        waited = rondo__other_gpus_synchronize(plan);
     }
     if (waited == RONDO_STATUS_OK) {
         waited = rondo__ranks_check(active->executor);

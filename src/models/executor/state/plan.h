@@ -125,22 +125,26 @@ enum {
 };
 
 // Copies between the sides; BETWEEN: from one GPU to another.
-typedef enum rondo__crossing { RONDO__TO_DEVICE, RONDO__TO_HOST, RONDO__BETWEEN } rondo__crossing;
+typedef enum rondo__transfer_way {
+    RONDO__TO_DEVICE,
+    RONDO__TO_HOST,
+    RONDO__BETWEEN
+} rondo__transfer_way;
 
-typedef struct rondo__crossing_counts {
-    uint64_t count[3];  // by rondo__crossing
+typedef struct rondo__transfer_counts {
+    uint64_t count[3];  // by rondo__transfer_way
     uint64_t bytes[3];
-} rondo__crossing_counts;
+} rondo__transfer_counts;
 
-static inline void rondo__crossing_add(rondo__crossing_counts *sum,
-                                       const rondo__crossing_counts *counts) {
+static inline void rondo__transfers_add(rondo__transfer_counts *sum,
+                                        const rondo__transfer_counts *counts) {
     for (int way = RONDO__TO_DEVICE; way <= RONDO__BETWEEN; ++way) {
         sum->count[way] += counts->count[way];
         sum->bytes[way] += counts->bytes[way];
     }
 }
 
-static inline uint64_t rondo__crossing_get_total(const rondo__crossing_counts *counts) {
+static inline uint64_t rondo__transfers_get_total(const rondo__transfer_counts *counts) {
     return counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST] +
            counts->count[RONDO__BETWEEN];
 }
@@ -152,13 +156,13 @@ typedef struct rondo__brought {
 } rondo__brought;
 
 // Copies of all runs of a caller's executor.
-typedef struct rondo__crossing_log {
+typedef struct rondo__transfers_log {
     uint64_t run_count;
     rondo__brought brought;
-    rondo__crossing_counts all;
-    rondo__crossing_counts stopped;  // of these, that a run waited for on its way
-    rondo__crossing_counts pending;  // of the run at hand, for which no call has waited yet
-} rondo__crossing_log;
+    rondo__transfer_counts all;
+    rondo__transfer_counts stopped;  // of these, that a run waited for on its way
+    rondo__transfer_counts pending;  // of the run at hand, for which no call has waited yet
+} rondo__transfers_log;
 
 // Where a node runs, and why.
 typedef struct rondo__op_device {
@@ -180,7 +184,7 @@ typedef struct rondo__step_run {
     uint32_t turn_count;     // such runs
     uint64_t least_ns[2];    // that they took, straight and with branches
     bool has_crossings;
-    rondo__crossing_counts crossings;  // of its items, once has_crossings
+    rondo__transfer_counts crossings;  // of its items, once has_crossings
     // bypass
     rondo__unit **bodies;  // one for each body attribute, made at first use
     size_t body_count;
@@ -258,8 +262,8 @@ typedef struct rondo__plan_peer {
     rondo_event *ended;  // a run's work there
 } rondo__plan_peer;
 
-typedef struct rondo__async rondo__async;  // input_lanes.h
-typedef struct rondo__spill rondo__spill;  // streamed_weights.h
+typedef struct rondo__async rondo__async;        // input_lanes.h
+typedef struct rondo__streamed rondo__streamed;  // streamed_weights.h
 
 // What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
 typedef struct rondo__verbose {
@@ -340,7 +344,7 @@ struct rondo__plan {
     size_t transfer_count;            // items that copy between the sides
     rondo__weight_list host_weights;  // what kernels of the processor read of constants
 
-    rondo__spill *spill;  // weights that do not stay on the GPU; NULL: all do
+    rondo__streamed *streamed;  // weights that do not stay on the GPU; NULL: all do
 
     rondo__plan_ranks *ranks;  // what it does with other ranks; NULL: there are none
 
@@ -492,10 +496,10 @@ typedef struct rondo__resources {
     rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
     rondo__weight_account host_weights;        // what they read of constants
     rondo__peer *peers[RONDO__PLACE_GPU_MAX];  // by number; NULL: not used yet
-    rondo_stream *spill_stream;                // brings weights; NULL: none yet
+    rondo_stream *streaming;                   // brings weights; NULL: none yet
     rondo_stream *ranks_stream;                // of collectives (ranks.h); NULL: none yet
-    rondo__weight_account spill_weights;       // in pinned memory
-    rondo__crossing_log crossings;
+    rondo__weight_account streamed_weights;    // in pinned memory
+    rondo__transfers_log crossings;
     rondo__tuning_choices *choices;
     rondo__verbose verbose;
     rondo__governor governor;

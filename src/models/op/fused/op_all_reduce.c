@@ -4,10 +4,7 @@
 #include "base/error.h"
 #include "op/half.h"
 #include "op/op.h"
-
-static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || rondo__is_half(dtype);
-}
+#include "tensor/elements.h"
 
 static rondo_status infer_all_reduce(rondo__infer *infer) {
     const bool is_average = rondo__op_get_int(infer->op, "average", 0) != 0;
@@ -18,7 +15,7 @@ static rondo_status infer_all_reduce(rondo__infer *infer) {
     for (size_t i = 0; i < infer->input_count; ++i) {
         const rondo_dtype dtype = infer->inputs[i].dtype;
         const bool is_whole = dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64;
-        if (!is_real(dtype) && (is_average || !is_whole)) {
+        if (!rondo__dtype_is_float(dtype) && (is_average || !is_whole)) {
             return rondo__op_fail_dtype(infer->op, i, dtype);
         }
         RETURN_IF_ERROR(rondo__infer_set_output(infer, i, dtype, &infer->inputs[i].shape));

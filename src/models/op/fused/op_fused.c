@@ -15,10 +15,7 @@
 #include "op/math/matrix.h"
 #include "op/op.h"
 #include "op/reference.h"
-
-static bool is_f32_or_f16(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
+#include "tensor/elements.h"
 
 typedef struct epilogue {
     rondo__activation activation;
@@ -228,10 +225,10 @@ static rondo_status get_result_dtype(const rondo__infer *infer, rondo_dtype *out
         return RONDO_STATUS_OK;
     }
     *out_dtype = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
-    if (!is_f32_or_f16(infer->inputs[0].dtype)) {
+    if (!rondo__dtype_is_f32_or_f16(infer->inputs[0].dtype)) {
         return rondo__op_fail_dtype(infer->op, 0, infer->inputs[0].dtype);
     }
-    return is_f32_or_f16(*out_dtype)
+    return rondo__dtype_is_f32_or_f16(*out_dtype)
                ? RONDO_STATUS_OK
                : RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute to is neither f32 nor f16");
 }
@@ -621,11 +618,11 @@ static rondo_status infer_elementwise(rondo__infer *infer) {
     } else {
         dtype = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
         for (size_t i = 0; i < infer->input_count; i++) {
-            if (!is_f32_or_f16(infer->inputs[i].dtype)) {
+            if (!rondo__dtype_is_f32_or_f16(infer->inputs[i].dtype)) {
                 return rondo__op_fail_dtype(infer->op, i, infer->inputs[i].dtype);
             }
         }
-        if (!is_f32_or_f16(dtype)) {
+        if (!rondo__dtype_is_f32_or_f16(dtype)) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute to is neither f32 nor f16");
         }
     }

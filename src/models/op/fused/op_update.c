@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "op/reference.h"
+#include "tensor/elements.h"
 
 // ---- the form -----------------------------------------------------------------------------------
 
@@ -80,10 +81,6 @@ bool rondo__update_read(const rondo__op *op, size_t input_count, size_t output_c
 
 // ---- rondo.Update -------------------------------------------------------------------------------
 
-static bool is_single_or_half(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 static rondo_status infer_update(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
     rondo__update_form form;
@@ -100,7 +97,7 @@ static rondo_status infer_update(rondo__infer *infer) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu is missing", i);
         }
         if (is_condition ? inputs[i].dtype != RONDO_DTYPE_BOOL
-                         : !is_single_or_half(inputs[i].dtype)) {
+                         : !rondo__dtype_is_f32_or_f16(inputs[i].dtype)) {
             return rondo__op_fail_dtype(infer->op, i, inputs[i].dtype);
         }
         if (i < head ? rondo_shape_get_count(&inputs[i].shape) != 1
@@ -181,7 +178,8 @@ static rondo_status compute_update(rondo__compute *compute) {
 static rondo_status infer_finite(rondo__infer *infer) {
     const rondo_shape scalar = {0};
     for (size_t i = 0; i < infer->input_count; ++i) {
-        if (!rondo__infer_has_input(infer, i) || !is_single_or_half(infer->inputs[i].dtype)) {
+        if (!rondo__infer_has_input(infer, i) ||
+            !rondo__dtype_is_f32_or_f16(infer->inputs[i].dtype)) {
             return rondo__op_fail_dtype(infer->op, i, infer->inputs[i].dtype);
         }
     }

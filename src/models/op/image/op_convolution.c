@@ -6,6 +6,7 @@
 #include "op/image/convolution.h"
 #include "op/op.h"
 #include "op/reference.h"
+#include "op/support.h"
 
 // Adds the bias, when there is one, to a fresh output.
 static void start_output(const rondo__convolution *convolution, const double *bias, double *y) {
@@ -328,14 +329,6 @@ static void narrow_image(rondo__scratch *scratch, rondo__compute *compute,
     scratch->status = rondo__narrow(compute, 0, y);
 }
 
-static rondo_status check_byte_dtype(const rondo__infer *infer, size_t input) {
-    const rondo_dtype dtype = infer->inputs[input].dtype;
-    if (dtype != RONDO_DTYPE_I8 && dtype != RONDO_DTYPE_U8) {
-        return rondo__op_fail_dtype(infer->op, input, dtype);
-    }
-    return RONDO_STATUS_OK;
-}
-
 // An optional scale or zero point: one value, or (when `filters` is not 1) one for each filter.
 static rondo_status check_parameter(const rondo__infer *infer, size_t input, int64_t filters) {
     if (!rondo__infer_has_input(infer, input)) {
@@ -370,8 +363,8 @@ static void subtract_zero(double *values, int64_t count, int64_t lines, const do
 
 static rondo_status infer_conv_integer(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
-    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 1));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 0));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 1));
     rondo__convolution convolution;
     RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
                                             is_channels_last(infer->op), &convolution));
@@ -406,9 +399,9 @@ static rondo_status compute_conv_integer(rondo__compute *compute) {
 
 static rondo_status infer_qlinear_conv(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
-    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 3));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 7));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 0));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 3));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 7));
     rondo__convolution convolution;
     RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[3].shape,
                                             is_channels_last(infer->op), &convolution));

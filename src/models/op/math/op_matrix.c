@@ -8,6 +8,7 @@
 #include "op/math/matrix.h"
 #include "op/op.h"
 #include "op/reference.h"
+#include "op/support.h"
 
 // ---- MatMul -----------------------------------------------------------------------------------
 
@@ -266,14 +267,6 @@ static rondo_status check_parameter(const rondo__infer *infer, size_t input,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_byte_dtype(const rondo__infer *infer, size_t input) {
-    const rondo_dtype dtype = infer->inputs[input].dtype;
-    if (dtype != RONDO_DTYPE_I8 && dtype != RONDO_DTYPE_U8) {
-        return rondo__op_fail_dtype(infer->op, input, dtype);
-    }
-    return RONDO_STATUS_OK;
-}
-
 // operand[i] = (operand[i] - zero) * scale, where either may be absent.
 static void dequantize(double *operand, const rondo_shape *shape, const double *zero,
                        int64_t zero_count, const double *scale, int64_t scale_count,
@@ -297,8 +290,8 @@ static int64_t get_count(const rondo_tensor *tensor) {
 
 static rondo_status infer_matmul_integer(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
-    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 1));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 0));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 1));
     rondo__product product;
     RETURN_IF_ERROR(
         rondo__product_init(infer->op, &inputs[0].shape, &inputs[1].shape, false, false, &product));
@@ -385,9 +378,9 @@ static rondo_status compute_matmul_integer(rondo__compute *compute) {
 
 static rondo_status infer_qlinear_matmul(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
-    RETURN_IF_ERROR(check_byte_dtype(infer, 0));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 3));
-    RETURN_IF_ERROR(check_byte_dtype(infer, 7));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 0));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 3));
+    RETURN_IF_ERROR(rondo__infer_check_bytes(infer, 7));
     rondo__product product;
     RETURN_IF_ERROR(
         rondo__product_init(infer->op, &inputs[0].shape, &inputs[3].shape, false, false, &product));

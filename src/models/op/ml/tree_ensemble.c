@@ -650,8 +650,10 @@ static inline double join_score(aggregate join, bool has_score, double score, do
     return takes_new || !has_score ? weight : score;
 }
 
-void rondo__tree_ensemble_run(const rondo__tree_ensemble *e, const double *row, double *scores,
-                              bool *has_score) {
+// Walks all trees with one row of features and joins what they say for each target, base values
+// included. has_score[t] tells whether any leaf spoke of target t.
+static void run_trees(const rondo__tree_ensemble *e, const double *row, double *scores,
+                      bool *has_score) {
     for (size_t t = 0; t < e->target_count; ++t) {
         scores[t] = 0.0;
         has_score[t] = false;
@@ -755,7 +757,7 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
     status = RONDO_STATUS_OK;
     for (int64_t r = 0; r < rows; ++r) {
         rondo__ml_read_row(x, r, columns, row);
-        rondo__tree_ensemble_run(e, row, sums, has_score);
+        run_trees(e, row, sums, has_score);
         if (!is_classifier) {
             rondo__ml_transform_row(transform, sums, e->target_count);
         } else {

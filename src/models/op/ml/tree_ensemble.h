@@ -41,11 +41,6 @@ RONDO_MUST_USE rondo_status rondo__tree_ensemble_create(const rondo__op *op,
                                                         rondo__tree_ensemble **out_ensemble);
 void rondo__tree_ensemble_destroy(rondo__tree_ensemble *ensemble);  // NULL is fine
 
-// Walks all trees with one row of features and joins what they say for each target, base values
-// included. has_score[t] tells whether any leaf spoke of target t.
-void rondo__tree_ensemble_run(const rondo__tree_ensemble *ensemble, const double *row,
-                              double *scores, bool *has_score);
-
 // The whole op: output 0 (labels, for the classifier), output 1 (its scores). `rows` and `columns`
 // are those of the table `x`; `labels` is NULL for regressors.
 //

@@ -20,6 +20,7 @@
 #include "program/passes/rewrite.h"
 #include "program/shapes/specialise.h"
 #include "program/view.h"
+#include "tensor/elements.h"
 
 typedef struct pattern {
     const rondo_program *program;
@@ -174,7 +175,7 @@ static bool has_one_dtype(const pattern *p, const int32_t values[4]) {
         }
     }
     const rondo_dtype dtype = infos[0].dtype;
-    return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) && infos[1].dtype == dtype &&
+    return rondo__dtype_is_f32_or_f16(dtype) && infos[1].dtype == dtype &&
            infos[2].dtype == dtype && (values[3] < 0 || infos[3].dtype == dtype);
 }
 

@@ -14,6 +14,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 enum { PARTS_LEAST = 3, PARTS_MOST = 16 };
 
@@ -38,7 +39,7 @@ static bool is_bits(const rondo__node *node) {
 static const rondo_tensor *get_constant(const rondo_program *program, int32_t value, int32_t rank) {
     const rondo_tensor *constant = value >= 0 ? &program->values[value].constant : NULL;
     const bool is_it = constant != NULL && constant->shape.rank == rank &&
-                       (constant->dtype == RONDO_DTYPE_F32 || constant->dtype == RONDO_DTYPE_F16);
+                       rondo__dtype_is_f32_or_f16(constant->dtype);
     return is_it ? constant : NULL;
 }
 

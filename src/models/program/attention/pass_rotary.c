@@ -17,6 +17,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 enum { HALVES_MAX = 64, STEPS_MAX = 16, OPSET = 23 };
 
@@ -308,8 +309,8 @@ static rondo_status rewrite_sum(rotary_pass *pass, size_t n, const pattern *p, i
 
 static bool is_wanted_type(const rondo_program *program, const pattern *p) {
     const rondo_dtype dtype = program->values[p->x].dtype;
-    return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) &&
-           program->values[p->cosines].dtype == dtype && program->values[p->sines].dtype == dtype;
+    return rondo__dtype_is_f32_or_f16(dtype) && program->values[p->cosines].dtype == dtype &&
+           program->values[p->sines].dtype == dtype;
 }
 
 rondo_status rondo__pass_rotary(rondo_program *program) {

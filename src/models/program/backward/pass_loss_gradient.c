@@ -14,11 +14,6 @@
 
 enum { ONNX_FLOAT16 = 10 };
 
-static bool is_number(const rondo_program *program, int32_t value, float want) {
-    float found;
-    return rondo__match_scalar(program, value, &found) && found == want;
-}
-
 // 0, 1, 2, ... along the axis of classes.
 static bool counts_classes(const rondo_program *program, int32_t value, int64_t classes) {
     const rondo_tensor *tensor = &program->values[value].constant;
@@ -48,7 +43,8 @@ static bool is_single(const rondo_program *program, int32_t value) {
 static bool is_out_of_count(const rondo_program *program, const rondo__tree *tree) {
     rondo__tree equal = {0};
     if (rondo__match_tree(program, tree->value['q'], "Equal(s,a)", &equal)) {
-        return equal.value['s'] == tree->value['s'] && is_number(program, equal.value['a'], 0.0f);
+        return equal.value['s'] == tree->value['s'] &&
+               rondo__match_is_number(program, equal.value['a'], 0.0f);
     }
     const rondo_tensor *out = &program->values[tree->value['q']].constant;
     const rondo_tensor *share = &program->values[tree->value['s']].constant;
@@ -77,8 +73,9 @@ static rondo_status rewrite(rondo__rewriting *r, size_t n) {
         !rondo__value_get_shape(&program->values[loss->inputs[0]], &x) || x.rank < 2 ||
         program->values[loss->inputs[0]].dtype != RONDO_DTYPE_F32 ||
         !is_single(program, tree.value['s']) || !is_out_of_count(program, &tree) ||
-        !is_number(program, tree.value['b'], 0.0f) || !is_number(program, tree.value['o'], 1.0f) ||
-        !is_number(program, tree.value['z'], 0.0f) ||
+        !rondo__match_is_number(program, tree.value['b'], 0.0f) ||
+        !rondo__match_is_number(program, tree.value['o'], 1.0f) ||
+        !rondo__match_is_number(program, tree.value['z'], 0.0f) ||
         !counts_classes(program, tree.value['C'], x.extent[1]) ||
         !has_column(program, tree.value['L'], &x) || !has_column(program, tree.value['s'], &x)) {
         return RONDO_STATUS_OK;

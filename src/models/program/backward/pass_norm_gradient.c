@@ -65,11 +65,6 @@ static bool are_axes(const rondo_program *program, int32_t value, int32_t first,
     return are;
 }
 
-static bool is_scalar(const rondo_program *program, int32_t value, float want) {
-    float found;
-    return rondo__match_scalar(program, value, &found) && found == want;
-}
-
 static bool is_single(const rondo_program *program, int32_t value) {
     return value >= 0 && program->values[value].dtype == RONDO_DTYPE_F32;
 }
@@ -153,7 +148,8 @@ static bool fits_batch(const rondo_program *program, const rondo__tree *tree, ro
            has_extents(program, mean, 1, channels) && has_extents(program, variance, 1, channels) &&
            has_extents(program, get(tree, 's'), 0, channels) &&
            get_shape(program, get(tree, 's')).rank == 1 &&
-           is_scalar(program, get(tree, 'c'), count) && is_scalar(program, get(tree, 'k'), count) &&
+           rondo__match_is_number(program, get(tree, 'c'), count) &&
+           rondo__match_is_number(program, get(tree, 'k'), count) &&
            rondo__match_scalar(program, get(tree, 'e'), out_epsilon);
 }
 
@@ -197,9 +193,10 @@ static bool takes_relu(const rondo__rewriting *r, const rondo__tree *tree, const
     const int32_t g = get(tree, 'g');
     return r->uses.first[g + 1] - r->uses.first[g] == 3 && !r->uses.is_output[g] &&
            rondo__match_tree(r->program, g, "Where(LessOrEqual(y,z),w,g)", relu) &&
-           is_scalar(r->program, get(relu, 'z'), 0.0f) &&
-           is_scalar(r->program, get(relu, 'w'), 0.0f) && is_single(r->program, get(relu, 'y')) &&
-           has_shape(r->program, get(relu, 'y'), x) && has_shape(r->program, get(relu, 'g'), x);
+           rondo__match_is_number(r->program, get(relu, 'z'), 0.0f) &&
+           rondo__match_is_number(r->program, get(relu, 'w'), 0.0f) &&
+           is_single(r->program, get(relu, 'y')) && has_shape(r->program, get(relu, 'y'), x) &&
+           has_shape(r->program, get(relu, 'g'), x);
 }
 
 static rondo_status rewrite_batch(rondo__rewriting *r, size_t n, const rondo__tree *tree) {

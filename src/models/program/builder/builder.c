@@ -293,8 +293,9 @@ static rondo_status check_port(const rondo_builder *builder, const char *name,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__builder_declare(rondo_builder *builder, int32_t value, const rondo_port *port,
-                                    const char *call) {
+// Sets dtype, rank and extents of a value as a caller's port says.
+static rondo_status declare(rondo_builder *builder, int32_t value, const rondo_port *port,
+                            const char *call) {
     rondo_program *program = builder->program;
     RETURN_IF_ERROR(check_port(builder, program->values[value].name, port, call));
     rondo__dimension dims[RONDO_RANK_MAX];
@@ -329,7 +330,7 @@ rondo_status rondo_builder_add_input(rondo_builder *builder, const rondo_port *p
     int32_t value = RONDO__VALUE_NONE;
     rondo_status status = rondo__program_add_value(builder->program, whole.name, &value);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__builder_declare(builder, value, &whole, __func__);
+        status = declare(builder, value, &whole, __func__);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_add_input(builder->program, value);
@@ -381,7 +382,7 @@ rondo_status rondo_builder_add_output(rondo_builder *builder, const char *name,
     if (status == RONDO_STATUS_OK && declared != NULL) {
         status = program->values[value].producer < 0
                      ? check_declared(builder, value, &whole, __func__)
-                     : rondo__builder_declare(builder, value, &whole, __func__);
+                     : declare(builder, value, &whole, __func__);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__builder_take_back(builder, &mark);

@@ -81,9 +81,3 @@ int32_t rondo__builder_get_opset(const rondo_builder *builder);
 // Errors:    INVALID, NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__builder_copy_tensor(const rondo_tensor *tensor, const char *what,
                                                        const char *call, rondo_tensor *out_copy);
-
-// Sets dtype, rank and extents of a value as a caller's port says.
-//
-// Errors:    INVALID, NO_MEMORY.
-RONDO_MUST_USE rondo_status rondo__builder_declare(rondo_builder *builder, int32_t value,
-                                                   const rondo_port *port, const char *call);

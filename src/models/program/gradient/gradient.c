@@ -7,14 +7,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/gradient/gradient_parts.h"
+#include "tensor/elements.h"
 
 enum { EXPANSION_DEPTH_MAX = 16 };
 
 // ---- what depends on what -----------------------------------------------------------------------
 
 bool rondo__gradient_is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_NONE || dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 ||
-           dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64;
+    return dtype == RONDO_DTYPE_NONE || rondo__dtype_is_float(dtype);
 }
 
 static bool is_kept(const rondo__gradient *g, int32_t value) {

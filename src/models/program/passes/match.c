@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "program/edit.h"
+#include "tensor/elements.h"
 
 const rondo__node *rondo__match_maker(const rondo_program *program, int32_t value,
                                       rondo__op_id op) {
@@ -21,6 +22,21 @@ int32_t rondo__match_input(const rondo__node *node, size_t index) {
 rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value) {
     const rondo__value *v = &program->values[value];
     return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+}
+
+bool rondo__match_is_f32_or_f16(const rondo_program *program, int32_t value) {
+    return rondo__dtype_is_f32_or_f16(rondo__match_dtype(program, value));
+}
+
+int64_t rondo__match_count(const rondo_program *program, int32_t value) {
+    rondo_shape shape;
+    return rondo__value_get_shape(&program->values[value], &shape) ? rondo_shape_get_count(&shape)
+                                                                   : -1;
+}
+
+const rondo_tensor *rondo__match_constant(const rondo_program *program, int32_t value) {
+    const rondo_tensor *tensor = value >= 0 ? &program->values[value].constant : NULL;
+    return tensor != NULL && tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
 }
 
 const float *rondo__match_floats(const rondo_program *program, int32_t value, int64_t count) {
@@ -48,6 +64,11 @@ bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out
         return true;
     }
     return false;
+}
+
+bool rondo__match_is_number(const rondo_program *program, int32_t value, float number) {
+    float found;
+    return rondo__match_scalar(program, value, &found) && found == number;
 }
 
 // Bounds of Clip: attributes before opset 11, whose defaults are the greatest floats; inputs from

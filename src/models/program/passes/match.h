@@ -15,6 +15,13 @@ int32_t rondo__match_input(const rondo__node *node, size_t index);
 
 // The type of a value, which may be a constant.
 rondo_dtype rondo__match_dtype(const rondo_program *program, int32_t value);
+bool rondo__match_is_f32_or_f16(const rondo_program *program, int32_t value);
+
+// How many elements a value has; -1: not known.
+int64_t rondo__match_count(const rondo_program *program, int32_t value);
+
+// A constant, otherwise NULL; `value` may be NONE.
+const rondo_tensor *rondo__match_constant(const rondo_program *program, int32_t value);
 
 // The elements of a constant of `count` f32, otherwise NULL; `value` may be NONE.
 const float *rondo__match_floats(const rondo_program *program, int32_t value, int64_t count);
@@ -22,6 +29,7 @@ const float *rondo__match_floats(const rondo_program *program, int32_t value, in
 // True, with the number in *out_value, when `value` is a constant of one float element (f32 or
 // f16).
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);
+bool rondo__match_is_number(const rondo_program *program, int32_t value, float number);
 
 // True when the node is an activation of its input 0 that op/fused/fused.h lists, with its
 // parameters.

@@ -30,11 +30,6 @@ typedef struct weights {
     int64_t k, n, block, blocks;
 } weights;
 
-static const rondo_tensor *get_constant(const rondo_program *program, int32_t value) {
-    const rondo_tensor *tensor = value >= 0 ? &program->values[value].constant : NULL;
-    return tensor != NULL && tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
-}
-
 // 0: none of those types.
 static int32_t get_bits(rondo_dtype dtype, bool *out_is_signed) {
     *out_is_signed = dtype == RONDO_DTYPE_I2 || dtype == RONDO_DTYPE_I4 || dtype == RONDO_DTYPE_I8;
@@ -99,9 +94,9 @@ static bool read_weights(const rondo_program *program, int32_t factor, weights *
         return false;
     }
     const int32_t zeros = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
-    w->bytes = get_constant(program, node->inputs[0]);
-    w->scales = get_constant(program, node->inputs[1]);
-    w->zeros = get_constant(program, zeros);
+    w->bytes = rondo__match_constant(program, node->inputs[0]);
+    w->scales = rondo__match_constant(program, node->inputs[1]);
+    w->zeros = rondo__match_constant(program, zeros);
     if (w->bytes == NULL || w->scales == NULL || w->bytes->shape.rank != 2 ||
         (w->scales->dtype != RONDO_DTYPE_F32 && w->scales->dtype != RONDO_DTYPE_F16) ||
         (zeros >= 0 && !fits(w->zeros, w))) {

@@ -42,12 +42,6 @@ static int64_t get_columns(const chain *c) {
     return c->shape.extent[c->is_convolution ? 1 : c->shape.rank - 1];
 }
 
-static int64_t count_elements(const rondo_program *program, int32_t value) {
-    rondo_shape shape;
-    return rondo__value_get_shape(&program->values[value], &shape) ? rondo_shape_get_count(&shape)
-                                                                   : -1;
-}
-
 // Whether the value, broadcast to the result, is one number for each column or filter.
 static bool goes_by_column(const chain *c, int32_t value) {
     rondo_shape shape;
@@ -108,9 +102,9 @@ static bool match_steps(const chain *c, int32_t value, int32_t *out_bias, int32_
     }
     *out_bias = quotient->inputs[0];
     *out_step = quotient->inputs[1];
-    const int64_t steps = count_elements(program, *out_step);
+    const int64_t steps = rondo__match_count(program, *out_step);
     return rondo__match_dtype(program, *out_bias) == RONDO_DTYPE_F32 &&
-           count_elements(program, *out_bias) == get_columns(c) &&
+           rondo__match_count(program, *out_bias) == get_columns(c) &&
            (steps == 1 || steps == get_columns(c));
 }
 
@@ -139,7 +133,7 @@ static bool is_same(const rondo_program *program, int32_t a, int32_t b) {
 }
 
 static bool is_one_or_each(const chain *c, int32_t value) {
-    const int64_t count = count_elements(c->program, value);
+    const int64_t count = rondo__match_count(c->program, value);
     return rondo__match_dtype(c->program, value) == RONDO_DTYPE_F32 &&
            (count == 1 || count == get_columns(c));
 }
@@ -150,7 +144,7 @@ static void split_factor(chain *c, int32_t value) {
     c->factor = value;
     for (int k = 0; product != NULL && k < 2; ++k) {
         const int32_t one = product->inputs[k], other = product->inputs[1 - k];
-        if (count_elements(c->program, one) == 1 && is_one_or_each(c, one) &&
+        if (rondo__match_count(c->program, one) == 1 && is_one_or_each(c, one) &&
             is_one_or_each(c, other)) {
             c->scale = one;
             c->factor = other;
@@ -172,7 +166,7 @@ static bool take_scaling(chain *c) {
                               ? get_other(c, product)
                               : RONDO__VALUE_NONE;
     if (value < 0 || !is_one_or_each(c, value) ||
-        (count_elements(c->program, value) != 1 && !goes_by_column(c, value)) ||
+        (rondo__match_count(c->program, value) != 1 && !goes_by_column(c, value)) ||
         (c->is_bias_in_steps && !is_same(c->program, value, c->step))) {
         return false;
     }

@@ -13,6 +13,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 enum { IMAGE_RANK = 4, BLOCK_RANK = 6 };
 
@@ -58,10 +59,9 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
     const rondo__value *y = &program->values[node->outputs[0]];
     rondo_shape shape;
     const int64_t axis = rondo__op_get_int(&node->op, "axis", 0);
-    bool is_it = (y->dtype == RONDO_DTYPE_F32 || y->dtype == RONDO_DTYPE_F16) &&
-                 rondo__value_get_shape(y, &shape) && shape.rank == IMAGE_RANK &&
-                 rondo_shape_get_count(&shape) > 0 && (axis == IMAGE_RANK - 1 || axis == -1) &&
-                 node->input_count <= INT8_MAX / 2;
+    bool is_it = rondo__dtype_is_f32_or_f16(y->dtype) && rondo__value_get_shape(y, &shape) &&
+                 shape.rank == IMAGE_RANK && rondo_shape_get_count(&shape) > 0 &&
+                 (axis == IMAGE_RANK - 1 || axis == -1) && node->input_count <= INT8_MAX / 2;
     for (size_t i = 0; is_it && i < node->input_count; ++i) {
         const rondo__value *x = &program->values[node->inputs[i]];
         is_it = x->dtype == y->dtype && rondo__value_get_shape(x, &shape) &&

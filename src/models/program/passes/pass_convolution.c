@@ -11,6 +11,7 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 #include "program/window_write.h"
+#include "tensor/elements.h"
 
 typedef struct chain {
     rondo_program *program;
@@ -136,8 +137,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
     }
     const rondo__value *x = &program->values[node->inputs[0]];
     rondo_shape shape;
-    return (x->dtype == RONDO_DTYPE_F32 || x->dtype == RONDO_DTYPE_F16) &&
-           rondo__value_get_shape(x, &shape) &&
+    return rondo__dtype_is_f32_or_f16(x->dtype) && rondo__value_get_shape(x, &shape) &&
            rondo__value_get_shape(&program->values[node->inputs[1]], &shape) && shape.rank >= 3 &&
            rondo__value_get_shape(&program->values[node->outputs[0]], &shape);
 }

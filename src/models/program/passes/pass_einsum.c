@@ -14,6 +14,7 @@
 #include "program/edit.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 typedef struct labels {
     int32_t at[RONDO_RANK_MAX];
@@ -208,15 +209,11 @@ static rondo_status write_product(rondo_program *program, const product *p, cons
     return RONDO_STATUS_OK;
 }
 
-static bool is_product_type(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
     if (!rondo__node_is(node, RONDO__OP_Einsum) || node->input_count != 2 ||
-        !is_product_type(program->values[node->outputs[0]].dtype)) {
+        !rondo__dtype_is_f32_or_f16(program->values[node->outputs[0]].dtype)) {
         return RONDO_STATUS_OK;
     }
     rondo_shape shapes[2];

@@ -13,6 +13,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 enum { GROUP_OPS_MAX = 40, GROUP_INPUTS_MAX = 8 };
 
@@ -23,10 +24,6 @@ typedef struct grouping {
     size_t *size_of;    // ops in the group, by its last node
     bool *remove;
 } grouping;
-
-static bool is_f32_or_f16(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
 
 static bool is_candidate(const rondo_program *program, const rondo__node *node) {
     rondo__scalar_op op;
@@ -40,7 +37,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
         rondo_shape_get_count(&shape) < 1) {
         return false;
     }
-    if (!is_f32_or_f16(rondo__match_dtype(program, node->outputs[0]))) {
+    if (!rondo__dtype_is_f32_or_f16(rondo__match_dtype(program, node->outputs[0]))) {
         return false;
     }
     const int32_t positions[2] = {first, second};
@@ -49,7 +46,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
             continue;
         }
         const int32_t operand = node->inputs[positions[k]];
-        if (!is_f32_or_f16(rondo__match_dtype(program, operand)) ||
+        if (!rondo__dtype_is_f32_or_f16(rondo__match_dtype(program, operand)) ||
             !rondo__value_get_shape(&program->values[operand], &shape)) {
             return false;
         }

@@ -6,23 +6,14 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
-static bool is_zero(const rondo_program *program, int32_t value) {
-    float number = 1.0f;
-    return rondo__match_scalar(program, value, &number) && number == 0.0f;
-}
-
-static bool is_f32_or_f16(const rondo_program *program, int32_t value) {
-    const rondo_dtype dtype = rondo__match_dtype(program, value);
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 // x of x <= 0, which is of the shape of `like`; NONE: it is something else.
 static int32_t find_gate(const rondo_program *program, int32_t condition, int32_t like) {
     const int32_t maker = condition >= 0 ? program->values[condition].producer : -1;
     const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
     rondo_shape x, y;
     const bool is = node != NULL && rondo__node_is(node, RONDO__OP_LessOrEqual) &&
-                    is_zero(program, node->inputs[1]) && is_f32_or_f16(program, node->inputs[0]) &&
+                    rondo__match_is_number(program, node->inputs[1], 0.0f) &&
+                    rondo__match_is_f32_or_f16(program, node->inputs[0]) &&
                     rondo__value_get_shape(&program->values[node->inputs[0]], &x) &&
                     rondo__value_get_shape(&program->values[like], &y) &&
                     rondo_shape_is_equal(&x, &y);
@@ -36,7 +27,8 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     const rondo__node *where = &program->nodes[n];
     if (!rondo__node_is(where, RONDO__OP_Where) || where->input_count != 3 ||
-        !is_zero(program, where->inputs[1]) || !is_f32_or_f16(program, where->inputs[2])) {
+        !rondo__match_is_number(program, where->inputs[1], 0.0f) ||
+        !rondo__match_is_f32_or_f16(program, where->inputs[2])) {
         return RONDO_STATUS_OK;
     }
     const int32_t result = where->outputs[0];

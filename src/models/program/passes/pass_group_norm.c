@@ -18,6 +18,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 typedef struct norm {
     rondo__rewriting *rewriting;
@@ -32,10 +33,6 @@ typedef struct norm {
     rondo__activation activation;
     float alpha, beta;
 } norm;
-
-static bool is_f32_or_f16(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
 
 static float *get_gain(const norm *n) {
     return n->gain_made.data;
@@ -81,7 +78,7 @@ static bool read_node(norm *n) {
     n->x = node->inputs[0];
     n->result = node->outputs[0];
     const rondo__value *x = &n->program->values[n->x];
-    if (!is_f32_or_f16(x->dtype) || n->program->values[n->result].dtype != x->dtype ||
+    if (!rondo__dtype_is_f32_or_f16(x->dtype) || n->program->values[n->result].dtype != x->dtype ||
         !rondo__value_get_shape(x, &n->shape) || n->shape.rank < 3 ||
         rondo_shape_get_count(&n->shape) < 1) {
         return false;
@@ -118,7 +115,8 @@ static rondo_status spread(const norm *n, const rondo_tensor *source, rondo_tens
 static bool has_constant_parameters(const norm *n) {
     bool is_constant = true;
     for (size_t i = 1; i < 3; ++i) {
-        is_constant = is_constant && is_f32_or_f16(get_parameter(n, i)->constant.dtype);
+        is_constant =
+            is_constant && rondo__dtype_is_f32_or_f16(get_parameter(n, i)->constant.dtype);
     }
     return is_constant;
 }

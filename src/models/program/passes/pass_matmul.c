@@ -30,13 +30,6 @@ typedef struct chain {
     int32_t result;
 } chain;
 
-static bool is_float(const rondo_program *program, int32_t value) {
-    rondo_dtype dtype = program->values[value].constant.dtype != RONDO_DTYPE_NONE
-                            ? program->values[value].constant.dtype
-                            : program->values[value].dtype;
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 // When `value` is a Transpose that swaps the last two axes, looks through it.
 static void look_through_transpose(const rondo_program *program, int32_t *value,
                                    bool *is_transposed) {
@@ -125,7 +118,7 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
         return RONDO_STATUS_OK;
     }
     if (!rondo__node_is(next, RONDO__OP_Add) || c->activation != RONDO__ACTIVATION_NONE ||
-        c->residual >= 0 || !is_float(program, other)) {
+        c->residual >= 0 || !rondo__match_is_f32_or_f16(program, other)) {
         return RONDO_STATUS_OK;
     }
     rondo_shape theirs;
@@ -282,7 +275,8 @@ static rondo_status begin(chain *c, bool *out_is_candidate) {
     c->a = node->inputs[0];
     c->b = node->inputs[1];
     c->result = node->outputs[0];
-    if (!is_float(c->program, c->a) || !rondo__value_get_shape(&c->program->values[c->a], &a) ||
+    if (!rondo__match_is_f32_or_f16(c->program, c->a) ||
+        !rondo__value_get_shape(&c->program->values[c->a], &a) ||
         !rondo__value_get_shape(&c->program->values[c->b], &b) || a.rank < 2 || b.rank < 2 ||
         !rondo__value_get_shape(&c->program->values[c->result], &y)) {
         return RONDO_STATUS_OK;

@@ -36,13 +36,8 @@ static bool is_summand(rondo_dtype dtype) {
     return is_byte(dtype) || dtype == RONDO_DTYPE_U16 || dtype == RONDO_DTYPE_I16;
 }
 
-static const rondo_tensor *get_constant(const rondo_program *program, int32_t value) {
-    const rondo_tensor *tensor = value >= 0 ? &program->values[value].constant : NULL;
-    return tensor != NULL && tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
-}
-
 static int64_t count_elements(const rondo_program *program, int32_t value) {
-    const rondo_tensor *tensor = get_constant(program, value);
+    const rondo_tensor *tensor = rondo__match_constant(program, value);
     return tensor != NULL ? rondo_shape_get_count(&tensor->shape) : -1;
 }
 
@@ -60,8 +55,8 @@ static bool read_step(const rondo_program *program, const rondo__node *node, ron
         return false;
     }
     const int32_t zero = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
-    const rondo_tensor *zeros = get_constant(program, zero);
-    const rondo_tensor *scales = get_constant(program, node->inputs[1]);
+    const rondo_tensor *zeros = rondo__match_constant(program, zero);
+    const rondo_tensor *scales = rondo__match_constant(program, node->inputs[1]);
     *out = (quantised){node->inputs[0], node->inputs[1], zero};
     return scales != NULL && scales->dtype == RONDO_DTYPE_F32 && zeros != NULL &&
            (type == RONDO_DTYPE_U8    ? is_byte(zeros->dtype)
@@ -86,7 +81,8 @@ static bool read_operand(const rondo_program *program, int32_t value, quantised 
 static bool read_weights(const rondo_program *program, int32_t value, int32_t axis,
                          quantised *out) {
     const rondo__node *node = rondo__match_maker(program, value, RONDO__OP_DequantizeLinear);
-    const rondo_tensor *bytes = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
+    const rondo_tensor *bytes =
+        node != NULL ? rondo__match_constant(program, node->inputs[0]) : NULL;
     if (bytes == NULL || !read_step(program, node, RONDO_DTYPE_U8, out)) {
         return false;
     }
@@ -96,7 +92,7 @@ static bool read_weights(const rondo_program *program, int32_t value, int32_t ax
     const int64_t count = count_elements(program, out->scale);
     return count == 1 ||
            (own == wanted && wanted >= 0 && wanted < rank && count == bytes->shape.extent[wanted] &&
-            get_constant(program, out->scale)->shape.rank == 1);
+            rondo__match_constant(program, out->scale)->shape.rank == 1);
 }
 
 // The bias as i32; RONDO__VALUE_NONE where it counts in other steps than the product.
@@ -104,15 +100,16 @@ static int32_t read_bias(const rondo_program *program, int32_t value, const quan
                          const quantised *w) {
     quantised bias;
     const rondo__node *node = rondo__match_maker(program, value, RONDO__OP_DequantizeLinear);
-    const rondo_tensor *sums = node != NULL ? get_constant(program, node->inputs[0]) : NULL;
+    const rondo_tensor *sums =
+        node != NULL ? rondo__match_constant(program, node->inputs[0]) : NULL;
     if (sums == NULL || sums->dtype != RONDO_DTYPE_I32 || sums->shape.rank != 1 ||
         !read_step(program, node, RONDO_DTYPE_I32, &bias)) {
         return RONDO__VALUE_NONE;
     }
-    const float *steps = get_constant(program, bias.scale)->data;
-    const float *x_scale = get_constant(program, x->scale)->data;
-    const float *w_scales = get_constant(program, w->scale)->data;
-    const int32_t *zeros = get_constant(program, bias.zero)->data;
+    const float *steps = rondo__match_constant(program, bias.scale)->data;
+    const float *x_scale = rondo__match_constant(program, x->scale)->data;
+    const float *w_scales = rondo__match_constant(program, w->scale)->data;
+    const int32_t *zeros = rondo__match_constant(program, bias.zero)->data;
     const int64_t step_count = count_elements(program, bias.scale);
     const int64_t w_count = count_elements(program, w->scale);
     const int64_t count = sums->shape.extent[0];
@@ -131,7 +128,7 @@ static int32_t read_bias(const rondo_program *program, int32_t value, const quan
 }
 
 static int32_t get_zero(const rondo_program *program, const quantised *q) {
-    const rondo_tensor *zero = get_constant(program, q->zero);
+    const rondo_tensor *zero = rondo__match_constant(program, q->zero);
     int32_t value = 0;
     rondo__convert_elements(zero->dtype, zero->data, RONDO_DTYPE_I32, &value, 1);
     return value;
@@ -144,10 +141,10 @@ static bool is_implied(const rondo_program *program, const rondo__node *node, co
     if (!rondo__match_activation(program, node, &activation, &low, &high)) {
         return false;
     }
-    const rondo_dtype dtype = get_constant(program, y->zero)->dtype;
+    const rondo_dtype dtype = rondo__match_constant(program, y->zero)->dtype;
     const int32_t steps = 1 << 8 * rondo_dtype_get_bytes(dtype);
     const bool is_signed = dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_I16;
-    const float scale = *(const float *)get_constant(program, y->scale)->data;
+    const float scale = *(const float *)rondo__match_constant(program, y->scale)->data;
     const int32_t first = (is_signed ? -steps / 2 : 0) - get_zero(program, y);
     const float least = (float)first * scale;
     const float most = (float)(first + steps - 1) * scale;
@@ -218,7 +215,7 @@ static rondo_status rewrite_convolution(rondo__rewriting *r, size_t n) {
     int32_t bias = RONDO__VALUE_NONE, result;
     if (!read_operand(program, node->inputs[0], &x) ||
         !read_weights(program, node->inputs[1], 0, &w) ||
-        get_constant(program, w.bytes)->shape.rank > 4) {  // kernels of bytes take images
+        rondo__match_constant(program, w.bytes)->shape.rank > 4) {  // kernels of bytes take images
         return RONDO_STATUS_OK;
     }
     const bool has_bias = node->input_count > 2 && node->inputs[2] >= 0;
@@ -265,7 +262,8 @@ static rondo_status rewrite_sum(rondo__rewriting *r, size_t n) {
 // ---- moves ------------------------------------------------------------------------------------
 
 static bool is_same_constant(const rondo_program *program, int32_t a, int32_t b) {
-    const rondo_tensor *x = get_constant(program, a), *y = get_constant(program, b);
+    const rondo_tensor *x = rondo__match_constant(program, a),
+                       *y = rondo__match_constant(program, b);
     return x->dtype == y->dtype && rondo_shape_get_count(&x->shape) == 1 &&
            rondo_shape_get_count(&y->shape) == 1 &&
            memcmp(x->data, y->data, rondo_dtype_get_bytes(x->dtype)) == 0;

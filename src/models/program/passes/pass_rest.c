@@ -45,12 +45,6 @@ typedef struct mark {
     int32_t reader;  // of what it makes in an unknown shape, the last one met; -1: none
 } mark;
 
-static bool is_known(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
-}
-
 static bool is_object(const rondo_program *program, int32_t value) {
     const rondo_dtype dtype = value >= 0 ? program->values[value].dtype : RONDO_DTYPE_NONE;
     return dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(dtype);
@@ -63,7 +57,8 @@ static int32_t get_maker(const rondo_program *program, int32_t value) {
 // Whether a node reads only what comes from outside the program, all of it of known shape.
 static bool is_fed(const rondo_program *program, const rondo__node *node) {
     for (size_t i = 0; i < node->input_count; ++i) {
-        if (!is_known(program, node->inputs[i]) || get_maker(program, node->inputs[i]) >= 0) {
+        if (!rondo__program_is_known(program, node->inputs[i]) ||
+            get_maker(program, node->inputs[i]) >= 0) {
             return false;
         }
     }
@@ -105,8 +100,8 @@ static void classify(const rondo_program *program, const rondo__node *node,
         const bool is_input = i < node->input_count;
         const int32_t value = is_input ? node->inputs[i] : node->outputs[i - node->input_count];
         has_objects = has_objects || is_object(program, value);
-        own->waits = own->waits || !is_known(program, value);
-        own->ends = own->ends || (is_input && !is_known(program, value));
+        own->waits = own->waits || !rondo__program_is_known(program, value);
+        own->ends = own->ends || (is_input && !rondo__program_is_known(program, value));
     }
     // In a body what still waits with all inputs at hand would wait in a further body, too.
     own->is_wall =
@@ -184,7 +179,7 @@ static void form_bodies(const rondo_program *program, mark *marks) {
             const int32_t reader = marks[maker].reader;
             if (is_inside) {
                 join(marks, maker, (int32_t)n);
-            } else if (!is_known(program, node->inputs[i])) {
+            } else if (!rondo__program_is_known(program, node->inputs[i])) {
                 if (reader >= 0 && marks[reader].phase == marks[n].phase) {
                     join(marks, reader, (int32_t)n);
                 }
@@ -344,7 +339,7 @@ static rondo_status add_rest(builder *b) {
 static bool gains(const builder *b, const rondo__node *node) {
     bool all_known = true;
     for (size_t i = 0; i < node->input_count; ++i) {
-        all_known = all_known && is_known(b->program, node->inputs[i]);
+        all_known = all_known && rondo__program_is_known(b->program, node->inputs[i]);
         rondo__program_get_info(b->program, node->inputs[i], &b->infos[i]);
     }
     rondo__infer infer = {.op = &node->op,

@@ -18,15 +18,10 @@
 
 enum { ONNX_FLOAT = 1 };
 
-static bool is_number(const rondo_program *program, int32_t value, float number) {
-    float found;
-    return rondo__match_scalar(program, value, &found) && found == number;
-}
-
 // The x of the value x^2; RONDO__VALUE_NONE: it is none.
 static int32_t get_base_of_square(const rondo_program *program, int32_t value) {
     const rondo__node *power = rondo__match_maker(program, value, RONDO__OP_Pow);
-    if (power != NULL && is_number(program, power->inputs[1], 2.0f)) {
+    if (power != NULL && rondo__match_is_number(program, power->inputs[1], 2.0f)) {
         return power->inputs[0];
     }
     const rondo__node *product = rondo__match_maker(program, value, RONDO__OP_Mul);
@@ -72,7 +67,8 @@ static int32_t get_quotient(const rondo__rewriting *r, int32_t sum, int32_t x) {
     const int32_t power = get_user(r, sum, RONDO__OP_Pow);
     if (power >= 0) {
         const rondo__node *node = &program->nodes[power];
-        const bool is_it = node->inputs[0] == sum && is_number(program, node->inputs[1], -0.5f);
+        const bool is_it =
+            node->inputs[0] == sum && rondo__match_is_number(program, node->inputs[1], -0.5f);
         inverse = is_it ? node->outputs[0] : RONDO__VALUE_NONE;
     } else {
         const int32_t root = get_result(r, get_user(r, sum, RONDO__OP_Sqrt));
@@ -86,7 +82,8 @@ static int32_t get_quotient(const rondo__rewriting *r, int32_t sum, int32_t x) {
             if (node->inputs[0] == x) {
                 return node->outputs[0];
             }
-            inverse = is_number(program, node->inputs[0], 1.0f) ? node->outputs[0] : inverse;
+            inverse =
+                rondo__match_is_number(program, node->inputs[0], 1.0f) ? node->outputs[0] : inverse;
         }
     }
     const int32_t product = inverse >= 0 ? get_user(r, inverse, RONDO__OP_Mul) : -1;

@@ -18,6 +18,7 @@
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
+#include "tensor/elements.h"
 
 static bool is_candidate(const rondo_program *program, const rondo__node *node,
                          rondo_shape *out_shape) {
@@ -26,7 +27,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node,
         return false;
     }
     const rondo__value *x = &program->values[node->inputs[0]];
-    return (x->dtype == RONDO_DTYPE_F32 || x->dtype == RONDO_DTYPE_F16) &&
+    return rondo__dtype_is_f32_or_f16(x->dtype) &&
            program->values[node->outputs[0]].dtype == x->dtype &&
            rondo__value_get_shape(x, out_shape) && out_shape->rank >= 2;
 }

@@ -8,11 +8,6 @@
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 
-static bool is_f32_or_f16(const rondo_program *program, int32_t value) {
-    const rondo_dtype dtype = program->values[value].dtype;
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
 // The Mul of x and sigmoid(x), if sigmoid(x) has no other user; -1: none.
 static int32_t find_product(const rondo__rewriting *rewriting, const rondo__node *sigmoid) {
     const int32_t x = sigmoid->inputs[0], made = sigmoid->outputs[0];
@@ -32,7 +27,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     rondo_program *program = rewriting->program;
     const rondo__node *sigmoid = &program->nodes[n];
     if (!rondo__node_is(sigmoid, RONDO__OP_Sigmoid) ||
-        !is_f32_or_f16(program, sigmoid->outputs[0])) {
+        !rondo__match_is_f32_or_f16(program, sigmoid->outputs[0])) {
         return RONDO_STATUS_OK;
     }
     const int32_t x = sigmoid->inputs[0], product = find_product(rewriting, sigmoid);

@@ -48,17 +48,6 @@ typedef struct updates {
     size_t count;
 } updates;
 
-static bool is_single_or_half(const rondo_program *program, int32_t value) {
-    const rondo_dtype dtype = rondo__match_dtype(program, value);
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
-}
-
-static int64_t count_elements(const rondo_program *program, int32_t value) {
-    rondo_shape shape;
-    return rondo__value_get_shape(&program->values[value], &shape) ? rondo_shape_get_count(&shape)
-                                                                   : -1;
-}
-
 static bool has_shape(const rondo_program *program, int32_t value, const rondo_shape *shape) {
     rondo_shape own;
     return rondo__value_get_shape(&program->values[value], &own) &&
@@ -89,8 +78,8 @@ static bool is_step(const rondo_program *program, const rondo__node *node) {
     for (int k = 0; k < 2; ++k) {
         const int32_t operand = positions[k] >= 0 ? node->inputs[positions[k]] : -1;
         if (operand >= 0 &&
-            (!is_single_or_half(program, operand) ||
-             (!has_shape(program, operand, &shape) && count_elements(program, operand) != 1))) {
+            (!rondo__match_is_f32_or_f16(program, operand) ||
+             (!has_shape(program, operand, &shape) && rondo__match_count(program, operand) != 1))) {
             return false;
         }
     }
@@ -107,9 +96,9 @@ static bool is_choice(const rondo_program *program, const rondo__node *node) {
     return rondo__node_is(node, RONDO__OP_Where) && node->input_count == 3 &&
            node->precision == RONDO__PRECISION_TRAINED && is_input(program, node->inputs[2]) &&
            rondo__match_dtype(program, node->inputs[0]) == RONDO_DTYPE_BOOL &&
-           count_elements(program, node->inputs[0]) == 1 &&
+           rondo__match_count(program, node->inputs[0]) == 1 &&
            rondo__match_dtype(program, node->outputs[0]) == RONDO_DTYPE_F32 &&
-           count_elements(program, node->outputs[0]) > 1;
+           rondo__match_count(program, node->outputs[0]) > 1;
 }
 
 // ---- which nodes --------------------------------------------------------------------------------
@@ -170,7 +159,7 @@ static void assign(updates *u) {
 // ---- one update ---------------------------------------------------------------------------------
 
 static bool add_operand(const rondo_program *program, update *one, int32_t value) {
-    const bool is_scalar = count_elements(program, value) == 1;
+    const bool is_scalar = rondo__match_count(program, value) == 1;
     int32_t *list = is_scalar ? one->scalars : one->operands;
     size_t *count = is_scalar ? &one->scalar_count : &one->width;
     const size_t most =
@@ -468,7 +457,7 @@ static bool find_terms(const rondo_program *program, int32_t value, terms *t) {
     float factor = 1.0f;
     if (node == NULL || !rondo__node_is(node, RONDO__OP_Mul) ||
         !rondo__match_scalar(program, node->inputs[1], &factor) || factor != 0.0f ||
-        !is_single_or_half(program, node->inputs[0])) {
+        !rondo__match_is_f32_or_f16(program, node->inputs[0])) {
         return false;
     }
     int32_t term = node->inputs[0];
@@ -489,7 +478,7 @@ static rondo_status check_once(rondo__rewriting *r, size_t n) {
             ? find_maker(program, node->inputs[0])
             : NULL;
     if (nan == NULL || !rondo__node_is(nan, RONDO__OP_IsNaN) ||
-        count_elements(program, node->outputs[0]) != 1) {
+        rondo__match_count(program, node->outputs[0]) != 1) {
         return RONDO_STATUS_OK;
     }
     terms t = {.values = rondo__calloc(program->node_count + 1, sizeof *t.values)};

@@ -45,6 +45,12 @@ void rondo__program_get_info(const rondo_program *program, int32_t value,
     out_info->most = v->most;
 }
 
+bool rondo__program_is_known(const rondo_program *program, int32_t value) {
+    rondo__tensor_info info;
+    rondo__program_get_info(program, value, &info);
+    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
+}
+
 // Buffers for one node's view of its inputs and outputs, grown to the largest node.
 typedef struct scratch {
     size_t capacity;

@@ -53,3 +53,5 @@ enum { RONDO__VALUE_KEY_COUNT_MAX = 64 };
 // What inference and kernels see of value `value`; dtype NONE for RONDO__VALUE_NONE.
 void rondo__program_get_info(const rondo_program *program, int32_t value,
                              rondo__tensor_info *out_info);
+// Whether type and shape of a value are known; of NONE they are.
+bool rondo__program_is_known(const rondo_program *program, int32_t value);

@@ -9,6 +9,7 @@
 #include "program/edit.h"
 #include "program/node_pattern.h"
 #include "program/training/step_parts.h"
+#include "tensor/elements.h"
 
 // ---- variables ----------------------------------------------------------------------------------
 
@@ -189,11 +190,6 @@ static rondo_status make_variable(rondo_program *program, int32_t value, int32_t
 }
 
 // ---- which --------------------------------------------------------------------------------------
-
-static bool is_real(rondo_dtype dtype) {
-    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
-           dtype == RONDO_DTYPE_BF16;
-}
 
 // Whether a use of a constant says that it is a setting, not a weight.
 static bool is_setting(const rondo__node *node, size_t input) {
@@ -398,7 +394,7 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
                              known->start.kind != RONDO_START_NONE;
         const rondo_dtype dtype = known != NULL ? value->dtype : constant->dtype;
         const bool is_fit = known != NULL ? is_free : is_parameter(step, (int32_t)v);
-        if (!reached[v] || is_bad[v] || !is_real(dtype) || !is_fit ||
+        if (!reached[v] || is_bad[v] || !rondo__dtype_is_float(dtype) || !is_fit ||
             (o->train_count > 0 && !matches(o->train, o->train_count, value->name, used))) {
             continue;
         }

@@ -54,105 +54,102 @@ static void expect_in(add_world *w, const rondo_tensor *found, float first, bool
     }
 }
 
-// Feeds and fetches go from place to place, now and then; in between come runs by names.
+// A bound run whose feed and fetches go from place to place, now and then.
+typedef struct moving {
+    add_world *w;
+    unsigned seed;
+    rondo_tensor x[PLACES], y[PLACES], s[PLACES];
+    const rondo_tensor *at_x, *at_y, *at_s;  // where they are; s NULL: it is not fetched
+    rondo_bound_run *run;
+} moving;
+
+static void begin_moving(moving *m, int first) {
+    for (int i = 0; i < PLACES; ++i) {
+        m->x[i] = take_place(m->w, i);
+        m->y[i] = take_place(m->w, i);
+        m->s[i] = take_place(m->w, i);
+    }
+    OK(rondo_bound_run_create(m->w->executor, &m->run));
+    OK(rondo_bound_run_set_feed(m->run, "x", m->at_x = &m->x[first]));
+    OK(rondo_bound_run_set_fetch(m->run, "y", m->at_y = &m->y[first]));
+}
+
+// Returns what was drawn.
+static unsigned move_one(moving *m) {
+    m->seed = m->seed * 1103515245 + 12345;
+    const unsigned draw = m->seed >> 16;
+    const int place = (int)(draw / 64 % PLACES);
+    if (draw % 16 == 0) {
+        OK(rondo_bound_run_set_feed(m->run, "x", m->at_x = &m->x[place]));
+    } else if (draw % 16 == 1) {
+        OK(rondo_bound_run_set_fetch(m->run, "y", m->at_y = &m->y[place]));
+    } else if (draw % 16 == 2) {
+        m->at_s = draw % 32 == 2 ? NULL : &m->s[place];
+        OK(rondo_bound_run_set_fetch(m->run, "s", m->at_s));
+    }
+    return draw;
+}
+
+static void expect_both(moving *m, float first) {
+    expect_in(m->w, m->at_y, first, true);
+    if (m->at_s != NULL) {
+        expect_in(m->w, m->at_s, first, false);
+    }
+}
+
+static void end_moving(moving *m) {
+    rondo_bound_run_destroy(m->run);
+    for (int i = 0; i < PLACES; ++i) {
+        give_place(m->w, i, &m->x[i]);
+        give_place(m->w, i, &m->y[i]);
+        give_place(m->w, i, &m->s[i]);
+    }
+    add_world_close(m->w);
+}
+
+// In between come runs by names.
 TEST(test_executor_carried__tensors_move) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
-    rondo_tensor x[PLACES], y[PLACES], s[PLACES];
-    rondo_bound_run *run;
-    unsigned seed = 1;
-    for (int i = 0; i < PLACES; ++i) {
-        x[i] = take_place(w, i);
-        y[i] = take_place(w, i);
-        s[i] = take_place(w, i);
-    }
-    OK(rondo_bound_run_create(w->executor, &run));
-    const rondo_tensor *at_x = &x[0], *at_y = &y[0], *at_s = NULL;
-    OK(rondo_bound_run_set_feed(run, "x", at_x));
-    OK(rondo_bound_run_set_fetch(run, "y", at_y));
+    moving m = {.w = w, .seed = 1};
+    begin_moving(&m, 0);
     for (int i = 0; i < 300; ++i) {
-        seed = seed * 1103515245 + 12345;
-        const unsigned draw = seed >> 16;
-        const int place = (int)(draw / 64 % PLACES);
-        if (draw % 16 == 0) {
-            OK(rondo_bound_run_set_feed(run, "x", at_x = &x[place]));
-        } else if (draw % 16 == 1) {
-            OK(rondo_bound_run_set_fetch(run, "y", at_y = &y[place]));
-        } else if (draw % 16 == 2) {
-            OK(rondo_bound_run_set_fetch(run, "s", at_s = draw % 32 == 2 ? NULL : &s[place]));
-        } else if (draw % 16 == 3) {
+        if (move_one(&m) % 16 == 3) {
             OK(add_program_run(w->executor, 77));
         }
-        write_to(w, at_x, (float)i);
-        write_to(w, at_y, -1);
-        OK(rondo_bound_run_run(run));
-        expect_in(w, at_y, (float)i, true);
-        if (at_s != NULL) {
-            expect_in(w, at_s, (float)i, false);
-        }
+        write_to(w, m.at_x, (float)i);
+        write_to(w, m.at_y, -1);
+        OK(rondo_bound_run_run(m.run));
+        expect_both(&m, (float)i);
     }
-    rondo_bound_run_destroy(run);
-    for (int i = 0; i < PLACES; ++i) {
-        give_place(w, i, &x[i]);
-        give_place(w, i, &y[i]);
-        give_place(w, i, &s[i]);
-    }
-    add_world_close(w);
+    end_moving(&m);
 }
 
 // Several are under way: feeds in host memory are free again on return, and each run sees the ones
 // that it was given. Some are waited for.
 TEST(test_executor_carried__runs_that_nobody_waits_for) {
     add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
-    rondo_tensor x[PLACES], y[PLACES], s[PLACES];
-    rondo_bound_run *run;
-    unsigned seed = 7;
-    for (int i = 0; i < PLACES; ++i) {
-        x[i] = take_place(w, i);
-        y[i] = take_place(w, i);
-        s[i] = take_place(w, i);
-    }
-    OK(rondo_bound_run_create(w->executor, &run));
-    const rondo_tensor *at_x = &x[4], *at_y = &y[4], *at_s = NULL;
-    OK(rondo_bound_run_set_feed(run, "x", at_x));
-    OK(rondo_bound_run_set_fetch(run, "y", at_y));
+    moving m = {.w = w, .seed = 7};
+    begin_moving(&m, 4);
     for (int i = 0; i < 400; ++i) {
-        seed = seed * 1103515245 + 12345;
-        const unsigned draw = seed >> 16;
-        const int place = (int)(draw / 64 % PLACES);
-        if (draw % 16 == 0) {
-            OK(rondo_bound_run_set_feed(run, "x", at_x = &x[place]));
-        } else if (draw % 16 == 1) {
-            OK(rondo_bound_run_set_fetch(run, "y", at_y = &y[place]));
-        } else if (draw % 16 == 2) {
-            OK(rondo_bound_run_set_fetch(run, "s", at_s = draw % 32 == 2 ? NULL : &s[place]));
-        }
-        if (at_x->device != NULL || draw % 4 == 0) {
+        const unsigned draw = move_one(&m);
+        if (m.at_x->device != NULL || draw % 4 == 0) {
             OK(rondo_executor_wait(w->executor));
         }
-        write_to(w, at_x, (float)i);
+        write_to(w, m.at_x, (float)i);
         if (draw / 4 % 32 == 0) {
-            OK(rondo_bound_run_run(run));
+            OK(rondo_bound_run_run(m.run));
         } else {
-            OK(rondo_bound_run_run_async(run, NULL));
+            OK(rondo_bound_run_run_async(m.run, NULL));
         }
-        if (at_x->device == NULL) {
-            write_to(w, at_x, -7);
+        if (m.at_x->device == NULL) {
+            write_to(w, m.at_x, -7);
         }
         if (draw % 3 == 0) {
             OK(rondo_executor_wait(w->executor));
-            expect_in(w, at_y, (float)i, true);
-            if (at_s != NULL) {
-                expect_in(w, at_s, (float)i, false);
-            }
+            expect_both(&m, (float)i);
         }
     }
-    rondo_bound_run_destroy(run);
-    for (int i = 0; i < PLACES; ++i) {
-        give_place(w, i, &x[i]);
-        give_place(w, i, &y[i]);
-        give_place(w, i, &s[i]);
-    }
-    add_world_close(w);
+    end_moving(&m);
 }
 
 // With tensors of the device a run that is not waited for is a launch, and the graph is that of

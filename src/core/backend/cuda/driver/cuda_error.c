@@ -98,7 +98,8 @@ static const meaning *find_meaning(rondo__cu_result code) {
     return NULL;
 }
 
-bool rondo__cuda_is_sticky(rondo__cu_result code) {
+// True when the code says that no further work is possible in the context.
+static bool ends_context(rondo__cu_result code) {
     const meaning *found = find_meaning(code);
     return found != NULL && found->is_sticky;
 }
@@ -141,7 +142,7 @@ void rondo__cuda_log_failure(rondo__cuda_device *device, rondo__cu_result code, 
     if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_DEINITIALIZED) {
         return;
     }
-    if (rondo__cuda_is_sticky(code)) {
+    if (ends_context(code)) {
         atomic_store(&device->head.is_lost, true);  // the next call says so
         return;
     }

@@ -25,9 +25,6 @@ rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
 // address that is plain host memory.
 bool rondo__cuda_is_refusal(rondo__cu_result code);
 
-// True when the code says that no further work is possible in the context.
-bool rondo__cuda_is_sticky(rondo__cu_result code);
-
 // A failed driver call during clean-up: logged, never returned. Silent when the driver has shut
 // down already, as it has at the end of the process, and when the device is lost, which is noted.
 void rondo__cuda_log_failure(rondo__cuda_device *device, rondo__cu_result code, const char *call);

@@ -61,7 +61,7 @@ uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture
     return serial;
 }
 
-rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint64_t serial) {
+static rondo__cuda_capture *unlist_capture(rondo__cuda_device *device, uint64_t serial) {
     rondo__cuda_capture **link = &device->captures;
     while (*link != NULL && (*link)->serial != serial) {
         link = &(*link)->next;
@@ -75,7 +75,7 @@ rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint
 
 rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial) {
     pthread_mutex_lock(&device->capture_lock);
-    rondo__cuda_capture *capture = rondo__cuda_unlist_capture(device, serial);
+    rondo__cuda_capture *capture = unlist_capture(device, serial);
     pthread_mutex_unlock(&device->capture_lock);
     return capture;
 }
@@ -210,7 +210,7 @@ rondo__cu_result rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *
     pthread_mutex_lock(&device->capture_lock);
     rondo__cu_result code = end_in_driver(stream_, out_graph);
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
-        *out_capture = rondo__cuda_unlist_capture(device, stream->capture);
+        *out_capture = unlist_capture(device, stream->capture);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
         stream->capture = 0;
         stream->is_origin = false;

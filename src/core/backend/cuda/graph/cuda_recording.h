@@ -41,7 +41,6 @@ uint64_t rondo__cuda_list_capture(rondo__cuda_device *device, rondo__cuda_captur
 // Takes it out of the list; NULL when it has ended. The first form holds the lock, the second's
 // caller does.
 rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial);
-rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint64_t serial);
 // The record of a capture that yields nothing: what broke it when that was seen, otherwise what the
 // driver says about the end.
 rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,

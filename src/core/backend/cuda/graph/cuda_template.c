@@ -471,8 +471,9 @@ void *rondo__cuda_get_native_template(rondo__template *template_) {
 
 // ---- graphs inside nodes ----------------------------------------------------------------------
 
-rondo_status rondo__cuda_borrow_template(rondo__cuda_template *parent, rondo__cu_graph native,
-                                         rondo__template **out_template) {
+// A view of a graph that the driver owns and that lives inside a node of `parent`, which keeps it.
+static rondo_status borrow_template(rondo__cuda_template *parent, rondo__cu_graph native,
+                                    rondo__template **out_template) {
     *out_template = NULL;
     for (rondo__cuda_template *child = parent->children; child != NULL; child = child->next) {
         if (child->native == native) {
@@ -510,7 +511,7 @@ rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,
         return RONDO__CUDA_FAIL(device, code, "cuGraphChildGraphNodeGetGraph",
                                 "cannot look into node %zu", index);
     }
-    return rondo__cuda_borrow_template(recorded, native, out_child);
+    return borrow_template(recorded, native, out_child);
 }
 
 rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,

@@ -55,10 +55,6 @@ rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded);
 void *rondo__cuda_get_native_template(rondo__template *template_);
 rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,
                                    rondo__template **out_child);
-// A view of a graph that the driver owns and that lives inside a node of `parent`, which keeps it.
-RONDO_MUST_USE rondo_status rondo__cuda_borrow_template(rondo__cuda_template *parent,
-                                                        rondo__cu_graph native,
-                                                        rondo__template **out_template);
 rondo_status rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body);
 rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
