@@ -1,5 +1,6 @@
 // The op cases of normalisations by groups, of all normalisations far from 0, of losses and
-// optimisers, and of the way back through pools; see op_cases.h for their writing.
+// optimisers, of the way back through pools, and of filters that a step lays out; see op_cases.h
+// for their writing.
 // rondo.GroupNormalization stands in both layouts and each of a GPU's ways (their number wraps):
 // slices of the channels, clusters of all sizes, parts; and what none of them takes.
 // SPDX-License-Identifier: Apache-2.0
@@ -209,6 +210,13 @@ const op_case op_norm_cases[] = {
     {"ai.onnx.preview.training.Momentum", 1, "f32[] i64[]:=4 T[5,7] T[5,7] T[5,7]",
      "alpha=0.9 beta=0.8 mode=standard norm_coefficient=0.01", 2},
     {"rondo.Unfold", 17, "T[2,3,8,6]", "kernel_shape=3,3 pads=1,1,1,1", 1},
+    {"rondo.LayFilters", 17, "f32[40,72,3,3] f32[64,8,3,3] f32[8,40,3,3]", "to=10", 6},
+    {"rondo.LayFilters", 17, "f32[48,16,1,1]", "to=10 saturate=1", 2},
+    {"rondo.LayFilters", 17, "T[3,5,2,3]", "to=1", 2},
+    {"rondo.Conv", 17, "f16[2,9,11,48] f16[40,3,3,48]:w f16[40]",
+     "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 dilations=1,1 channels_last=1 filters_last=1", 1},
+    {"rondo.Conv", 17, "T[2,9,11,16] T[24,1,1,16]:w",
+     "kernel_shape=1,1 strides=2,2 pads=0,0,0,0 dilations=1,1 channels_last=1 filters_last=1", 1},
     {"rondo.PoolGradient", 17, "T[2,3,4,5] T[2,3,9,8]", "kernel_shape=3,2 strides=2,2 pads=0,1,0,1",
      1},
     {"rondo.PoolGradient", 17, "f32[2,4,5,24] T[2,8,9,24]",
