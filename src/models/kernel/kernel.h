@@ -178,6 +178,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_gradients;     // rondo.NormGradient and others of program/backward, and of these
     bool fuses_conv_weights;  // rondo.ConvWeights
     bool fuses_conv_back;     // rondo.InsertZeros and a Conv for a ConvTranspose
+    bool lays_filters;        // rondo.LayFilters: those of a training step in one launch
     bool fuses_attention_back;  // rondo.AttentionGradient
     bool fuses_norm;            // rondo.NormMatMul: rows normalised by the product that reads them
     bool ends_batches;          // rondo.BatchNormalization with an Add and a Relu behind it

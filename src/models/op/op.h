@@ -330,6 +330,7 @@ struct rondo__op_def {
     X(view)                   \
     X(shape)                  \
     X(layout)                 \
+    X(lay_filters)            \
     X(pad)                    \
     X(index)                  \
     X(reduce)                 \

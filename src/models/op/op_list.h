@@ -60,7 +60,8 @@
     X(FUSED, Concat) X(FUSED, Conv) X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) \
     X(FUSED, Elementwise) X(FUSED, Finite) \
     X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, InsertZeros) \
-    X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) X(FUSED, MaxPool) \
+    X(FUSED, LayFilters) X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) \
+    X(FUSED, MaxPool) \
     X(FUSED, NormGradient) X(FUSED, NormMatMul) X(FUSED, PoolGradient) \
     X(FUSED, QLinearAdd) X(FUSED, QLinearConv) X(FUSED, Rest) X(FUSED, Rotate) \
     X(FUSED, RowProduct) X(FUSED, Softmax) \

@@ -343,7 +343,7 @@ TEST(test_program_space_to_depth__neighbours) {
         {HAS_CAST | HAS_OTHER_USER, 1, 0, 0, 0, 0, RONDO_DTYPE_F32},
         // The cast is a part of the chain before it.
         {HAS_NORM, 1, 0, 1, 0, 0, RONDO_DTYPE_F16},
-        {IS_COMPUTED, 0, 0, 0, 0, 0, RONDO_DTYPE_F32},
+        {IS_COMPUTED, 1, 1, 1, 0, 1, RONDO_DTYPE_F32},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const stem of = {.batch = 2,

@@ -58,6 +58,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .fuse_concat = traits.fuses_concat,
                                    .fuse_elementwise = traits.fuses_elementwise,
                                    .fuse_norm = traits.fuses_norm,
+                                   .lay_filters = traits.lays_filters,
                                    .end_batches = traits.ends_batches,
                                    .fuse_rows = traits.fuses_rows,
                                    .fuse_bit_rows = traits.fuses_bit_rows,

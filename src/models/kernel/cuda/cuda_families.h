@@ -86,6 +86,7 @@
     X(conv_weights)              \
     X(insert_zeros)              \
     X(turn_filters)              \
+    X(lay_filters)               \
     X(unfold)                    \
     X(pool_gradient)             \
     X(attention)                 \

@@ -192,6 +192,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, ConvWeights, conv_weights),
     ROW(FUSED, InsertZeros, insert_zeros),
     ROW(FUSED, TurnFilters, turn_filters),
+    ROW(FUSED, LayFilters, lay_filters),
     ROW(FUSED, Unfold, unfold),
     ROW(FUSED, PoolGradient, pool_gradient),
     ROW(OP, DeformConv, deform_conv),

@@ -8,9 +8,9 @@
 //   output           y = act(conv(x, w) + b + z + conv2(x2, w2))
 //   attributes       kernel_shape, strides, dilations, pads (begin..., end...; always explicit),
 //                    group, channels_last (0: x, z, y are [N, C, spatial...];
-//                    1: [N, spatial..., C]), activation, alpha, beta
-//   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
-//                    shape
+//                    1: [N, spatial..., C]), filters_last, activation, alpha, beta
+//   w                [M, C / group, kernel...] in either layout, as ONNX has it; with filters_last
+//                    1 [M, kernel..., C / group]; b [M]; z has y's shape
 //   x2, w2           a second convolution by single pixels, as beside a block of a ResNet: x2
 //                    [N, spatial..., C2] (channels_last 1), w2 [M, C2, 1...]; attribute
 //                    second_strides
@@ -55,6 +55,13 @@
 //                    (as rondo.Conv), activation, alpha, beta, way (which of a GPU's ways to take;
 //                    -1, the default: the fastest)
 //   gain, shift      [C], of x's dtype or f32
+//
+// rondo.LayFilters   inputs w0 ... wn [M, C, kernel...], with the same two axes of taps
+//   outputs          two for each, which may be left out: w for a rondo.Conv with filters_last, [M,
+//                    kernel..., C], and the same of the taps turned round, [C, kernel..., M], for
+//                    one that goes back
+//   attributes       to (ONNX's number of their dtype, f32 or f16), saturate (1: finite numbers
+//                    stay finite)
 //
 // rondo.Concat       inputs x0 ... xn, images with channels last
 //   output           y, their channels beside each other

@@ -10,6 +10,7 @@
 #include "op/broadcast.h"
 #include "op/fused/fused.h"
 #include "op/image/convolution.h"
+#include "op/image/filters.h"
 #include "op/image/pooling.h"
 #include "op/math/group_norm.h"
 #include "op/math/matrix.h"
@@ -126,7 +127,8 @@ static rondo_status infer_conv(rondo__infer *infer) {
     rondo__convolution convolution;
     epilogue ignored;
     RETURN_IF_ERROR(read_epilogue(infer->op, &ignored));
-    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
+    const rondo_shape filters = rondo__convolution_read_filters(infer->op, &inputs[1].shape);
+    RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &filters,
                                             is_channels_last(infer->op), &convolution));
     if (rondo__infer_has_input(infer, 2)) {
         RETURN_IF_ERROR(
@@ -169,13 +171,15 @@ static rondo_status compute_conv(rondo__compute *compute) {
     rondo__convolution convolution;
     epilogue ending = {0};
     RETURN_IF_ERROR(read_epilogue(op, &ending));
-    RETURN_IF_ERROR(rondo__convolution_init(op, &x->shape, &compute->inputs[1]->shape,
-                                            channels_last, &convolution));
+    const rondo_shape filters = rondo__convolution_read_filters(op, &compute->inputs[1]->shape);
+    RETURN_IF_ERROR(rondo__convolution_init(op, &x->shape, &filters, channels_last, &convolution));
     const int64_t count = rondo_shape_get_count(&convolution.output);
     rondo__scratch scratch = {0};
     const double *planes = widen_planes(&scratch, x, channels_last, convolution.batch,
                                         convolution.channels, convolution.input_span);
-    const double *w = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const bool filters_last = rondo__op_get_int(op, "filters_last", 0) != 0;
+    const double *w = widen_planes(&scratch, compute->inputs[1], filters_last, filters.extent[0],
+                                   filters.extent[1], convolution.kernel_span);
     const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 2));
     const double *z = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 3));
     double *y = rondo__scratch_create(&scratch, count);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "op/image/filters.h"
 #include "op/reference.h"
 
 // Rank, group and channel agreement of both forms. `w_channels` is what extent 1 of w must be.
@@ -75,6 +76,17 @@ static rondo_status finish(const rondo__op *op, bool channels_last,
         return RONDO_OP_FAIL(op, BAD_DATA, "the output has too many elements");
     }
     return RONDO_STATUS_OK;
+}
+
+rondo_shape rondo__convolution_read_filters(const rondo__op *op, const rondo_shape *w) {
+    rondo_shape shape = *w;
+    if (w->rank > 2 && rondo__op_get_int(op, "filters_last", 0) != 0) {
+        shape.extent[1] = w->extent[w->rank - 1];
+        for (int32_t d = 2; d < w->rank; d++) {
+            shape.extent[d] = w->extent[d - 1];
+        }
+    }
+    return shape;
 }
 
 rondo_status rondo__convolution_init(const rondo__op *op, const rondo_shape *x,

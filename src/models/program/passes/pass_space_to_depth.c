@@ -18,6 +18,9 @@
 // reaches over them: those taps meet pixels that the filter does not see, which matters for
 // infinities and NaN alone (program/README.md). A kernel as large as its stride has none.
 //
+// Filters that are computed, as a training step's are, come to that form by a Gather from rows with
+// a 0 behind them, and their changes (rondo.ConvWeights) come back from it by another.
+//
 // Where a block does not pay (stride 1, dilations, small kernels over many channels), it is one
 // pixel: the convolution keeps its window, and channels are filled up to eights. In both cases the
 // cast to f16 and the layout before the convolution are made on the way. Where there are none, as
@@ -100,22 +103,31 @@ static void choose_form(blocks *b) {
     }
 }
 
+// The shape of filters in f16: of weights that are known, or that the program computes.
+static bool read_filters(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
+    const rondo__value *w = &program->values[value];
+    if (rondo__value_is_constant(w)) {
+        *out_shape = w->constant.shape;
+        return w->constant.dtype == RONDO_DTYPE_F16;
+    }
+    return w->dtype == RONDO_DTYPE_F16 && rondo__value_get_shape(w, out_shape);
+}
+
 static bool read(const rondo_program *program, const rondo__node *node, blocks *out_blocks) {
-    rondo_shape x;
+    rondo_shape x, w;
     if (!rondo__node_is(node, RONDO__FUSED_Conv) ||
         rondo__op_get_int(&node->op, "channels_last", 0) == 0) {
         return false;
     }
     const rondo__value *image = &program->values[node->inputs[0]];
-    const rondo_tensor *w = &program->values[node->inputs[1]].constant;
-    if (image->dtype != RONDO_DTYPE_F16 || w->dtype != RONDO_DTYPE_F16 ||
+    if (image->dtype != RONDO_DTYPE_F16 || !read_filters(program, node->inputs[1], &w) ||
         rondo__value_is_constant(image) || !rondo__value_get_shape(image, &x) ||
         x.rank != 2 + AXES || rondo_shape_get_count(&x) == 0) {
         return false;
     }
     *out_blocks = (blocks){0};
     const rondo__convolution *c = &out_blocks->convolution;
-    if (rondo__convolution_init(&node->op, &x, &w->shape, true, &out_blocks->convolution) !=
+    if (rondo__convolution_init(&node->op, &x, &w, true, &out_blocks->convolution) !=
             RONDO_STATUS_OK ||
         c->group != 1 || c->channels > FEW_CHANNELS || c->channels % PIECE == 0 ||
         c->output_span == 0) {
@@ -205,6 +217,14 @@ static source find_source(const rondo_program *program, int32_t image) {
 
 // ---- the rewriting ----------------------------------------------------------------------------
 
+// Where tap `k` of a channel goes, in [channels of blocks, taps].
+static int64_t find_place(const blocks *b, int64_t channel, int64_t k) {
+    const int64_t wide = b->convolution.window.kernel[1];
+    const int64_t y = k / wide + b->front[0], x = k % wide + b->front[1];
+    const int64_t deep = (channel * b->block[0] + y % b->block[0]) * b->block[1] + x % b->block[1];
+    return (deep * b->taps[0] + y / b->block[0]) * b->taps[1] + x / b->block[1];
+}
+
 // From [filters, channels, kernel] to [filters, channels of blocks, taps].
 static rondo_status make_weights(rondo_program *program, const blocks *b, int32_t value,
                                  int32_t *out_value) {
@@ -221,16 +241,133 @@ static rondo_status make_weights(rondo_program *program, const blocks *b, int32_
     for (int64_t plane = 0; plane < c->filters * c->channels; ++plane) {
         const int64_t filter = plane / c->channels, channel = plane % c->channels;
         for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
-            const int64_t y = k / kernel[1] + b->front[0], x = k % kernel[1] + b->front[1];
-            const int64_t deep =
-                (channel * b->block[0] + y % b->block[0]) * b->block[1] + x % b->block[1];
-            to[((filter * b->channels + deep) * b->taps[0] + y / b->block[0]) * b->taps[1] +
-               x / b->block[1]] = *from++;
+            to[filter * count_products(b) + find_place(b, channel, k)] = *from++;
         }
     }
     const rondo_status status = rondo__program_add_constant(program, "blocks", &made, out_value);
     rondo_tensor_deinit(&made);
     return status;
+}
+
+// Ints that the program then has; takes the tensor.
+static rondo_status add_list(rondo_program *program, rondo_tensor *list, int32_t *out_value) {
+    const rondo_status status = rondo__program_add_constant(program, "blocks", list, out_value);
+    rondo_tensor_deinit(list);
+    return status;
+}
+
+// How many zeros stand behind each row of [filters, taps]: one.
+static rondo_status add_padding(rondo_program *program, int32_t *out_value) {
+    static const int64_t pads[] = {0, 0, 0, 1};
+    const rondo_shape shape = {.rank = 1, .extent = {4}};
+    rondo_tensor list;
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &list));
+    memcpy(list.data, pads, sizeof pads);
+    return add_list(program, &list, out_value);
+}
+
+// Where each tap over blocks comes from in such a row.
+static rondo_status add_places(rondo_program *program, const blocks *b, int32_t *out_value) {
+    const rondo_shape shape = {.rank = 3, .extent = {b->channels, b->taps[0], b->taps[1]}};
+    const int64_t span = b->convolution.kernel_span, all = b->convolution.channels * span;
+    rondo_tensor list;
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &list));
+    int64_t *from = list.data;
+    for (int64_t i = 0; i < count_products(b); ++i) {
+        from[i] = all;  // the zero
+    }
+    for (int64_t i = 0; i < all; ++i) {
+        from[find_place(b, i / span, i % span)] = i;
+    }
+    return add_list(program, &list, out_value);
+}
+
+// The same of weights that are computed: a zero behind the taps of each filter, and then a Gather.
+static rondo_status compute_weights(rondo_program *program, size_t n, const blocks *b,
+                                    int32_t value, int32_t *out_value) {
+    const rondo__convolution *c = &b->convolution;
+    const int64_t all = c->channels * c->kernel_span;
+    const rondo_shape flat = {.rank = 2, .extent = {c->filters, all}};
+    const rondo_shape padded = {.rank = 2, .extent = {c->filters, all + 1}};
+    const rondo_shape made = {.rank = 2 + AXES,
+                              .extent = {c->filters, b->channels, b->taps[0], b->taps[1]}};
+    int32_t padding[2], gathered[2];
+    RETURN_IF_ERROR(
+        rondo__program_add_shaped(program, "blocks", RONDO_DTYPE_F16, &flat, &padding[0]));
+    RETURN_IF_ERROR(rondo__program_add_reshape(program, value, padding[0], &flat));
+    RETURN_IF_ERROR(add_padding(program, &padding[1]));
+    RETURN_IF_ERROR(
+        rondo__program_add_shaped(program, "blocks", RONDO_DTYPE_F16, &padded, &gathered[0]));
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Pad", program->nodes[n].op.name,
+                                              padding, 2, &gathered[0], 1));
+    RETURN_IF_ERROR(add_places(program, b, &gathered[1]));
+    RETURN_IF_ERROR(
+        rondo__program_add_shaped(program, "blocks", RONDO_DTYPE_F16, &made, out_value));
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Gather", program->nodes[n].op.name,
+                                              gathered, 2, out_value, 1));
+    return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "axis", 1);
+}
+
+// Where each tap [channels, kernel] comes from in a row of taps over blocks.
+static rondo_status add_places_back(rondo_program *program, const blocks *b, int32_t *out_value) {
+    const int64_t *kernel = b->convolution.window.kernel, span = b->convolution.kernel_span;
+    const rondo_shape shape = {.rank = 3,
+                               .extent = {b->convolution.channels, kernel[0], kernel[1]}};
+    rondo_tensor list;
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &list));
+    for (int64_t i = 0; i < b->convolution.channels * span; ++i) {
+        ((int64_t *)list.data)[i] = find_place(b, i / span, i % span);
+    }
+    return add_list(program, &list, out_value);
+}
+
+static bool has_ints(const rondo__op *op, const char *name, const int64_t *values, int64_t absent) {
+    size_t count = 0;
+    const int64_t *list = rondo__op_get_ints(op, name, &count);
+    bool has = count == 0 || count >= AXES;
+    for (int32_t d = 0; d < AXES && has; ++d) {
+        has = (count > 0 ? list[d] : absent) == values[d];
+    }
+    return has;
+}
+
+// Whether the node makes the changes of the weights of this convolution.
+static bool is_way_back(const rondo__node *node, const blocks *b, int32_t image) {
+    const rondo__window *w = &b->convolution.window;
+    return rondo__node_is(node, RONDO__FUSED_ConvWeights) && node->inputs[1] == image &&
+           rondo__op_get_int(&node->op, "channels_last", 0) != 0 &&
+           has_ints(&node->op, "kernel_shape", w->kernel, -1) &&
+           has_ints(&node->op, "strides", w->stride, 1) &&
+           has_ints(&node->op, "dilations", w->dilation, 1) &&
+           has_ints(&node->op, "pads", w->pad_begin, 0);
+}
+
+static rondo_status write_window(rondo__op *op, const blocks *b);
+
+// The changes of the weights over blocks; a Gather leaves those of taps that there are.
+static rondo_status rewrite_way_back(rondo_program *program, size_t n, const blocks *b,
+                                     int32_t image) {
+    const rondo__convolution *c = &b->convolution;
+    const int32_t result = program->nodes[n].outputs[0];
+    const rondo_dtype dtype = program->values[result].dtype;
+    const rondo_shape made = {.rank = 2 + AXES,
+                              .extent = {c->filters, b->channels, b->taps[0], b->taps[1]}};
+    const rondo_shape flat = {.rank = 2, .extent = {c->filters, count_products(b)}};
+    int32_t changes, gathered[2];
+    RETURN_IF_ERROR(rondo__program_add_shaped(program, "blocks", dtype, &made, &changes));
+    RETURN_IF_ERROR(rondo__program_add_shaped(program, "blocks", dtype, &flat, &gathered[0]));
+    program->nodes[n].inputs[1] = image;
+    program->nodes[n].outputs[0] = changes;
+    program->values[changes].producer = (int32_t)n;
+    program->values[result].producer = -1;
+    if (b->block[0] * b->block[1] > 1) {
+        RETURN_IF_ERROR(write_window(&program->nodes[n].op, b));
+    }
+    RETURN_IF_ERROR(rondo__program_add_reshape(program, changes, gathered[0], &flat));
+    RETURN_IF_ERROR(add_places_back(program, b, &gathered[1]));
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "", "Gather", program->nodes[n].op.name,
+                                              gathered, 2, &result, 1));
+    return rondo__op_set_int(&program->nodes[program->node_count - 1].op, "axis", 1);
 }
 
 static rondo_status write_attributes(const blocks *b, const source *s, rondo__op *op) {
@@ -288,11 +425,23 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(add_blocks(program, n, &b, &s, &image));
-    RETURN_IF_ERROR(make_weights(program, &b, program->nodes[n].inputs[1], &weights));
+    const int32_t seen = program->nodes[n].inputs[0], filters = program->nodes[n].inputs[1];
+    RETURN_IF_ERROR(rondo__value_is_constant(&program->values[filters])
+                        ? make_weights(program, &b, filters, &weights)
+                        : compute_weights(program, n, &b, filters, &weights));
     rondo__node *node = &program->nodes[n];
     node->inputs[0] = image;
     node->inputs[1] = weights;
-    return b.block[0] * b.block[1] > 1 ? write_window(&node->op, &b) : RONDO_STATUS_OK;
+    if (b.block[0] * b.block[1] > 1) {
+        RETURN_IF_ERROR(write_window(&node->op, &b));
+    }
+    for (size_t i = rewriting->uses.first[seen]; i < rewriting->uses.first[seen + 1]; ++i) {
+        const size_t user = rewriting->uses.users[i];
+        if (is_way_back(&program->nodes[user], &b, seen)) {
+            RETURN_IF_ERROR(rewrite_way_back(program, user, &b, image));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__pass_space_to_depth(rondo_program *program) {

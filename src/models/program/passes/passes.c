@@ -83,6 +83,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_rows, rondo__pass_row_product},
         {options->fuse_norm, rondo__pass_norm_product},
         {options->fuse_norm, rondo__pass_moments},
+        {options->lay_filters, rondo__pass_lay_filters},
     };
     RETURN_IF_ERROR(RUN_WANTED(program, before));
     RETURN_IF_ERROR(change_layouts(program, options));

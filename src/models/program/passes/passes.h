@@ -29,6 +29,7 @@ typedef struct rondo__pass_options {
     bool fuse_bit_rows;     // rondo.BitsRow, out of MatMulNBits of one row
     bool append_attention;  // rondo.AppendAttention, out of rondo.Attention
     bool end_batches;       // rondo.BatchNormalization with an Add and a Relu behind it
+    bool lay_filters;       // rondo.LayFilters
     bool add_shortcuts;     // rondo.Conv with a second one of single pixels, in NHWC
 } rondo__pass_options;
 
@@ -119,6 +120,7 @@ rondo_status rondo__pass_silu(rondo_program *program);
 rondo_status rondo__pass_rotate(rondo_program *program);
 rondo_status rondo__pass_gate(rondo_program *program);
 rondo_status rondo__pass_batch_end(rondo_program *program);
+rondo_status rondo__pass_lay_filters(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);

@@ -18,7 +18,8 @@ enum {
     PART_BYTES_MAX = 64 << 20,
     PAD = 8,         // halves behind a row of shared memory
     TAPS_HELD = 64,  // by a block that joins parts
-    CHANNELS_HELD = 32,
+    CHANNELS_HELD = 128,
+    CHANNELS_LEAST = 32,
     MENUS = 2,  // of cuDNN: filters in f32, in f16
     PLANS = 4,  // of each
 };
@@ -131,11 +132,16 @@ static void add_join(rondo__cuda_kernel *kernel, const plan *p, rondo__address p
     rondo__defines defines = {0};
     const rondo__window *w = &p->window;
     const int64_t taps = w->kernel[1] * w->kernel[2];
-    const int64_t chunk = taps > 1 && taps <= TAPS_HELD ? CHANNELS_HELD : 0;
+    int64_t chunk = taps > 1 && taps <= TAPS_HELD ? CHANNELS_HELD : 0;
+    while (chunk > CHANNELS_LEAST &&
+           w->channels_out * divide_up(w->channels_in, chunk) < 2 * BLOCKS_WANTED) {
+        chunk /= 2;
+    }
     const int64_t blocks = chunk > 0 ? w->channels_out * divide_up(w->channels_in, chunk)
                                      : rondo__cuda_blocks(w->channels_out * p->columns);
     define_plan(&defines, kernel, p, parts_dtype);
     rondo__define_int(&defines, "CHUNK", chunk);
+    rondo__define_int(&defines, "IS_WHOLE", part_count == 1);
     push(rondo__cuda_add_launch(kernel, rondo__cu_conv_weights, &defines, "weights_join", blocks,
                                 RONDO__CUDA_BLOCK),
          p, parts, part_count);

@@ -15,6 +15,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/tune/cuda_tune.h"
 #include "kernel/turn.h"
+#include "op/image/filters.h"
 
 // ---- what is asked ----------------------------------------------------------------------------
 
@@ -61,7 +62,8 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
         rondo__cuda_refuse(kernel, "tensors of this type");
         return false;
     }
-    if (!rondo__cuda_read_window(kernel, w->shape.extent + 2, &c.window) ||
+    const rondo_shape filters = rondo__convolution_read_filters(op, &w->shape);
+    if (!rondo__cuda_read_window(kernel, filters.extent + 2, &c.window) ||
         !rondo__cuda_read_epilogue(kernel, &c.epilogue)) {
         return false;
     }
@@ -71,7 +73,7 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
         return false;
     }
     c.groups = rondo__op_get_int(op, "group", 1);
-    c.taps = rondo__cuda_product(&w->shape, 2, w->shape.rank);
+    c.taps = rondo__cuda_product(&filters, 2, filters.rank);
     c.pixels = c.window.batch * c.window.out[0] * c.window.out[1] * c.window.out[2];
     const int64_t channels = c.window.channels_in / c.groups;
     c.is_depthwise = c.window.channels_last && channels == 1 && c.window.channels_out == c.groups &&
@@ -534,7 +536,12 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
     }
     rondo__cuda_convolution *c = &problem.convolution;
     const rondo_tensor *weights = rondo__cuda_input(kernel, 1)->constant;
-    if (!c->window.channels_last) {
+    const bool filters_last = rondo__op_get_int(kernel->request->op, "filters_last", 0) != 0;
+    if (filters_last && (!c->window.channels_last || c->is_depthwise || c->has_second)) {
+        rondo__cuda_refuse(kernel, "filters of this layout");
+        return;
+    }
+    if (!c->window.channels_last || filters_last) {
         c->w = rondo__address_input(1);
     } else if (weights != NULL && weights->dtype == c->dtype) {
         pack_constant(kernel, c);

@@ -4,7 +4,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "op/image/pooling.h"
 
-enum { TILE_MOST = 16, PACKS_MOST = 8, SHARED_MAX = 40 << 10 };
+enum { APART_TAPS_MAX = 16, TILE_MOST = 16, PACKS_MOST = 8, SHARED_MAX = 40 << 10 };
 
 // Pixels of a block, of which each axis has so many, with the windows that reach into them.
 typedef struct tile {
@@ -34,6 +34,33 @@ static bool choose_tile(const rondo__window *w, int64_t inner, int64_t width, ti
         }
     }
     return false;
+}
+
+// Windows of few pixels side by side, which have all pixels.
+static bool are_apart(const rondo__window *w) {
+    bool apart = w->kernel[0] * w->kernel[1] <= APART_TAPS_MAX;
+    for (int d = 0; d < 2; ++d) {
+        apart = apart && w->kernel[d] == w->stride[d] && w->pad_begin[d] == 0 &&
+                w->input[d] == w->output[d] * w->stride[d];
+    }
+    return apart;
+}
+
+// `packs`: of x.
+static void add_apart(rondo__cuda_kernel *kernel, rondo__defines *defines, const rondo__window *w,
+                      int64_t packs, bool is_single) {
+    const int64_t windows = packs / (w->kernel[0] * w->kernel[1]), row = w->kernel[1];
+    rondo__define_int(defines, "RUN", is_single && (row == 2 || row == 4) ? row : 1);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_pool_gradient, defines, "pool_gradient_apart",
+                               rondo__cuda_blocks(windows), RONDO__CUDA_BLOCK);
+    rondo__step_input(step, 0);
+    rondo__step_input(step, 1);
+    rondo__step_output(step, 0);
+    rondo__step_int(step, windows);
+    if (windows >= INT64_C(1) << 32) {
+        rondo__cuda_refuse(kernel, "so many windows");
+    }
 }
 
 void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
@@ -87,6 +114,10 @@ void rondo__cuda_prepare_pool_gradient(rondo__cuda_kernel *kernel) {
     }
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_type(&defines, "D", dy->dtype);
+    if (are_apart(w)) {
+        add_apart(kernel, &defines, w, rondo_shape_get_count(&x->shape) / t.width, inner == 1);
+        return;
+    }
     const int64_t outer = rondo_shape_get_count(&x->shape) / (inner * w->input[0] * w->input[1]);
     const int64_t groups = (inner / t.width + t.packs - 1) / t.packs;
     const int64_t tiles = outer * groups * ((w->input[0] + t.pixels[0] - 1) / t.pixels[0]) *

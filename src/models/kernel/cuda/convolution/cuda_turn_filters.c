@@ -3,7 +3,7 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
-enum { TAPS_MAX = 8192, TILE_ELEMENTS = 4096, TILE_MAX = 16 };
+enum { TAPS_MAX = 8192, TILE_ELEMENTS = 4096, TILE_MAX = 16, TILE_LEAST = 4, BLOCKS_WANTED = 132 };
 
 void rondo__cuda_prepare_turn_filters(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -15,7 +15,9 @@ void rondo__cuda_prepare_turn_filters(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "filters of this type, or of so many taps");
         return;
     }
-    while (tile > 1 && tile * tile * taps > TILE_ELEMENTS) {
+    while (tile > 1 &&
+           (tile * tile * taps > TILE_ELEMENTS ||
+            (tile > TILE_LEAST && extent[0] * extent[1] < tile * tile * BLOCKS_WANTED))) {
         tile /= 2;
     }
     rondo__define_bytes(&defines, "T", rondo_dtype_get_bytes(x->dtype));

@@ -25,7 +25,14 @@ void rondo__cuda_prepare_unfold(rondo__cuda_kernel *kernel) {
         rondo__define_int(&defines, list[i].name, list[i].value);
     }
     rondo__define_bytes(&defines, "T", rondo_dtype_get_bytes(x->dtype));
-    const int64_t all = rondo_shape_get_count(y);
+    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(x->dtype);
+    while (w.out[1] * w.out[2] % width != 0) {
+        width /= 2;
+    }
+    const int64_t all = rondo_shape_get_count(y) / width;
+    rondo__define_int(&defines, "WIDTH", width);
+    // So many that the last thread does not count beyond.
+    rondo__define_word(&defines, "INDEX", all < INT64_C(1) << 30 ? "u32" : "i64");
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_unfold, &defines, "unfold",
                                                rondo__cuda_blocks(all), RONDO__CUDA_BLOCK);
     rondo__step_input(step, 0);

@@ -8,8 +8,12 @@
 //   FORWARD    y = (x - mean) scale / sqrt(variance + epsilon) + shift, with ADDED w more, with RELU not below 0
 //   else       dx = scale inverse (g - mean(g) - n mean(g n)),  g: dy, n: the normalised x
 //
-// Each thread's sums are of distances from the first element it meets, and are joined by Chan's formula;
-// the mean stays in two parts. So neither means far from 0 nor a few odd elements cost digits.
+// A part's sums are of distances from the median of three of its elements; parts are joined by Chan's formula,
+// and the mean stays in two parts. So neither means far from 0 nor a few odd elements cost digits.
+// Parts lie interleaved, so that all of them together go through x once from its beginning; `apply` begins at
+// the end, which the cache still has. A thread reads BATCH packs before it looks at the first.
+//
+// (Tried and dropped: one launch, in which a cluster of 8 blocks has 16 channels. 26 us a norm beside 14.)
 // A layer (LAYER) has its moments by row: `rows` makes them and dx, and the columns' sums are left.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
@@ -55,6 +59,8 @@ typedef RONDO_G G;
 #define ROWS (256 / COLUMNS)                       // that a block has at a time
 #define OWN (INNER == 1 ? WIDTH : 1)               // channels of a thread
 #define LINE (INNER == 1 ? 1 : INNER / WIDTH)      // packs of a channel in an image
+#define ABREAST (INNER == 1 ? ROWS : 256)          // rows of a block at a time; channels first: packs
+#define BATCH 4
 
 struct norm_arguments {
     const T *x;
@@ -68,6 +74,7 @@ struct norm_arguments {
     float4 *joined; // [CHANNELS]
     float2 *rows;   // [OUTER]: mean and inverse deviation
     i64 outer, part_count;
+    i64 rounds, left;  // what all parts have alike, ABREAST at a time, and what the first have beside it
     double epsilon, momentum;
 };
 
@@ -89,14 +96,6 @@ struct moments {
         rest = is_finite ? rest + delta * share : rest + (o.center + o.rest);
         square = is_finite ? square + o.square + delta * delta * count * share : delta - delta;
         count = all;
-    }
-    __device__ __forceinline__ moments shuffle(int step) const {
-        moments o;
-        o.count = __shfl_down_sync(0xffffffffu, count, step);
-        o.center = __shfl_down_sync(0xffffffffu, center, step);
-        o.rest = __shfl_down_sync(0xffffffffu, rest, step);
-        o.square = __shfl_down_sync(0xffffffffu, square, step);
-        return o;
     }
 };
 
@@ -138,35 +137,6 @@ struct total {
     }
 };
 
-// What a thread adds up of one channel.
-struct share {
-    float count, center, first, second;
-    __device__ __forceinline__ share() : count(0.0f), center(0.0f), first(0.0f), second(0.0f) {
-    }
-    __device__ __forceinline__ void add(float x) {
-        if (count == 0.0f) {
-            center = fabsf(x) < infinity() ? x : 0.0f;
-        }
-        const float d = x - center;
-        count += 1.0f;
-        first += d;
-        second = fmaf(d, d, second);
-    }
-    __device__ __forceinline__ moments get() const {
-        moments m;
-        m.count = count;
-        m.center = center;
-        m.rest = count > 0.0f ? first / count : 0.0f;
-        m.square = second - first * m.rest;
-        m.square = m.square < 0.0f ? 0.0f : m.square;
-        return m;
-    }
-    __device__ __forceinline__ void add_change(float g, float normal) {
-        first += g;
-        second = fmaf(g, normal, second);
-    }
-};
-
 struct channel_numbers {
     float mean, inverse;
     __device__ __forceinline__ channel_numbers(const norm_arguments &a, int c)
@@ -178,168 +148,209 @@ struct channel_numbers {
     }
 };
 
-__device__ __forceinline__ float get_change(const pack<D, WIDTH> &dy, const pack<T, WIDTH> &y, int i) {
-    const float g = convert<float>(dy.value[i]);
-    return MASKED && convert<float>(y.value[i]) <= 0.0f ? 0.0f : g;
+// How many packs of a channel the part's thread of this row has.
+__device__ __forceinline__ int count_packs(const norm_arguments &a, i64 part, int row) {
+    return (int)a.rounds + (part * ABREAST + row < a.left ? 1 : 0);
 }
 
-// The packs of a part: where each begins, one behind the other for a thread.
+// The packs of a part that a thread has: `count` of them, `step` rows apart.
 struct walk {
-    i64 at, end;
-    int column;  // INNER 1: pack of a row
+    i64 at, step;
+    int count;
     i64 channel;
     __device__ __forceinline__ walk(const norm_arguments &a, i64 part) {
+        const int row = INNER == 1 ? threadIdx.x / COLUMNS : threadIdx.x;
+        const int column = INNER == 1 ? (int)blockIdx.x * COLUMNS + threadIdx.x % COLUMNS : 0;
+        channel = INNER == 1 ? (i64)column * WIDTH : blockIdx.x;
+        at = part * ABREAST + row;
+        step = a.part_count * ABREAST;
+        count = row < ABREAST && column < PACKS ? count_packs(a, part, row) : 0;
+    }
+    // Of pack `i`, by elements of x.
+    __device__ __forceinline__ i64 place(int i) const {
+        const i64 row = at + i * step;
         if (INNER == 1) {
-            const i64 rows = (a.outer + a.part_count - 1) / a.part_count;
-            column = blockIdx.x * COLUMNS + threadIdx.x % COLUMNS;
-            at = part * rows + threadIdx.x / COLUMNS;
-            end = (part + 1) * rows < a.outer ? (part + 1) * rows : a.outer;
-            if (threadIdx.x >= COLUMNS * ROWS || column >= PACKS) {
-                end = at;
+            return row * CHANNELS + channel;
+        }
+        const i64 image = row / LINE;
+        return (image * CHANNELS + channel) * INNER + (row - image * LINE) * WIDTH;
+    }
+};
+
+// What is read of one place.
+struct reading {
+    pack<T, WIDTH> x, y;
+    pack<D, WIDTH> dy;
+    __device__ __forceinline__ void read(const norm_arguments &a, i64 at) {
+        x = *(const pack<T, WIDTH> *)(a.x + at);
+        if (!FORWARD) {
+            dy = *(const pack<D, WIDTH> *)(a.dy + at);
+        }
+        if (MASKED || ADDED) {
+            y = *(const pack<T, WIDTH> *)(a.y + at);
+        }
+    }
+    __device__ __forceinline__ float get_change(int i) const {
+        const float g = convert<float>(dy.value[i]);
+        return MASKED && convert<float>(y.value[i]) <= 0.0f ? 0.0f : g;
+    }
+};
+
+// BATCH packs of a thread, from its pack `begin` on; what is beyond its last is not read.
+struct batch {
+    reading of[BATCH];
+    float2 row[BATCH];  // of a layer
+    __device__ __forceinline__ void read(const norm_arguments &a, const walk &w, int begin) {
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            if (begin + b < w.count) {
+                of[b].read(a, w.place(begin + b));
+                row[b] = LAYER ? a.rows[w.at + (begin + b) * w.step] : make_float2(0.0f, 0.0f);
             }
-            channel = (i64)column * WIDTH;
-        } else {
-            const i64 all = a.outer * LINE;
-            const i64 packs = (all + a.part_count - 1) / a.part_count;
-            channel = blockIdx.x;
-            at = part * packs + threadIdx.x;
-            end = (part + 1) * packs < all ? (part + 1) * packs : all;
-            column = 0;
         }
-    }
-    __device__ __forceinline__ static int step() {
-        return INNER == 1 ? ROWS : 256;
-    }
-    __device__ __forceinline__ i64 place(i64 i) const {
-        if (INNER == 1) {
-            return i * CHANNELS + channel;
-        }
-        const i64 image = i / LINE;
-        return (image * CHANNELS + channel) * INNER + (i - image * LINE) * WIDTH;
     }
 };
 
 // ---- sums -------------------------------------------------------------------------------------
 
-__device__ __forceinline__ void put_part(const norm_arguments &a, i64 channel, const total &t) {
+// How many elements of a channel a part has.
+__device__ __forceinline__ i64 count_part(const norm_arguments &a, i64 part) {
+    const i64 more = a.left - part * ABREAST;
+    return (a.rounds * ABREAST + (more < 0 ? 0 : more < ABREAST ? more : ABREAST)) *
+           (INNER == 1 ? 1 : WIDTH);
+}
+
+// Of three packs of the part, element by element: the same for all threads of a channel.
+__device__ __forceinline__ void find_centers(const norm_arguments &a, const walk &w, float *center) {
+    const int count = count_packs(a, blockIdx.y, 0);
+    if (w.count == 0) {
+        return;
+    }
+    walk from = w;
+    from.at = (i64)blockIdx.y * ABREAST;
+    const pack<T, WIDTH> p = *(const pack<T, WIDTH> *)(a.x + from.place(0));
+    const pack<T, WIDTH> q = *(const pack<T, WIDTH> *)(a.x + from.place(count / 2));
+    const pack<T, WIDTH> r = *(const pack<T, WIDTH> *)(a.x + from.place(count - 1));
+#pragma unroll
+    for (int k = 0; k < OWN; k++) {
+        const float x = convert<float>(p.value[k]), y = convert<float>(q.value[k]);
+        const float z = convert<float>(r.value[k]);
+        const float middle = fmaxf(fminf(x, y), fminf(fmaxf(x, y), z));
+        center[k] = fabsf(middle) < infinity() ? middle : 0.0f;
+    }
+}
+
+// `one` and `two`: the sums of a part's distances or changes.
+__device__ __forceinline__ void put_part(const norm_arguments &a, i64 channel, float center, float one,
+                                         float two) {
     if (channel < CHANNELS) {
         float *part = a.parts + ((i64)blockIdx.y * CHANNELS + channel) * 3;
-        part[0] = FORWARD ? t.m.center : t.one;
-        part[1] = FORWARD ? t.m.rest : t.two;
-        part[2] = t.m.square;
+        if (FORWARD) {
+            const i64 count = count_part(a, blockIdx.y);
+            const float rest = count > 0 ? one / (float)count : 0.0f;
+            const float square = two - one * rest;
+            part[2] = square < 0.0f ? 0.0f : square;
+            two = rest;
+            one = center;
+        }
+        part[0] = one;
+        part[1] = two;
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256) sums(const norm_arguments a) {
     take_turn();
+    __shared__ float held[2][INNER == 1 ? 256 * OWN : 33];
+    __shared__ float centers[FORWARD && INNER == 1 ? COLUMNS * OWN : 1];
     const walk w(a, blockIdx.y);
-    share s[OWN];
-    const int first = (int)w.channel;
-    float mean[OWN], inverse[OWN];
+    batch next;
+    next.read(a, w, 0);  // under way while the channels' numbers come
+    float one[OWN], two[OWN], center[OWN], inverse[OWN];
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
-        const channel_numbers of(a, first + k < CHANNELS ? first + k : 0);
-        mean[k] = of.mean;
+        const channel_numbers of(a, w.channel + k < CHANNELS ? (int)w.channel + k : 0);
+        center[k] = of.mean;
         inverse[k] = of.inverse;
+        one[k] = two[k] = 0.0f;
     }
-#pragma unroll 4
-    for (i64 i = w.at; i < w.end; i += walk::step()) {
-        const i64 at = w.place(i);
-        const pack<T, WIDTH> x = *(const pack<T, WIDTH> *)(a.x + at);
-        pack<D, WIDTH> dy;
-        pack<T, WIDTH> y;
-        if (!FORWARD) {
-            dy = *(const pack<D, WIDTH> *)(a.dy + at);
-        }
-        if (MASKED) {
-            y = *(const pack<T, WIDTH> *)(a.y + at);
-        }
-        const float2 row = LAYER ? a.rows[i] : make_float2(0.0f, 0.0f);
+    if (FORWARD) {
+        find_centers(a, w, center);
+    }
+    for (int begin = 0; begin < w.count; begin += BATCH) {
 #pragma unroll
-        for (int k = 0; k < WIDTH; k++) {
-            const int c = INNER == 1 ? k : 0;
-            const float value = convert<float>(x.value[k]);
-            if (FORWARD) {
-                s[c].add(value);
-            } else {
-                s[c].add_change(get_change(dy, y, k),
-                                LAYER ? (value - row.x) * row.y : (value - mean[c]) * inverse[c]);
+        for (int b = 0; b < BATCH; b++) {
+#pragma unroll
+            for (int k = 0; k < WIDTH && begin + b < w.count; k++) {
+                const int c = INNER == 1 ? k : 0;
+                const float value = convert<float>(next.of[b].x.value[k]);
+                const float2 row = next.row[b];
+                const float d = LAYER ? (value - row.x) * row.y : value - center[c];
+                const float g = FORWARD ? d : next.of[b].get_change(k);
+                one[c] += g;
+                two[c] = fmaf(g, FORWARD || LAYER ? d : d * inverse[c], two[c]);
             }
         }
+        next.read(a, w, begin + BATCH);
     }
-    // Threads of the same channels. First those of a group, each of which has every so many rows.
-    total t;
+    // Threads of the same channels: first those of a group, each of which has every so many rows.
     if (INNER == 1) {
         const int wide = COLUMNS * WIDTH;  // channels of a block
         const int groups = 256 / wide > ROWS ? ROWS : 256 / wide > 1 ? 256 / wide : 1;
-        __shared__ float held[KEPT][256 * OWN];
 #pragma unroll
         for (int k = 0; k < OWN; k++) {
-            t.m = s[k].get();
-            t.one = s[k].first;
-            t.two = s[k].second;
-            t.hold(&held[0][threadIdx.x * OWN + k], 256 * OWN);
+            held[0][threadIdx.x * OWN + k] = one[k];
+            held[1][threadIdx.x * OWN + k] = two[k];
+            if (FORWARD && threadIdx.x < COLUMNS) {
+                centers[threadIdx.x * OWN + k] = center[k];
+            }
         }
         __syncthreads();
+        float sum = 0.0f, other = 0.0f;
         for (int i = threadIdx.x; i < wide * groups; i += 256) {
             const int c = i % wide;
-            t = total();
+            sum = other = 0.0f;
+#pragma unroll 4
             for (int r = i / wide; r < ROWS; r += groups) {
-                t.join(total::find(&held[0][r * wide + c], 256 * OWN));
+                sum += held[0][r * wide + c];
+                other += held[1][r * wide + c];
             }
             if (groups == 1) {
-                put_part(a, (i64)blockIdx.x * wide + c, t);
+                put_part(a, (i64)blockIdx.x * wide + c, FORWARD ? centers[c] : 0.0f, sum, other);
             }
         }
         if (groups > 1) {
             __syncthreads();
             if (threadIdx.x < wide * groups) {
-                t.hold(&held[0][threadIdx.x], 256 * OWN);
+                held[0][threadIdx.x] = sum;
+                held[1][threadIdx.x] = other;
             }
             __syncthreads();
             if (threadIdx.x < wide) {
+                const int c = threadIdx.x;
                 for (int g = 1; g < groups; g++) {
-                    t.join(total::find(&held[0][g * wide + threadIdx.x], 256 * OWN));
+                    sum += held[0][g * wide + c];
+                    other += held[1][g * wide + c];
                 }
-                put_part(a, (i64)blockIdx.x * wide + threadIdx.x, t);
+                put_part(a, (i64)blockIdx.x * wide + c, FORWARD ? centers[c] : 0.0f, sum, other);
             }
         }
     } else {
-        __shared__ float held[KEPT][8];
-        t.m = s[0].get();
-        t.one = warp_sum(s[0].first);
-        t.two = warp_sum(s[0].second);
-        for (int step = 16; FORWARD && step > 0; step >>= 1) {
-            t.m.join(t.m.shuffle(step));
-        }
-        if (threadIdx.x % 32 == 0) {
-            t.hold(&held[0][threadIdx.x / 32], 8);
-        }
-        __syncthreads();
+        const float sum = block_sum(one[0], held[0]), other = block_sum(two[0], held[1]);
         if (threadIdx.x == 0) {
-            for (int o = 1; o < 8; o++) {
-                t.join(total::find(&held[0][o], 8));
-            }
-            put_part(a, w.channel, t);
+            put_part(a, w.channel, center[0], sum, other);
         }
     }
 }
 
 // ---- joining ----------------------------------------------------------------------------------
 
-// How many elements of a channel a part has.
-__device__ __forceinline__ float count_part(const norm_arguments &a, i64 part) {
-    const i64 all = INNER == 1 ? a.outer : a.outer * LINE;
-    const i64 each = (all + a.part_count - 1) / a.part_count;
-    const i64 left = all - part * each;
-    return (float)((left < 0 ? 0 : left < each ? left : each) * (INNER == 1 ? 1 : WIDTH));
-}
 __device__ __forceinline__ void put(G *values, i64 at, float value) {
     if (values != 0) {
         values[at] = convert<G>(value);
     }
 }
-// JOINED channels a block, whose threads share the parts; then halves of them are joined.
+// JOINED channels a block, whose threads share the parts, 8 of which a thread reads at once; then halves of
+// them are joined.
 #define JOINED 8
 #define SHARERS (256 / JOINED)
 extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
@@ -347,16 +358,35 @@ extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
     __shared__ float held[KEPT][256];
     const int sharer = threadIdx.x / JOINED;
     const i64 c = (i64)blockIdx.x * JOINED + threadIdx.x % JOINED;
+    // The numbers that are wanted behind the joining are on their way meanwhile.
+    const bool ends = sharer == 0 && c < CHANNELS, has_numbers = ends && !LAYER;
+    const float scale = has_numbers ? convert<float>(a.scale[c]) : 0.0f;
+    const float shift = has_numbers && FORWARD ? convert<float>(a.shift[c]) : 0.0f;
+    const float old_mean = has_numbers ? convert<float>(a.mean[c]) : 0.0f;
+    const float old_variance = has_numbers ? convert<float>(a.variance[c]) : 0.0f;
     total t;
-#pragma unroll 4
-    for (i64 part = sharer; part < a.part_count && c < CHANNELS; part += SHARERS) {
-        const float *from = a.parts + (part * CHANNELS + c) * 3;
-        total o;
-        o.one = o.m.center = from[0];
-        o.two = o.m.rest = from[1];
-        o.m.square = FORWARD ? from[2] : 0.0f;
-        o.m.count = count_part(a, part);
-        t.join(o);
+    for (i64 begin = sharer; begin < a.part_count && c < CHANNELS; begin += 8 * SHARERS) {
+        float words[8][3];
+#pragma unroll
+        for (int b = 0; b < 8; b++) {
+            const i64 part = begin + b * SHARERS;
+#pragma unroll
+            for (int k = 0; k < (FORWARD ? 3 : 2); k++) {
+                words[b][k] = part < a.part_count ? a.parts[(part * CHANNELS + c) * 3 + k] : 0.0f;
+            }
+        }
+#pragma unroll
+        for (int b = 0; b < 8; b++) {
+            const i64 part = begin + b * SHARERS;
+            if (part < a.part_count) {
+                total o;
+                o.one = o.m.center = words[b][0];
+                o.two = o.m.rest = words[b][1];
+                o.m.square = FORWARD ? words[b][2] : 0.0f;
+                o.m.count = FORWARD ? (float)count_part(a, part) : 0.0f;
+                t.join(o);
+            }
+        }
     }
     for (int half = SHARERS / 2; half > 0; half /= 2) {
         t.hold(&held[0][threadIdx.x], 256);
@@ -366,30 +396,28 @@ extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
         }
         __syncthreads();
     }
-    if (sharer != 0 || c >= CHANNELS) {
+    if (!ends) {
         return;
     }
-    const moments &all = t.m;
-    const float one = t.one, two = t.two;
     const float count = (float)a.outer * (float)INNER;
     if (FORWARD) {
+        const moments &all = t.m;
         const float mean = all.center + all.rest;
         const float variance = all.square / count;
-        const float scale = convert<float>(a.scale[c]) / sqrtf(variance + (float)a.epsilon);
-        a.joined[c] = make_float4(all.center, fabsf(all.rest) < infinity() ? all.rest : 0.0f, scale,
-                                  convert<float>(a.shift[c]));
+        a.joined[c] = make_float4(all.center, fabsf(all.rest) < infinity() ? all.rest : 0.0f,
+                                  scale / sqrtf(variance + (float)a.epsilon), shift);
         const float keeps = (float)a.momentum, takes = (float)(1.0 - a.momentum);
-        put(a.running_mean, c, convert<float>(a.mean[c]) * keeps + mean * takes);
-        put(a.running_variance, c, convert<float>(a.variance[c]) * keeps + variance * takes);
+        put(a.running_mean, c, old_mean * keeps + mean * takes);
+        put(a.running_variance, c, old_variance * keeps + variance * takes);
         put(a.batch_mean, c, mean);
         put(a.batch_variance, c, variance);
     } else {
-        put(a.d_shift, c, one);
-        put(a.d_scale, c, two);
+        put(a.d_shift, c, t.one);
+        put(a.d_scale, c, t.two);
         if (!LAYER) {
-            const channel_numbers of(a, (int)c);
-            a.joined[c] = make_float4(convert<float>(a.scale[c]) * of.inverse, of.mean, one / count,
-                                      of.inverse * (two / count));
+            const float inverse = 1.0f / sqrtf(old_variance + (float)a.epsilon);
+            a.joined[c] = make_float4(scale * inverse, old_mean, t.one / count,
+                                      inverse * (t.two / count));
         }
     }
 }
@@ -398,36 +426,38 @@ extern "C" __global__ void __launch_bounds__(256) join(const norm_arguments a) {
 
 extern "C" __global__ void __launch_bounds__(256) apply(const norm_arguments a) {
     take_turn();
-    const walk w(a, blockIdx.y);
+    const walk w(a, a.part_count - 1 - blockIdx.y);
     float4 of[OWN];
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
         of[k] = a.joined[w.channel + k < CHANNELS ? w.channel + k : 0];
     }
-#pragma unroll 4
-    for (i64 i = w.at; i < w.end; i += walk::step()) {
-        const i64 at = w.place(i);
-        const pack<T, WIDTH> x = *(const pack<T, WIDTH> *)(a.x + at);
-        pack<D, WIDTH> dy;
-        pack<T, WIDTH> y, out;
-        if (!FORWARD) {
-            dy = *(const pack<D, WIDTH> *)(a.dy + at);
-        }
-        if (MASKED || ADDED) {
-            y = *(const pack<T, WIDTH> *)(a.y + at);
+    for (int end = w.count; end > 0; end -= BATCH) {
+        reading from[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            if (b < end) {
+                from[b].read(a, w.place(end - 1 - b));
+            }
         }
 #pragma unroll
-        for (int k = 0; k < WIDTH; k++) {
-            const float4 n = of[INNER == 1 ? k : 0];
-            const float value = convert<float>(x.value[k]);
-            float made = FORWARD ? (value - n.x - n.y) * n.z + n.w
-                                 : n.x * (get_change(dy, y, k) - n.z - (value - n.y) * n.w);
-            if (ADDED) {  // rounded in between, as if another op added
-                made = convert<float>(convert<T>(made)) + convert<float>(y.value[k]);
+        for (int b = 0; b < BATCH; b++) {
+            pack<T, WIDTH> out;
+#pragma unroll
+            for (int k = 0; k < WIDTH; k++) {
+                const float4 n = of[INNER == 1 ? k : 0];
+                const float value = convert<float>(from[b].x.value[k]);
+                float made = FORWARD ? (value - n.x - n.y) * n.z + n.w
+                                     : n.x * (from[b].get_change(k) - n.z - (value - n.y) * n.w);
+                if (ADDED) {  // rounded in between, as if another op added
+                    made = convert<float>(convert<T>(made)) + convert<float>(from[b].y.value[k]);
+                }
+                out.value[k] = convert<T>(RELU && made < 0.0f ? 0.0f : made);
             }
-            out.value[k] = convert<T>(RELU && made < 0.0f ? 0.0f : made);
+            if (b < end) {
+                *(pack<T, WIDTH> *)(a.out + w.place(end - 1 - b)) = out;
+            }
         }
-        *(pack<T, WIDTH> *)(a.out + at) = out;
     }
 }
 

@@ -5,11 +5,11 @@
 #include "kernel/cuda/cuda_families.h"
 
 enum {
-    PARTS_MAX = 256,
-    BLOCKS_WANTED = 528,
+    // Blocks: the way back reads more at a time, and has enough under way with half as many.
+    BLOCKS_SUMMED = 528,
     BLOCKS_APPLIED = 1056,
     PACKS_SUMMED = 8,   // of a thread, before there are more parts
-    PACKS_APPLIED = 2,  // likewise
+    PACKS_APPLIED = 4,  // likewise
     JOINED = 8,         // channels of a block
     PACK_BYTES = 16,
 };
@@ -48,13 +48,19 @@ static int64_t count_tiles(const extents *e) {
     return e->inner == 1 ? (packs + RONDO__CUDA_BLOCK - 1) / RONDO__CUDA_BLOCK : e->channels;
 }
 
+// Rows that a block has at a time; where channels come first, packs of a channel.
+static int64_t count_abreast(const extents *e) {
+    const int64_t packs = e->inner > 1 ? 1 : e->channels / e->width;
+    return packs < RONDO__CUDA_BLOCK ? RONDO__CUDA_BLOCK / packs : 1;
+}
+
+// All parts together have so many rows.
+static int64_t count_rows(const extents *e) {
+    return e->inner == 1 ? e->outer : e->outer * (e->inner / e->width);
+}
+
 static int64_t choose_parts(const extents *e, int64_t wanted, int64_t each, int64_t most) {
-    const int64_t packs = e->channels / e->width;
-    const int64_t at_once = e->inner == 1
-                                ? (packs < RONDO__CUDA_BLOCK ? RONDO__CUDA_BLOCK / packs : 1)
-                                : RONDO__CUDA_BLOCK;
-    const int64_t all = e->inner == 1 ? e->outer : e->outer * (e->inner / e->width);
-    const int64_t useful = all / (at_once * each);
+    const int64_t useful = count_rows(e) / (count_abreast(e) * each);
     const int64_t parts = (wanted + count_tiles(e) - 1) / count_tiles(e);
     const int64_t fewer = parts < useful ? parts : useful;
     return fewer < 1 ? 1 : fewer < most ? fewer : most;
@@ -91,6 +97,8 @@ static void push_arguments(const rondo__cuda_kernel *kernel, rondo__step *step, 
     rondo__step_address(step, a->rows);
     rondo__step_int(step, e->outer);
     rondo__step_int(step, a->part_count);
+    rondo__step_int(step, count_rows(e) / (a->part_count * count_abreast(e)));
+    rondo__step_int(step, count_rows(e) % (a->part_count * count_abreast(e)));
     rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
     rondo__step_float(step, (double)rondo__op_get_float(op, "momentum", 0.9f));
 }
@@ -109,7 +117,9 @@ static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, co
                          arguments *a) {
     const bool wants_sums = a->is_forward || !a->is_layer || rondo__cuda_wants_output(kernel, 1) ||
                             rondo__cuda_wants_output(kernel, 2);
-    const int64_t parts = choose_parts(e, BLOCKS_WANTED, PACKS_SUMMED, PARTS_MAX);
+    const int64_t summed = a->is_forward ? BLOCKS_SUMMED : BLOCKS_SUMMED / 2;
+    const int64_t applied = a->is_forward ? BLOCKS_APPLIED : BLOCKS_APPLIED / 2;
+    const int64_t parts = choose_parts(e, summed, PACKS_SUMMED, summed);
     const size_t channel_bytes = (size_t)e->channels * sizeof(float);
     const size_t joined = rondo__cuda_reserve_workspace(kernel, 4 * channel_bytes);
     a->parts = rondo__address_workspace(
@@ -131,7 +141,7 @@ static void add_launches(rondo__cuda_kernel *kernel, rondo__defines *defines, co
         add(kernel, defines, "join", (e->channels + JOINED - 1) / JOINED, 1, e, a);
     }
     if (!a->is_layer && rondo__cuda_wants_output(kernel, 0)) {
-        a->part_count = choose_parts(e, BLOCKS_APPLIED, PACKS_APPLIED, UINT16_MAX);
+        a->part_count = choose_parts(e, applied, PACKS_APPLIED, UINT16_MAX);
         add(kernel, defines, "apply", count_tiles(e), a->part_count, e, a);
     }
 }

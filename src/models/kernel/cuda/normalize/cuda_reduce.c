@@ -66,7 +66,7 @@ static const char *get_accumulator(rondo_dtype dtype, rondo__op_id op) {
     return is_wide ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
 }
 
-enum { STRIP = 32, STRIP_ROWS = 16, STRIP_OUTPUTS_MAX = 1 << 17 };
+enum { STRIP = 32, STRIP_ROWS = 16, STRIP_OUTPUTS_MAX = 1 << 17, ROWS_MANY = 2048, ROW_SHARE = 4 };
 
 // The reduction of that name over the axes that are marked.
 static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const bool *is_reduced) {
@@ -118,8 +118,10 @@ static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const boo
         step = rondo__cuda_add_launch(kernel, rondo__cu_reduce, &defines, "reduce_strips",
                                       (outputs + STRIP - 1) / STRIP, STRIP * STRIP_ROWS);
     } else if (by_block) {
+        // Many rows fill the device with fewer threads each, which have less to join.
+        const int64_t share = outputs >= ROWS_MANY ? ROW_SHARE : 1;
         uint32_t threads = 32;
-        while (threads < 256 && threads < length) {
+        while (threads < 256 && threads * share < length) {
             threads *= 2;
         }
         step = rondo__cuda_add_launch(kernel, rondo__cu_reduce, &defines, "reduce_rows", outputs,

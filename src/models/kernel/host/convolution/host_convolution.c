@@ -492,7 +492,8 @@ static rondo_status init_kernel(const rondo__kernel_request *request, convolutio
 rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel) {
     const bool channels_last = rondo__op_get_int(request->op, "channels_last", 0) != 0;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 ||
+        rondo__op_get_int(request->op, "filters_last", 0) != 0) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__convolution shape;

@@ -77,9 +77,15 @@ extern "C" __global__ void __launch_bounds__(256) weights_plain(const weights_ar
     }
 }
 
+#ifndef IS_WHOLE
+#define IS_WHOLE 0  // there is one part
+#endif
 // The sum of a weight's parts; weights as parts have them, taps before channels.
 __device__ __forceinline__ float sum_parts(const weights_arguments &a, i64 at) {
     float sum = 0.0f;
+    if (IS_WHOLE) {
+        return sum + convert<float>(a.parts[at]);
+    }
 #pragma unroll 8
     for (i64 part = 0; part < a.part_count; part++) {
         sum += convert<float>(a.parts[part * FILTERS * COLUMNS + at]);
@@ -99,6 +105,7 @@ extern "C" __global__ void __launch_bounds__(256) weights_join(const weights_arg
         const int first = (int)(block - filter * chunks) * CHUNK;
         const int count = CHANNELS - first < CHUNK ? CHANNELS - first : CHUNK;
         __syncthreads();
+#pragma unroll 4
         for (int i = threadIdx.x; i < CHUNK * taps; i += 256) {
             const int tap = i / CHUNK, channel = i % CHUNK;
             if (channel < count) {

@@ -2,6 +2,8 @@
 // is. A block has a tile of pixels (PACKS packs of WIDTH channels, where they come last). First it finds the
 // maximum of each window that reaches into the tile anew, as pool.cu does: the first of the greatest, or the
 // first NaN; then each pixel adds up what its windows say. So no places are kept, and sums have one order.
+// Windows that neither overlap nor leave pixels out need no tile. (Tried and dropped: a thread for all pixels that
+// the same windows reach. 95 us in place of 79 for the first pool of resnet18.)
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
@@ -46,6 +48,56 @@ struct pool_gradient_arguments {
 __device__ __forceinline__ int first_window(int place, int taps, int stride) {
     const int from = place - taps + 1;
     return from <= 0 ? 0 : (from + stride - 1) / stride;
+}
+
+// Windows that lie side by side and leave no pixel out: a thread has a pack of one, and looks at it once. Where
+// channels come first, RUN pixels of a row lie together.
+#ifndef RUN
+#define RUN 1
+#endif
+extern "C" __global__ void __launch_bounds__(256) pool_gradient_apart(const pool_gradient_arguments a) {
+    take_turn();
+    typedef compute_of<T>::type C;
+    enum {
+        LINES = INNER / WIDTH,
+        TAPS = TAPS_Y * TAPS_X <= 16 ? TAPS_Y * TAPS_X : 1,  // of more it is not launched
+        SPAN = WIDTH * RUN
+    };
+    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.tiles; i += (i64)gridDim.x * 256) {
+        const u32 n = (u32)i, line = n % LINES, ox = n / LINES % OUT_WIDE;
+        const u32 oy = n / LINES / OUT_WIDE % OUT_HEIGHT, outer = n / LINES / OUT_WIDE / OUT_HEIGHT;
+        const i64 from = (((i64)outer * HEIGHT + oy * TAPS_Y) * WIDE + ox * TAPS_X) * INNER + line * WIDTH;
+        const pack<D, WIDTH> dy = *(const pack<D, WIDTH> *)(a.dy + i * WIDTH);
+        pack<T, SPAN> in[TAPS / RUN];
+#pragma unroll
+        for (int t = 0; t < TAPS / RUN; t++) {
+            const int tap = t * RUN;
+            in[t] = *(const pack<T, SPAN> *)(a.x + from + (tap / TAPS_X * WIDE + tap % TAPS_X) * INNER);
+        }
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            C value = convert<C>(in[0].value[v]);
+            int best = 0;
+#pragma unroll
+            for (int tap = 1; tap < TAPS; tap++) {
+                const C next = convert<C>(in[tap / RUN].value[tap % RUN * WIDTH + v]);
+                if (next > value || (next != next && value == value)) {
+                    value = next;
+                    best = tap;
+                }
+            }
+#pragma unroll
+            for (int tap = 0; tap < TAPS; tap++) {
+                in[tap / RUN].value[tap % RUN * WIDTH + v] =
+                    convert<T>(best == tap ? (C)((C)0 + convert<C>(dy.value[v])) : (C)0);
+            }
+        }
+#pragma unroll
+        for (int t = 0; t < TAPS / RUN; t++) {
+            const int tap = t * RUN;
+            *(pack<T, SPAN> *)(a.dx + from + (tap / TAPS_X * WIDE + tap % TAPS_X) * INNER) = in[t];
+        }
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(256) pool_gradient(const pool_gradient_arguments a) {

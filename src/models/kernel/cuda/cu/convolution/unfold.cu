@@ -21,26 +21,39 @@ typedef RONDO_T T;
 #define BEFORE_Y 0
 #define BEFORE_X 0
 #endif
+#ifndef WIDTH
+#define WIDTH 1  // neighbours of y that a thread makes, all of one tap
+#endif
+#ifndef RONDO_INDEX
+#define RONDO_INDEX i64
+#endif
+typedef RONDO_INDEX INDEX;  // counts elements of y
 
 struct unfold_arguments {
     const T *x;
     T *y;
-    i64 count;  // of y
+    i64 count;  // of y, in pieces of WIDTH
 };
 
 extern "C" __global__ void __launch_bounds__(256) unfold(const unfold_arguments a) {
     take_turn();
-    for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < a.count; i += (i64)gridDim.x * 256) {
-        const i64 row = i / (OUT_HEIGHT * OUT_WIDE), image = row / (TAPS_Y * TAPS_X * CHANNELS);
-        const int pixel = (int)(i - row * (OUT_HEIGHT * OUT_WIDE));
-        const int column = (int)(row - image * (TAPS_Y * TAPS_X * CHANNELS));
-        const int tap = column / CHANNELS, channel = column - tap * CHANNELS;
-        const int y = pixel / OUT_WIDE * STRIDE_Y + tap / TAPS_X * GAP_Y - BEFORE_Y;
-        const int x = pixel % OUT_WIDE * STRIDE_X + tap % TAPS_X * GAP_X - BEFORE_X;
-        T value = T();
-        if ((u32)y < HEIGHT && (u32)x < WIDE) {
-            value = a.x[((image * CHANNELS + channel) * HEIGHT + y) * WIDE + x];
+    const INDEX step = (INDEX)gridDim.x * 256;
+    for (INDEX i = (INDEX)blockIdx.x * 256 + threadIdx.x; i < (INDEX)a.count; i += step) {
+        const INDEX row = i / (OUT_HEIGHT * OUT_WIDE / WIDTH);
+        const INDEX image = row / (TAPS_Y * TAPS_X * CHANNELS);
+        const u32 first = (u32)(i - row * (OUT_HEIGHT * OUT_WIDE / WIDTH)) * WIDTH;
+        const u32 column = (u32)(row - image * (TAPS_Y * TAPS_X * CHANNELS));
+        const u32 tap = column / CHANNELS, channel = column - tap * CHANNELS;
+        const T *plane = a.x + ((i64)image * CHANNELS + channel) * (HEIGHT * WIDE);
+        pack<T, WIDTH> made;
+#pragma unroll
+        for (u32 k = 0; k < WIDTH; k++) {
+            const u32 pixel = first + k;
+            const int y = (int)(pixel / OUT_WIDE * STRIDE_Y + tap / TAPS_X * GAP_Y) - BEFORE_Y;
+            const int x = (int)(pixel % OUT_WIDE * STRIDE_X + tap % TAPS_X * GAP_X) - BEFORE_X;
+            const bool is_inside = (u32)y < HEIGHT && (u32)x < WIDE;
+            made.value[k] = is_inside ? plane[y * WIDE + x] : T();
         }
-        a.y[i] = value;
+        *(pack<T, WIDTH> *)(a.y + (i64)i * WIDTH) = made;
     }
 }
