@@ -7,7 +7,12 @@
 
 #include "kernel/host/host_threads.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 enum {
+    CORNER = 4,   // edge of a block that registers transpose
     TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
     STRIP = 512,  // rows of a block whose other edge is shorter than TILE
     BLOCK_BYTES = 16 * 1024,  // of one block of rows, the least that a thread gets
@@ -72,6 +77,34 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
     }
 }
 
+// Transposes rows of elements of 4 bytes, CORNER or more of each side, by blocks of 4 x 4, of which
+// the last overlap their neighbours.
+static void copy_corners(const void *from, int64_t from_stride, void *to, int64_t to_row,
+                         int64_t rows, int64_t count) {
+    for (int64_t r = 0; r < rows; r += CORNER) {
+        const int64_t row = r + CORNER <= rows ? r : rows - CORNER;
+        for (int64_t i = 0; i < count; i += CORNER) {
+            const int64_t column = i + CORNER <= count ? i : count - CORNER;
+            const float *x = (const float *)from + column * from_stride + row;
+            float *y = (float *)to + row * to_row + column;
+#if defined(__SSE2__)
+            __m128 a = _mm_loadu_ps(x), b = _mm_loadu_ps(x + from_stride);
+            __m128 c = _mm_loadu_ps(x + 2 * from_stride), d = _mm_loadu_ps(x + 3 * from_stride);
+            _MM_TRANSPOSE4_PS(a, b, c, d);
+            _mm_storeu_ps(y, a);
+            _mm_storeu_ps(y + to_row, b);
+            _mm_storeu_ps(y + 2 * to_row, c);
+            _mm_storeu_ps(y + 3 * to_row, d);
+#else
+            for (int64_t at = 0; at < CORNER * CORNER; ++at) {
+                memcpy(y + at / CORNER * to_row + at % CORNER,
+                       x + at % CORNER * from_stride + at / CORNER, sizeof *y);
+            }
+#endif
+        }
+    }
+}
+
 // One row along the innermost axis; rows read along the block axis; one block.
 #define DEFINE_ROWS(type)                                                                      \
     static void copy_row_##type(const type *from, int64_t from_stride, type *to,               \
@@ -100,6 +133,11 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
             }                                                                                  \
             return;                                                                            \
         }                                                                                      \
+        const bool has_corners = sizeof(type) == sizeof(float) && CORNER <= rows;              \
+        if (count < TILE && has_corners && CORNER <= count) {                                  \
+            copy_corners(from, from_stride, to, to_row, rows, count);                          \
+            return;                                                                            \
+        }                                                                                      \
         if (count < TILE) { /* read whole runs of the source, one after the other */           \
             for (int64_t i = 0; i < count; ++i) {                                              \
                 for (int64_t r = 0; r < rows; ++r) {                                           \
@@ -116,6 +154,11 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
                         to[r * to_row + first + i] = from[(first + i) * from_stride + r];      \
                     }                                                                          \
                 }                                                                              \
+                continue;                                                                      \
+            }                                                                                  \
+            if (has_corners && CORNER <= end - first) {                                        \
+                const type *x = from + first * from_stride;                                    \
+                copy_corners(x, from_stride, to + first, to_row, rows, end - first);           \
                 continue;                                                                      \
             }                                                                                  \
             for (int64_t r = 0; r < rows; ++r) {                                               \
