@@ -182,7 +182,10 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
 static void cut_work(product_kernel *kernel) {
     const rondo__product *product = &kernel->form.product;
     const double work = (double)product->m * (double)product->n * (double)product->k;
-    const double a_bytes = (double)product->m * (double)product->k * sizeof(float);
+    const bool is_cut = !product->trans_a && kernel->in_place == 0;
+    const int64_t k_parts = is_cut ? rondo__panels_count_parts(get_panel_floats(kernel)) : 1;
+    const double a_bytes =
+        (double)product->m * (double)product->k * sizeof(float) / (double)k_parts;
     const double b_bytes = (double)product->n * (double)product->k * sizeof(float);
     const int64_t batches = product->batch_count;
     kernel->cut =

@@ -268,6 +268,15 @@ static INLINE_TILE void multiply(const rondo__tile *tile, const tile_kind kind) 
             sums.at[s][r][1] = (vector){0};
         }
     }
+    if (tile->sums != NULL) {
+        RONDO_UNROLL
+        for (int r = 0; r < kind.rows; ++r) {
+            RONDO_UNROLL
+            for (int v = 0; v < kind.vectors; ++v) {
+                LOAD(sums.at[0][r][v], tile->sums + r * PANEL + v * WIDTH);
+            }
+        }
+    }
     const float *b = tile->b;
     const int64_t b_row = kind.is_packed ? PANEL : tile->b_row;
     const float *const *starts = tile->starts;
