@@ -77,33 +77,58 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
     }
 }
 
-// Transposes rows of elements of 4 bytes, CORNER or more of each side, by blocks of 4 x 4, of which
-// the last overlap their neighbours.
-static void copy_corners(const void *from, int64_t from_stride, void *to, int64_t to_row,
-                         int64_t rows, int64_t count) {
+// Transposes a block of 4 x 4 elements of 2 or 4 bytes; rows are so many bytes apart.
+static inline void copy_corner(const char *x, int64_t x_row, char *y, int64_t y_row,
+                               size_t element_bytes) {
+#if defined(__SSE2__)
+    if (element_bytes == sizeof(float)) {
+        __m128 a = _mm_loadu_ps((const float *)(const void *)x);
+        __m128 b = _mm_loadu_ps((const float *)(const void *)(x + x_row));
+        __m128 c = _mm_loadu_ps((const float *)(const void *)(x + 2 * x_row));
+        __m128 d = _mm_loadu_ps((const float *)(const void *)(x + 3 * x_row));
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps((float *)(void *)y, a);
+        _mm_storeu_ps((float *)(void *)(y + y_row), b);
+        _mm_storeu_ps((float *)(void *)(y + 2 * y_row), c);
+        _mm_storeu_ps((float *)(void *)(y + 3 * y_row), d);
+        return;
+    }
+    const __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)x);
+    const __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(x + x_row));
+    const __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)(x + 2 * x_row));
+    const __m128i d = _mm_loadl_epi64((const __m128i *)(const void *)(x + 3 * x_row));
+    const __m128i ab = _mm_unpacklo_epi16(a, b), cd = _mm_unpacklo_epi16(c, d);
+    const __m128i low = _mm_unpacklo_epi32(ab, cd), high = _mm_unpackhi_epi32(ab, cd);
+    _mm_storel_epi64((__m128i *)(void *)y, low);
+    _mm_storel_epi64((__m128i *)(void *)(y + y_row), _mm_unpackhi_epi64(low, low));
+    _mm_storel_epi64((__m128i *)(void *)(y + 2 * y_row), high);
+    _mm_storel_epi64((__m128i *)(void *)(y + 3 * y_row), _mm_unpackhi_epi64(high, high));
+#else
+    for (int64_t i = 0; i < CORNER * CORNER; ++i) {
+        const int64_t row = i / CORNER, column = i % CORNER;
+        memcpy(y + row * y_row + column * (int64_t)element_bytes,
+               x + column * x_row + row * (int64_t)element_bytes, element_bytes);
+    }
+#endif
+}
+
+// The same of CORNER or more rows and columns; the last blocks overlap their neighbours. Rows are
+// so many elements apart.
+static inline void copy_corners(const void *from, int64_t from_stride, void *to, int64_t to_row,
+                                int64_t rows, int64_t count, size_t element_bytes) {
+    const int64_t bytes = (int64_t)element_bytes;
     for (int64_t r = 0; r < rows; r += CORNER) {
         const int64_t row = r + CORNER <= rows ? r : rows - CORNER;
         for (int64_t i = 0; i < count; i += CORNER) {
             const int64_t column = i + CORNER <= count ? i : count - CORNER;
-            const float *x = (const float *)from + column * from_stride + row;
-            float *y = (float *)to + row * to_row + column;
-#if defined(__SSE2__)
-            __m128 a = _mm_loadu_ps(x), b = _mm_loadu_ps(x + from_stride);
-            __m128 c = _mm_loadu_ps(x + 2 * from_stride), d = _mm_loadu_ps(x + 3 * from_stride);
-            _MM_TRANSPOSE4_PS(a, b, c, d);
-            _mm_storeu_ps(y, a);
-            _mm_storeu_ps(y + to_row, b);
-            _mm_storeu_ps(y + 2 * to_row, c);
-            _mm_storeu_ps(y + 3 * to_row, d);
-#else
-            for (int64_t at = 0; at < CORNER * CORNER; ++at) {
-                memcpy(y + at / CORNER * to_row + at % CORNER,
-                       x + at % CORNER * from_stride + at / CORNER, sizeof *y);
-            }
-#endif
+            copy_corner((const char *)from + (column * from_stride + row) * bytes,
+                        from_stride * bytes, (char *)to + (row * to_row + column) * bytes,
+                        to_row * bytes, element_bytes);
         }
     }
 }
+
+#define HAS_CORNERS(type) (sizeof(type) == 2 || sizeof(type) == 4)
 
 // One row along the innermost axis; rows read along the block axis; one block.
 #define DEFINE_ROWS(type)                                                                      \
@@ -133,9 +158,9 @@ static void copy_corners(const void *from, int64_t from_stride, void *to, int64_
             }                                                                                  \
             return;                                                                            \
         }                                                                                      \
-        const bool has_corners = sizeof(type) == sizeof(float) && CORNER <= rows;              \
+        const bool has_corners = HAS_CORNERS(type) && CORNER <= rows;                          \
         if (count < TILE && has_corners && CORNER <= count) {                                  \
-            copy_corners(from, from_stride, to, to_row, rows, count);                          \
+            copy_corners(from, from_stride, to, to_row, rows, count, sizeof(type));            \
             return;                                                                            \
         }                                                                                      \
         if (count < TILE) { /* read whole runs of the source, one after the other */           \
@@ -156,9 +181,10 @@ static void copy_corners(const void *from, int64_t from_stride, void *to, int64_
                 }                                                                              \
                 continue;                                                                      \
             }                                                                                  \
-            if (has_corners && CORNER <= end - first) {                                        \
+            const int64_t rest = end - first;                                                  \
+            if (has_corners && CORNER <= rest) {                                               \
                 const type *x = from + first * from_stride;                                    \
-                copy_corners(x, from_stride, to + first, to_row, rows, end - first);           \
+                copy_corners(x, from_stride, to + first, to_row, rows, rest, sizeof(type));    \
                 continue;                                                                      \
             }                                                                                  \
             for (int64_t r = 0; r < rows; ++r) {                                               \
