@@ -11,6 +11,7 @@
 typedef struct long_product {
     int64_t m, k, n;
     float *a, *b, *panels, *z, *y[2];
+    int32_t *offsets;  // NULL: rows of a lie together; not NULL: its columns do
 } long_product;
 
 enum { PAST = 8, MARK = 77 };  // floats behind each row of y
@@ -41,7 +42,8 @@ static void multiply(const long_product *p, const rondo__simd *simd, bool stream
         .k = p->k,
         .n = p->n,
         .a = p->a,
-        .a_row = p->k,
+        .a_row = p->offsets != NULL ? 1 : p->k,
+        .a_offsets = p->offsets,
         .panels = p->panels,
         .panel_step = p->k * simd->panel_columns,
         .b_row = simd->panel_columns,
@@ -58,12 +60,18 @@ static void multiply(const long_product *p, const rondo__simd *simd, bool stream
     rondo__multiply_rows(&product);
 }
 
-static void check(int64_t m, int64_t k, int64_t n) {
+static void check(int64_t m, int64_t k, int64_t n, bool is_turned) {
     const rondo__simd *simd = rondo__simd_get();
     const int64_t width = simd->panel_columns, panels = (n + width - 1) / width;
     uint32_t state = 7;
     long_product p = {.m = m, .k = k, .n = n};
     p.a = make(m * k, &state);
+    int32_t *offsets = rondo__calloc((size_t)k, sizeof *offsets);
+    assert_non_null(offsets);
+    for (int64_t j = 0; j < k; ++j) {
+        offsets[j] = (int32_t)(j * m);
+    }
+    p.offsets = is_turned ? offsets : NULL;
     p.b = make(k * n, &state);
     p.z = make(m * n, &state);
     p.panels = make(panels * k * width, &state);
@@ -81,7 +89,8 @@ static void check(int64_t m, int64_t k, int64_t n) {
             const int64_t r = i / (n + PAST), c = i % (n + PAST);
             double sum = 0.0;
             for (int64_t j = 0; c < n && j < k; ++j) {
-                sum += (double)p.a[r * k + j] * (double)p.b[j * n + c];
+                const float a = p.a[is_turned ? j * m + r : r * k + j];
+                sum += (double)a * (double)p.b[j * n + c];
             }
             sum = sum * 0.5 + (has_z ? (double)p.z[c] + (double)p.z[r * n + c] : 0.0);
             const double wanted = c >= n ? MARK : sum < -2.0 ? -2.0 : sum;
@@ -92,6 +101,7 @@ static void check(int64_t m, int64_t k, int64_t n) {
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
         rondo__free(all[i]);
     }
+    rondo__free(offsets);
 }
 
 TEST(test_kernel_long_product__parts_of_k_change_no_bit) {
@@ -100,15 +110,16 @@ TEST(test_kernel_long_product__parts_of_k_change_no_bit) {
         {140, 4200, 7}, {30, 70000, 3}, {3, 9000, 40},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
-        check(sizes[i][0], sizes[i][1], sizes[i][2]);
+        check(sizes[i][0], sizes[i][1], sizes[i][2], false);
+        check(sizes[i][0], sizes[i][1], sizes[i][2], true);
     }
 }
 
 TEST(test_kernel_long_product__tiles_of_every_width_stay_inside) {
     for (int64_t n = 1; n <= 40; ++n) {
-        check(1, 5, n);
-        check(13, 8, n);
-        check(26, 3, n);
+        check(1, 5, n, false);
+        check(13, 8, n, false);
+        check(26, 3, n, false);
     }
 }
 

@@ -182,8 +182,8 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
 static void cut_work(product_kernel *kernel) {
     const rondo__product *product = &kernel->form.product;
     const double work = (double)product->m * (double)product->n * (double)product->k;
-    const bool is_cut = !product->trans_a && kernel->in_place == 0;
-    const int64_t k_parts = is_cut ? rondo__panels_count_parts(get_panel_floats(kernel)) : 1;
+    const int64_t k_parts =
+        kernel->in_place == 0 ? rondo__panels_count_parts(get_panel_floats(kernel)) : 1;
     const double a_bytes =
         (double)product->m * (double)product->k * sizeof(float) / (double)k_parts;
     const double b_bytes = (double)product->n * (double)product->k * sizeof(float);
@@ -227,12 +227,17 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
         kernel->head.base.in_place_inputs = UINT64_C(1) << kernel->form.z_input;
     }
     kernel->panel_count = (product->n + simd->panel_columns - 1) / simd->panel_columns;
-    cut_work(kernel);
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         const int64_t whole = product->n / simd->panel_columns * simd->panel_columns;
-        const bool packs = product->m >= PACKED_ROWS && product->n >= PACKED_COLUMNS;
+        // Of a long k, rows of b in place would be fetched anew for each tile.
+        const bool is_long = product->m > simd->narrow_tile_rows &&
+                             rondo__panels_count_parts(get_panel_floats(kernel)) > 1;
+        const bool packs = is_long || (product->m >= PACKED_ROWS && product->n >= PACKED_COLUMNS);
         kernel->in_place = product->trans_b || packs ? 0 : whole;
+    }
+    cut_work(kernel);
+    if (b == NULL) {
         const int64_t floats =
             kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel);
         kernel->head.base.workspace_bytes =

@@ -160,8 +160,8 @@ int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, i
 }
 
 static int64_t count_parts(const rondo__row_product *p) {
-    const bool is_cut = p->streams && p->m > p->simd->tile_rows && p->a_offsets == NULL &&
-                        p->b_row == p->simd->panel_columns;
+    const bool is_cut =
+        p->streams && p->m > p->simd->tile_rows && p->b_row == p->simd->panel_columns;
     return is_cut ? rondo__panels_count_parts(p->panel_step) : 1;
 }
 
@@ -181,7 +181,7 @@ static void multiply_part(const rondo__row_product *p, const group_part *part) {
         .run_length = step,
         .starts = starts,
         .starts_row = p->simd->narrow_tile_rows,
-        .offsets = p->a_offsets,
+        .offsets = p->a_offsets != NULL ? p->a_offsets + part->from : NULL,
         .b_row = p->b_row,
         .b_ahead = p->streams ? rondo__panels_get_ahead(p->simd, step * width, part->pass) : 0,
         .rows = (int32_t)(part->next - part->row),
@@ -205,7 +205,7 @@ static void multiply_part(const rondo__row_product *p, const group_part *part) {
         group.y_row = p->y_row;
     }
     for (int32_t r = 0; r < group.rows; ++r) {
-        starts[r] = p->a + (part->row + r) * p->a_row + part->from;
+        starts[r] = p->a + (part->row + r) * p->a_row + (p->a_offsets != NULL ? 0 : part->from);
     }
     rondo__multiply_group(p->simd, &group,
                           p->panels + part->first / width * p->panel_step + part->from * width,
