@@ -92,7 +92,10 @@ static void check(int64_t m, int64_t k, int64_t n, bool is_turned) {
                 const float a = p.a[is_turned ? j * m + r : r * k + j];
                 sum += (double)a * (double)p.b[j * n + c];
             }
-            sum = sum * 0.5 + (has_z ? (double)p.z[c] + (double)p.z[r * n + c] : 0.0);
+            sum *= 0.5;
+            if (has_z && c < n) {
+                sum += (double)p.z[c] + (double)p.z[r * n + c];
+            }
             const double wanted = c >= n ? MARK : sum < -2.0 ? -2.0 : sum;
             assert_true(!!(fabs((double)p.y[0][i] - wanted) <= 1e-6 * (double)(k + 9)));
         }

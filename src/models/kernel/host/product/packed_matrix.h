@@ -77,10 +77,11 @@ void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, co
 // Where panels stream (rondo__cut), a few are used for all rows while the next few are fetched: how
 // many, of so many floats; and what a tile's b_ahead is, when it is of the `pass`-th rows.
 int64_t rondo__panels_count_held(int64_t panel_floats);
-// Of a panel of so many floats, which may be more than the cache holds: into how many parts k is cut,
-// of which each is used for all rows before the next (rondo__multiply_rows).
-int64_t rondo__panels_count_parts(int64_t panel_floats);
 int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass);
+
+// Into how many parts k of a panel of so many floats is cut, so that the cache holds one while all
+// rows go by.
+int64_t rondo__panels_count_parts(int64_t panel_floats);
 
 // Multiplies by the whole matrix, on this thread: y [m, n] = a x matrix + bias + z. Rows are a_row,
 // z_row and y_row elements apart; bias and z may be NULL; y may be z.
