@@ -36,9 +36,9 @@ const op_case op_product_cases[] = {
     {"Gemm", 13, "T[5,16] T[16,24] T[5,1]", "", 1},
     {"Gemm", 13, "T[5,16] T[16,24]", "", 1},
     {"Gemm", 13, "T[1,2048] T[1000,2048]:w T[1000]", "transB=1", 1},
-    {"MatMul", 13, "T[20,9000] T[9000,70]:w", "", 1},  // k in parts
-    {"MatMul", 13, "T[20,9000] T[9000,40]", "", 1},
-    {"Gemm", 13, "T[9000,20] T[9000,40] T[40]", "transA=1", 1},
+    {"MatMul", 13, "T[14,4200] T[4200,50]:w", "", 1},  // k in parts
+    {"MatMul", 13, "T[14,4200] T[4200,50]", "", 1},
+    {"Gemm", 13, "T[4200,14] T[4200,50] T[50]", "transA=1", 1},
     {"rondo.MatMul", 17, "T[26,8] T[8,6]:w T[6] T[26,6]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[32,128] T[128,64]:w T[64] T[32,64]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu", 1},
