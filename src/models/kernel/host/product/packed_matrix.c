@@ -258,8 +258,10 @@ static void multiply_long(const rondo__row_product *p, int64_t first, int64_t en
 }
 
 void rondo__multiply_rows(const rondo__row_product *product) {
-    const int64_t held = rondo__panels_count_held(product->panel_step);
-    const int64_t columns = product->streams ? held * product->simd->panel_columns : product->n;
+    const int64_t width = product->simd->panel_columns;
+    const int64_t held = rondo__panels_count_held(product->k * width);
+    const bool by_panels = product->streams || product->b_row != width;
+    const int64_t columns = by_panels ? held * width : product->n;
     const bool is_long = count_parts(product) > 1;
     for (int64_t first = 0; first < product->n; first += columns) {
         const int64_t rest = product->n - first;
