@@ -40,7 +40,6 @@ const op_case op_product_cases[] = {
     {"MatMul", 13, "T[20,4200] T[4200,256]", "", 1},
     {"MatMul", 13, "T[21,130] T[130,300]", "", 1},  // in place
     {"MatMul", 13, "T[33,512] T[512,1024]", "", 1},
-    {"Gemm", 13, "T[4200,14] T[4200,50] T[50]", "transA=1", 1},
     {"rondo.MatMul", 17, "T[26,8] T[8,6]:w T[6] T[26,6]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[32,128] T[128,64]:w T[64] T[32,64]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu", 1},
