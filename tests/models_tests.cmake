@@ -62,8 +62,11 @@ rondo_register_emulated(group_norm_clusters long 600
 foreach(level AVX512_CORE AVX2 SSE41)
   rondo_register_test(unit.test_kernel_bytes.${level} short 300 test_kernel_bytes)
   rondo_register_test(unit.test_kernel_bits.${level} short 300 test_kernel_cases host MatMulNBits)
-  set_property(TEST unit.test_kernel_bytes.${level} unit.test_kernel_bits.${level} APPEND PROPERTY
-    ENVIRONMENT RONDO_MAX_CPU_ISA=${level})
+  rondo_register_test(unit.test_kernel_long_product.${level} short 300 test_kernel_long_product)
+  foreach(test bytes bits long_product)
+    set_property(TEST unit.test_kernel_${test}.${level} APPEND PROPERTY
+      ENVIRONMENT RONDO_MAX_CPU_ISA=${level})
+  endforeach()
 endforeach()
 foreach(level AVX2 SSE41)
   rondo_register_test(unit.test_kernel_cases.${level} long 600 test_kernel_cases host @${RONDO_TEST_PART})

@@ -125,7 +125,8 @@ typedef struct rondo_executor_options {
 } rondo_executor_options;
 
 // docs/executors.md explains branches, half precision, random numbers and training.
-// Whatever is chosen of branches and limits, results are the same bit for bit.
+// Whatever is chosen of branches and limits, results are the same bit for bit; but for ops behind
+// shapes that depend on data, of which docs/operators.md says when last bits differ.
 //
 // Memory. memory_limit_bytes bounds what an executor holds at a time, its bodies included:
 // constants folded ahead, packed weights, arenas, states, tensors of ops that run on the host, and

@@ -73,6 +73,13 @@ const op_case op_byte_cases[] = {
     {"ConvInteger", 10, "u8[2,6,9,9]:i256 i8[6,1,3,3]:k128 u8[]:=7 i8[6]:n128",
      "group=6 pads=1,1,1,1 dilations=2,2", 1},
     {"ConvInteger", 10, "u8[2,8,30]:i256 i8[12,8,5]:n128", "auto_pad=SAME_UPPER strides=2", 1},
+    // strides of 4 go by 4 x 4 bytes, phases behind the eighth are found for each row
+    {"ConvInteger", 10, "u8[2,3,9,24]:i256 i8[7,3,4,4]:n128 u8[]:=7", "strides=4,4", 1},
+    {"ConvInteger", 10, "u8[1,3,9,31]:i256 i8[7,3,4,6]:n128 u8[]:=7", "strides=3,4 pads=1,2,3,5",
+     1},
+    {"ConvInteger", 10, "i8[1,2,5,17]:n128 i8[5,2,3,5]:n128", "strides=2,4 pads=0,9,0,7", 1},
+    {"ConvInteger", 10, "u8[1,2,5,60]:i256 i8[5,2,3,13]:n128 u8[]:=9", "strides=1,11 pads=1,4,1,9",
+     1},
     {"ConvInteger", 10, "u8[1,2,4,5,6]:i256 i8[9,2,2,3,2]:k128 u8[]:=200", "", 1},
     {"QLinearConv", 10,
      "u8[1,16,10,10]:i256 f32[]:=0.02 u8[]:=120 i8[24,16,3,3]:k128 f32[24]:p i8[24]:n128 "

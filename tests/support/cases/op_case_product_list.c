@@ -1,4 +1,4 @@
-// The op cases of products; see op_cases.h for their writing.
+// The op cases of products and of transposed convolutions; see op_cases.h for their writing.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cases/op_cases.h"
 
@@ -36,6 +36,11 @@ const op_case op_product_cases[] = {
     {"Gemm", 13, "T[5,16] T[16,24] T[5,1]", "", 1},
     {"Gemm", 13, "T[5,16] T[16,24]", "", 1},
     {"Gemm", 13, "T[1,2048] T[1000,2048]:w T[1000]", "transB=1", 1},
+    {"MatMul", 13, "T[14,4200] T[4200,50]:w", "", 1},  // k in parts
+    {"MatMul", 13, "T[20,4200] T[4200,256]", "", 1},
+    {"MatMul", 13, "T[21,130] T[130,300]", "", 1},  // in place
+    {"MatMul", 13, "T[33,512] T[512,1024]", "", 1},
+    {"rondo.MatMul", 17, "T[26,8] T[8,6]:w T[6] T[26,6]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[32,128] T[128,64]:w T[64] T[32,64]", "activation=relu", 1},
     {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu", 1},
     {"rondo.MatMul", 17, "T[2,32,128] T[128,512]:w T[512]", "activation=gelu_tanh", 1},
@@ -124,6 +129,28 @@ const op_case op_product_cases[] = {
     // nothing but the shift is left of rows of one number, whatever epsilon is
     {"rondo.NormMatMul", 17, "T[9,64]:=3.3 T[64,40]:w T[40]:w - T[64]:w T[64]:w", "epsilon=1e-12",
      2},
+    // ---- transposed convolutions
+    // rows of x that are half a panel with AVX-512, AVX2 and without
+    {"ConvTranspose", 11, "T[2,5,3,16] T[5,7,3,4]:w T[7]", "strides=2,2", 1},
+    {"ConvTranspose", 11, "T[1,5,3,8] T[5,7,2,3]:w", "strides=1,3 pads=0,1,0,2", 1},
+    {"ConvTranspose", 11, "T[1,5,3,4] T[5,7,2,3]", "", 1},
+    {"ConvTranspose", 11, "T[1,3,4,5] T[3,6,3,3]:w T[6]", "", 1},
+    {"ConvTranspose", 11, "T[2,20,9,11] T[20,33,2,2]:w T[33]", "strides=2,2", 1},
+    {"ConvTranspose", 11, "T[1,8,9,7] T[8,70,4,4]:w T[70]", "strides=2,2 pads=1,1,1,1", 1},
+    {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3]:w T[24]",
+     "group=3 strides=3,2 dilations=2,3 pads=1,2,0,1 output_padding=1,0", 1},
+    {"ConvTranspose", 11, "T[2,6,7,5] T[6,1,4,4]:w T[6]", "group=6 strides=2,2 pads=1,1,1,1", 1},
+    {"ConvTranspose", 11, "T[2,6,7,5] T[6,2,3,3]:w",
+     "group=2 strides=4,6 dilations=2,4 pads=1,0,2,1", 1},
+    {"ConvTranspose", 11, "T[1,5,9] T[5,7,4]:w T[7]", "strides=5 auto_pad=SAME_UPPER", 1},
+    {"ConvTranspose", 11, "T[1,5,9] T[5,17,16]:w T[17]", "strides=8, pads=4,4", 1},
+    {"ConvTranspose", 11, "T[1,5,2] T[5,3,3]:w T[3]", "pads=2,2", 1},
+    {"ConvTranspose", 11, "T[2,5,3,0] T[5,7,3,4]:w T[7]", "strides=2,2", 1},
+    {"ConvTranspose", 11, "T[1,4,3,4,5] T[4,9,2,3,3]:w T[9]",
+     "strides=2,1,2 pads=0,1,1,1,1,0 output_padding=1,0,0", 1},
+    {"ConvTranspose", 11, "T[1,3,4,4] T[3,5,3,3]:w", "strides=3,2 output_shape=10,8", 1},
+    {"ConvTranspose", 11, "f64[1,3,4,4] f64[3,5,3,3]:w", "strides=2,2", 1},
+    {"ConvTranspose", 11, "T[0,3,4,4] T[3,5,3,3]", "strides=2,2", 1},
 };
 
 const size_t op_product_case_count = sizeof(op_product_cases) / sizeof(op_product_cases[0]);

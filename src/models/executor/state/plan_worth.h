@@ -7,7 +7,8 @@
 // shapes one by one, on copies of a GPU's data. So do shapes that have a plan, where on the host
 // its copies of the inputs outweigh what the reference calculates: of one row of a large tensor,
 // say. The rule looks at counts and shapes only, never at a clock, so that the same calls give the
-// same bits.
+// same bits; a second run of an executor may go another way than the first, and round otherwise
+// (docs/operators.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -445,18 +445,21 @@ typedef struct col2im_element {
     int64_t first, end;
 } col2im_element;
 
-static col2im_element locate_element(const col2im_plan *plan, int64_t element) {
+static int64_t divide_up(int64_t value, int64_t by) {
+    return by == 1 ? value : (value + by - 1) / by;  // a division takes as long as half a line
+}
+
+static col2im_element locate_element(const col2im_plan *plan, const int64_t *place) {
     const int32_t last = plan->spatial - 1;
     const int64_t stride = plan->strides[last];
     col2im_element found = {.first = 0};
-    for (int32_t d = last; d >= 0; --d) {
-        found.start[d] = element % plan->block[d] * plan->dilations[d] - plan->begin[d];
-        element /= plan->block[d];
+    for (int32_t d = 0; d <= last; ++d) {
+        found.start[d] = place[d] * plan->dilations[d] - plan->begin[d];
     }
     const int64_t start = found.start[last];
-    found.first = start < 0 ? (-start + stride - 1) / stride : 0;
-    found.end = plan->image[last] - start + stride - 1;
-    found.end = found.end > 0 ? found.end / stride : 0;
+    found.first = start < 0 ? divide_up(-start, stride) : 0;
+    found.end = plan->image[last] - start;
+    found.end = found.end > 0 ? divide_up(found.end, stride) : 0;
     found.end = found.end < plan->positions[last] ? found.end : plan->positions[last];
     return found;
 }
@@ -478,11 +481,15 @@ static bool locate_lines(const col2im_plan *plan, const col2im_element *element,
 }
 
 #define DEFINE_COL2IM(name, type)                                                                 \
-    static void add_line_##name(const type *from, type *to, int64_t stride, int64_t count) {      \
-        for (int64_t i = 0; stride == 1 && i < count; ++i) {                                      \
-            to[i] += from[i];                                                                     \
+    static void add_line_##name(const type *restrict from, type *restrict to, int64_t stride,     \
+                                int64_t count) {                                                  \
+        if (stride == 1) {                                                                        \
+            for (int64_t i = 0; i < count; ++i) {                                                 \
+                to[i] += from[i];                                                                 \
+            }                                                                                     \
+            return;                                                                               \
         }                                                                                         \
-        for (int64_t i = 0; stride != 1 && i < count; ++i) {                                      \
+        for (int64_t i = 0; i < count; ++i) {                                                     \
             to[i * stride] += from[i];                                                            \
         }                                                                                         \
     }                                                                                             \
@@ -495,11 +502,11 @@ static bool locate_lines(const col2im_plan *plan, const col2im_element *element,
         const int64_t lines = last > 0 ? plan->positions[next] : 1;                               \
         const int64_t width = plan->image[last], height = last > 0 ? plan->image[next] : 1;       \
         const int64_t down = last > 0 ? plan->strides[next] : 1;                                  \
+        int64_t place[RONDO_RANK_MAX] = {0};                                                      \
         for (int64_t row = 0; row < planes * plan->block_count; ++row) {                          \
-            const col2im_element element = locate_element(plan, row % plan->block_count);         \
+            const col2im_element element = locate_element(plan, place);                           \
             const int64_t count = element.end - element.first;                                    \
             const int64_t begin = element.start[last] + element.first * stride;                   \
-            type *plane = y + row / plan->block_count * pixels;                                   \
             const type *from = x + row * columns;                                                 \
             int64_t position[RONDO_RANK_MAX] = {0};                                               \
             int64_t pixel;                                                                        \
@@ -509,12 +516,13 @@ static bool locate_lines(const col2im_plan *plan, const col2im_element *element,
                     for (int64_t line = 0; line < lines; ++line, at += down) {                    \
                         if (at >= 0 && at < height) {                                             \
                             add_line_##name(from + line * length + element.first,                 \
-                                            plane + (pixel + at) * width + begin, stride, count); \
+                                            y + (pixel + at) * width + begin, stride, count);     \
                         }                                                                         \
                     }                                                                             \
                 }                                                                                 \
                 from += lines * length;                                                           \
             } while (rondo__index_advance(last > 0 ? last - 1 : 0, plan->positions, position));   \
+            y += rondo__index_advance(plan->spatial, plan->block, place) ? 0 : pixels;            \
         }                                                                                         \
     }
 RONDO_OP_FLOAT_MAP(DEFINE_COL2IM)

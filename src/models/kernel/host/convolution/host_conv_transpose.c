@@ -143,7 +143,8 @@ static void multiply_row(const transposed_kernel *kernel, const float *weights, 
     const int64_t panel_width = kernel->simd->panel_columns;
     for (int64_t column = 0; column < width; column += panel_width) {
         const int64_t columns = width - column < panel_width ? width - column : panel_width;
-        const bool is_whole = columns == panel_width;  // then rows are read where they lie
+        // Then rows are read where they lie: a narrow tile reads half a panel.
+        const bool is_whole = columns == panel_width || 2 * columns == panel_width;
         for (int64_t c = 0; !is_whole && c < kernel->channels; ++c) {
             memcpy(panel + c * panel_width, x + c * kernel->shape.input_span + column,
                    (size_t)columns * sizeof(float));

@@ -17,10 +17,16 @@
 #include "kernel/host/product/product_form.h"
 
 enum {
-    // From so many rows of a on, and of so long rows of b, which meet in few sets of the cache,
-    // even whole panels are packed.
+    // Whole panels of a right operand that is fed are packed, too, where that costs less than so
+    // many rows take longer in place, of rows of b that meet in few sets of the cache;
     PACKED_ROWS = 64,
     PACKED_COLUMNS = 256,
+    // from fewer on where they are apart by a multiple of 4 KiB, of which a second-level cache
+    // holds some 512, and where b is larger than such a cache.
+    MEETING_COLUMNS = 1024,
+    MEETING_ROWS = 512,
+    LARGE_BYTES = 8 * 1024 * 1024,
+    LARGE_PACKED_ROWS = 20,
 };
 
 typedef struct product_kernel {
@@ -182,7 +188,10 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
 static void cut_work(product_kernel *kernel) {
     const rondo__product *product = &kernel->form.product;
     const double work = (double)product->m * (double)product->n * (double)product->k;
-    const double a_bytes = (double)product->m * (double)product->k * sizeof(float);
+    const int64_t k_parts =
+        kernel->in_place == 0 ? rondo__panels_count_parts(get_panel_floats(kernel)) : 1;
+    const double a_bytes =
+        (double)product->m * (double)product->k * sizeof(float) / (double)k_parts;
     const double b_bytes = (double)product->n * (double)product->k * sizeof(float);
     const int64_t batches = product->batch_count;
     kernel->cut =
@@ -212,6 +221,20 @@ static rondo_status init_offsets(product_kernel *kernel) {
     return kernel->a_offsets != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
+// Whether whole panels of a right operand that is fed are packed, and not read in place.
+static bool packs_panels(const product_kernel *kernel) {
+    const rondo__product *product = &kernel->form.product;
+    const int64_t n = product->n, k = product->k;
+    const bool is_large = k * n * (int64_t)sizeof(float) > LARGE_BYTES ||
+                          rondo__panels_count_parts(get_panel_floats(kernel)) > 1;
+    const bool meets = n % MEETING_COLUMNS == 0 && k >= MEETING_ROWS;
+    const int64_t rows = is_large && meets ? kernel->simd->narrow_tile_rows + 1
+                         : is_large        ? LARGE_PACKED_ROWS
+                         : meets           ? PACKED_ROWS / 2
+                                           : PACKED_ROWS;
+    return product->m >= rows && n >= PACKED_COLUMNS;
+}
+
 static rondo_status init_kernel(const rondo__kernel_request *request, product_kernel *kernel) {
     RETURN_IF_ERROR(rondo__product_form_init(&kernel->form, request));
     const rondo__product *product = &kernel->form.product;
@@ -224,12 +247,13 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
         kernel->head.base.in_place_inputs = UINT64_C(1) << kernel->form.z_input;
     }
     kernel->panel_count = (product->n + simd->panel_columns - 1) / simd->panel_columns;
-    cut_work(kernel);
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         const int64_t whole = product->n / simd->panel_columns * simd->panel_columns;
-        const bool packs = product->m >= PACKED_ROWS && product->n >= PACKED_COLUMNS;
-        kernel->in_place = product->trans_b || packs ? 0 : whole;
+        kernel->in_place = product->trans_b || packs_panels(kernel) ? 0 : whole;
+    }
+    cut_work(kernel);
+    if (b == NULL) {
         const int64_t floats =
             kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel);
         kernel->head.base.workspace_bytes =

@@ -91,8 +91,11 @@ rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, rondo__weig
 // ---- multiplying ------------------------------------------------------------------------------
 
 enum {
-    ROWS_MAX = 16,       // of a group
-    SPLIT_ROWS_MAX = 3,  // of a product whose sums are split
+    ROWS_MAX = 16,            // of a group
+    SPLIT_ROWS_MAX = 3,       // of a product whose sums are split
+    PANEL_MAX = 32,           // columns
+    LONG_ROWS = 128,          // that go by a part of a long panel
+    HELD_BYTES = 256 * 1024,  // of panels: with them and the rows, the next ones find room
     AHEAD_FLOATS = RONDO__CACHE_LINE_BYTES / (int)sizeof(float),
 };
 
@@ -129,6 +132,7 @@ void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, co
             const int32_t end = tiles > 1 ? group->rows * (i + 1) / tiles : group->rows;
             tile.rows = end - first;
             tile.starts = group->starts + first;
+            tile.sums = group->sums != NULL ? group->sums + (int64_t)first * width : NULL;
             tile.z = group->z != NULL ? group->z + column + first * group->z_row : NULL;
             tile.y = group->y + column + first * group->y_row;
             tile.b_ahead = group->b_ahead + (group->b_ahead != 0 && i % 2 != 0 ? AHEAD_FLOATS : 0);
@@ -138,9 +142,12 @@ void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, co
 }
 
 int64_t rondo__panels_count_held(int64_t panel_floats) {
-    enum { HELD_BYTES = 256 * 1024 };  // with them and the rows, the next ones find room
     const int64_t held = HELD_BYTES / (panel_floats * (int64_t)sizeof(float) + 1);
     return held > 1 ? held : 1;
+}
+
+int64_t rondo__panels_count_parts(int64_t panel_floats) {
+    return (panel_floats * (int64_t)sizeof(float) + HELD_BYTES - 1) / HELD_BYTES;
 }
 
 int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass) {
@@ -152,51 +159,118 @@ int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, i
            (at < evens ? 2 * at : 2 * (at - evens) + 1) * AHEAD_FLOATS;
 }
 
+static int64_t count_parts(const rondo__row_product *p) {
+    const bool is_cut =
+        p->streams && p->m > p->simd->tile_rows && p->b_row == p->simd->panel_columns;
+    return is_cut ? rondo__panels_count_parts(p->panel_step) : 1;
+}
+
+// Rows [row, next) of k from `from` to `to` with the panels of columns [first, end): one group of
+// tiles. What is not the last of k leaves its sums in `sums`, which the next one goes on from.
+typedef struct group_part {
+    int64_t row, next, first, end, from, to, pass;
+    float *sums;  // NULL: all of k at once
+} group_part;
+
+static void multiply_part(const rondo__row_product *p, const group_part *part) {
+    const int64_t width = p->simd->panel_columns, step = part->to - part->from;
+    const bool is_last = part->to == p->k;
+    const float *starts[ROWS_MAX];
+    rondo__tile group = {
+        .run_count = 1,
+        .run_length = step,
+        .starts = starts,
+        .starts_row = p->simd->narrow_tile_rows,
+        .offsets = p->a_offsets != NULL ? p->a_offsets + part->from : NULL,
+        .b_row = p->b_row,
+        .b_ahead = p->streams ? rondo__panels_get_ahead(p->simd, step * width, part->pass) : 0,
+        .rows = (int32_t)(part->next - part->row),
+        .columns = (int32_t)(part->end - part->first),
+        .is_split = p->m <= SPLIT_ROWS_MAX,
+        .sums = part->from > 0 ? part->sums : NULL,
+        .scale = 1.0f,
+        .low = -INFINITY,
+        .high = INFINITY,
+        .y = part->sums,
+        .y_row = width,
+    };
+    if (is_last) {
+        group.scale = p->scale;
+        group.low = p->low;
+        group.high = p->high;
+        group.bias = p->bias != NULL ? p->bias + part->first : NULL;
+        group.z = p->z != NULL ? p->z + part->row * p->z_row + part->first : NULL;
+        group.z_row = p->z_row;
+        group.y = p->y + part->row * p->y_row + part->first;
+        group.y_row = p->y_row;
+    }
+    for (int32_t r = 0; r < group.rows; ++r) {
+        starts[r] = p->a + (part->row + r) * p->a_row + (p->a_offsets != NULL ? 0 : part->from);
+    }
+    rondo__multiply_group(p->simd, &group,
+                          p->panels + part->first / width * p->panel_step + part->from * width,
+                          p->panel_step);
+}
+
 // All rows with the panels of columns [first, end).
 static void multiply_columns(const rondo__row_product *p, int64_t first, int64_t end) {
     // Groups of whole tiles, all tiles of about the same height.
     const int64_t height = p->simd->narrow_tile_rows;
     const int64_t tiles = (p->m + p->simd->tile_rows - 1) / p->simd->tile_rows;
     const int64_t held = height / p->simd->tile_rows, groups = (tiles + held - 1) / held;
-    const float *starts[ROWS_MAX];
     for (int64_t i = 0; i < groups; ++i) {
-        const int64_t row = p->m * (tiles * i / groups) / tiles;
-        const int64_t next = p->m * (tiles * (i + 1) / groups) / tiles;
-        const rondo__tile group = {
-            .run_count = 1,
-            .run_length = p->k,
-            .starts = starts,
-            .starts_row = height,
-            .offsets = p->a_offsets,
-            .b_row = p->b_row,
-            .b_ahead = p->streams ? rondo__panels_get_ahead(p->simd, p->panel_step, i) : 0,
-            .rows = (int32_t)(next - row),
-            .columns = (int32_t)(end - first),
-            .is_split = p->m <= SPLIT_ROWS_MAX,
-            .scale = p->scale,
-            .low = p->low,
-            .high = p->high,
-            .bias = p->bias != NULL ? p->bias + first : NULL,
-            .z = p->z != NULL ? p->z + row * p->z_row + first : NULL,
-            .z_row = p->z_row,
-            .y = p->y + row * p->y_row + first,
-            .y_row = p->y_row,
+        const group_part part = {
+            .row = p->m * (tiles * i / groups) / tiles,
+            .next = p->m * (tiles * (i + 1) / groups) / tiles,
+            .first = first,
+            .end = end,
+            .to = p->k,
+            .pass = i,
         };
-        for (int32_t r = 0; r < group.rows; ++r) {
-            starts[r] = p->a + (row + r) * p->a_row;
+        multiply_part(p, &part);
+    }
+}
+
+// The same in parts of k: each part of the panel is used for all rows, or for a block of them,
+// before the next.
+static void multiply_long(const rondo__row_product *p, int64_t first, int64_t end) {
+    float sums[LONG_ROWS * PANEL_MAX] = {0};
+    const int64_t width = p->simd->panel_columns, height = p->simd->tile_rows;
+    const int64_t parts = count_parts(p), blocks = (p->m + LONG_ROWS - 1) / LONG_ROWS;
+    for (int64_t b = 0; b < blocks; ++b) {
+        const int64_t row = p->m * b / blocks, rows = p->m * (b + 1) / blocks - row;
+        const int64_t groups = (rows + height - 1) / height;
+        for (int64_t i = 0; i < parts * groups; ++i) {
+            const int64_t at = i % groups;
+            const group_part part = {
+                .row = row + rows * at / groups,
+                .next = row + rows * (at + 1) / groups,
+                .first = first,
+                .end = end,
+                .from = p->k * (i / groups) / parts,
+                .to = p->k * (i / groups + 1) / parts,
+                .pass = at,
+                .sums = sums + rows * at / groups * width,
+            };
+            multiply_part(p, &part);
         }
-        rondo__multiply_group(p->simd, &group,
-                              p->panels + first / p->simd->panel_columns * p->panel_step,
-                              p->panel_step);
     }
 }
 
 void rondo__multiply_rows(const rondo__row_product *product) {
-    const int64_t held = rondo__panels_count_held(product->panel_step);
-    const int64_t columns = product->streams ? held * product->simd->panel_columns : product->n;
+    const int64_t width = product->simd->panel_columns;
+    const int64_t held = rondo__panels_count_held(product->k * width);
+    const bool by_panels = product->streams || product->b_row != width;
+    const int64_t columns = by_panels ? held * width : product->n;
+    const bool is_long = count_parts(product) > 1;
     for (int64_t first = 0; first < product->n; first += columns) {
         const int64_t rest = product->n - first;
-        multiply_columns(product, first, first + (rest < columns ? rest : columns));
+        const int64_t end = first + (rest < columns ? rest : columns);
+        if (is_long) {
+            multiply_long(product, first, end);
+        } else {
+            multiply_columns(product, first, end);
+        }
     }
 }
 

@@ -79,6 +79,10 @@ void rondo__multiply_group(const rondo__simd *simd, const rondo__tile *group, co
 int64_t rondo__panels_count_held(int64_t panel_floats);
 int64_t rondo__panels_get_ahead(const rondo__simd *simd, int64_t panel_floats, int64_t pass);
 
+// Into how many parts k of a panel of so many floats is cut, so that the cache holds one while all
+// rows go by.
+int64_t rondo__panels_count_parts(int64_t panel_floats);
+
 // Multiplies by the whole matrix, on this thread: y [m, n] = a x matrix + bias + z. Rows are a_row,
 // z_row and y_row elements apart; bias and z may be NULL; y may be z.
 void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, int64_t a_row,

@@ -7,7 +7,12 @@
 
 #include "kernel/host/host_threads.h"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 enum {
+    CORNER = 4,   // edge of a block that registers transpose
     TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
     STRIP = 512,  // rows of a block whose other edge is shorter than TILE
     BLOCK_BYTES = 16 * 1024,  // of one block of rows, the least that a thread gets
@@ -72,6 +77,59 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
     }
 }
 
+// Transposes a block of 4 x 4 elements of 2 or 4 bytes; rows are so many bytes apart.
+static inline void copy_corner(const char *x, int64_t x_row, char *y, int64_t y_row,
+                               size_t element_bytes) {
+#if defined(__SSE2__)
+    if (element_bytes == sizeof(float)) {
+        __m128 a = _mm_loadu_ps((const float *)(const void *)x);
+        __m128 b = _mm_loadu_ps((const float *)(const void *)(x + x_row));
+        __m128 c = _mm_loadu_ps((const float *)(const void *)(x + 2 * x_row));
+        __m128 d = _mm_loadu_ps((const float *)(const void *)(x + 3 * x_row));
+        _MM_TRANSPOSE4_PS(a, b, c, d);
+        _mm_storeu_ps((float *)(void *)y, a);
+        _mm_storeu_ps((float *)(void *)(y + y_row), b);
+        _mm_storeu_ps((float *)(void *)(y + 2 * y_row), c);
+        _mm_storeu_ps((float *)(void *)(y + 3 * y_row), d);
+        return;
+    }
+    const __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)x);
+    const __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(x + x_row));
+    const __m128i c = _mm_loadl_epi64((const __m128i *)(const void *)(x + 2 * x_row));
+    const __m128i d = _mm_loadl_epi64((const __m128i *)(const void *)(x + 3 * x_row));
+    const __m128i ab = _mm_unpacklo_epi16(a, b), cd = _mm_unpacklo_epi16(c, d);
+    const __m128i low = _mm_unpacklo_epi32(ab, cd), high = _mm_unpackhi_epi32(ab, cd);
+    _mm_storel_epi64((__m128i *)(void *)y, low);
+    _mm_storel_epi64((__m128i *)(void *)(y + y_row), _mm_unpackhi_epi64(low, low));
+    _mm_storel_epi64((__m128i *)(void *)(y + 2 * y_row), high);
+    _mm_storel_epi64((__m128i *)(void *)(y + 3 * y_row), _mm_unpackhi_epi64(high, high));
+#else
+    for (int64_t i = 0; i < CORNER * CORNER; ++i) {
+        const int64_t row = i / CORNER, column = i % CORNER;
+        memcpy(y + row * y_row + column * (int64_t)element_bytes,
+               x + column * x_row + row * (int64_t)element_bytes, element_bytes);
+    }
+#endif
+}
+
+// The same of CORNER or more rows and columns; the last blocks overlap their neighbours. Rows are
+// so many elements apart.
+static inline void copy_corners(const void *from, int64_t from_stride, void *to, int64_t to_row,
+                                int64_t rows, int64_t count, size_t element_bytes) {
+    const int64_t bytes = (int64_t)element_bytes;
+    for (int64_t r = 0; r < rows; r += CORNER) {
+        const int64_t row = r + CORNER <= rows ? r : rows - CORNER;
+        for (int64_t i = 0; i < count; i += CORNER) {
+            const int64_t column = i + CORNER <= count ? i : count - CORNER;
+            copy_corner((const char *)from + (column * from_stride + row) * bytes,
+                        from_stride * bytes, (char *)to + (row * to_row + column) * bytes,
+                        to_row * bytes, element_bytes);
+        }
+    }
+}
+
+#define HAS_CORNERS(type) (sizeof(type) == 2 || sizeof(type) == 4)
+
 // One row along the innermost axis; rows read along the block axis; one block.
 #define DEFINE_ROWS(type)                                                                      \
     static void copy_row_##type(const type *from, int64_t from_stride, type *to,               \
@@ -100,6 +158,11 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
             }                                                                                  \
             return;                                                                            \
         }                                                                                      \
+        const bool has_corners = HAS_CORNERS(type) && CORNER <= rows;                          \
+        if (count < TILE && has_corners && CORNER <= count) {                                  \
+            copy_corners(from, from_stride, to, to_row, rows, count, sizeof(type));            \
+            return;                                                                            \
+        }                                                                                      \
         if (count < TILE) { /* read whole runs of the source, one after the other */           \
             for (int64_t i = 0; i < count; ++i) {                                              \
                 for (int64_t r = 0; r < rows; ++r) {                                           \
@@ -116,6 +179,12 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
                         to[r * to_row + first + i] = from[(first + i) * from_stride + r];      \
                     }                                                                          \
                 }                                                                              \
+                continue;                                                                      \
+            }                                                                                  \
+            const int64_t rest = end - first;                                                  \
+            if (has_corners && CORNER <= rest) {                                               \
+                const type *x = from + first * from_stride;                                    \
+                copy_corners(x, from_stride, to + first, to_row, rows, rest, sizeof(type));    \
                 continue;                                                                      \
             }                                                                                  \
             for (int64_t r = 0; r < rows; ++r) {                                               \

@@ -48,3 +48,25 @@ const rondo__byte_simd *rondo__byte_simd_get(void) {
     const rondo__byte_simd *tables[RONDO__BYTE_LEVEL_MAX];
     return tables[rondo__byte_simd_list(tables) - 1];
 }
+
+// 4 x 4 bytes at a time, the last of which overlap those before.
+void rondo__byte_take_fourths(const uint8_t *x, uint8_t *y, int64_t y_row, int64_t count) {
+    for (int64_t i = 0; i < count; i += 4) {
+        const int64_t at = i + 4 <= count ? i : count - 4;
+        uint32_t word[4];  // of an i, then of a p
+        memcpy(word, x + 4 * at, sizeof word);
+        for (int j = 0; j < 2; ++j) {
+            const uint32_t change = (word[j] >> 16 ^ word[j + 2]) & 0xffff;
+            word[j] ^= change << 16;
+            word[j + 2] ^= change;
+        }
+        for (int j = 0; j < 4; j += 2) {
+            const uint32_t change = (word[j] >> 8 ^ word[j + 1]) & 0x00ff00ff;
+            word[j] ^= change << 8;
+            word[j + 1] ^= change;
+        }
+        for (int p = 0; p < 4; ++p) {
+            memcpy(y + p * y_row + at, word + p, sizeof *word);
+        }
+    }
+}

@@ -118,6 +118,9 @@ struct rondo__byte_simd {
     void (*take_every_second)(const uint8_t *x, uint8_t *y, int64_t count);
 };
 
+// y[p * y_row + i] = x[4 i + p] for p < 4 and i < count, which is at least 4.
+void rondo__byte_take_fourths(const uint8_t *x, uint8_t *y, int64_t y_row, int64_t count);
+
 // The best table for this processor that RONDO_MAX_CPU_ISA allows.  Threads: safe.
 const rondo__byte_simd *rondo__byte_simd_get(void);
 

@@ -26,10 +26,11 @@ typedef struct rondo__tile {
     const int32_t *offsets;  // not NULL: of the numbers of the only run, from its start
     const float *b;  // b_row elements from one row to the next; panel_columns can be read of each
     int64_t b_row;
-    int64_t b_ahead;  // from what is read of b to what is fetched into the cache meanwhile
-    int32_t rows;     // 1 to tile_rows; where columns fit in one vector, to narrow_tile_rows
-    int32_t columns;  // 1 to panel_columns
-    bool is_split;    // up to three rows: k in several sums, which is quicker
+    int64_t b_ahead;    // from what is read of b to what is fetched into the cache meanwhile
+    int32_t rows;       // 1 to tile_rows; where columns fit in one vector, to narrow_tile_rows
+    int32_t columns;    // 1 to panel_columns
+    bool is_split;      // up to three rows: k in several sums, which is quicker
+    const float *sums;  // that k goes on from, panel_columns of each row; NULL: zeros
     float scale;
     float low, high;    // what lies beyond is set to them; NaN stays
     const float *bias;  // one value for each column, or NULL

@@ -118,66 +118,68 @@ static INLINE_TILE vector clamp(vector y, float low, float high) {
 #endif
 }
 
-// The first `count` numbers, fewer than a vector, at `from`, and to `to`.
+// The first `count` numbers of a vector at `from`, and to `to`.
 static INLINE_TILE vector load_part(const float *from, int count) {
-    float part[WIDTH] = {0};
-    vector result;
-    int at = 0;
-    RONDO_UNROLL
-    for (int piece = WIDTH / 2; piece > 0; piece /= 2) {
-        if ((count & piece) != 0) {
-            memcpy(part + at, from + at, (size_t)piece * sizeof(float));
-            at += piece;
-        }
-    }
-    LOAD(result, part);
+#if defined(__AVX512F__)
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1u), from);
+#elif defined(__AVX2__)
+    const __m256i mask =
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_maskload_ps(from, mask);
+#else
+    vector result = {0};
+    memcpy(&result, from, (size_t)count * sizeof(float));
     return result;
+#endif
 }
 
 static INLINE_TILE void store_part(float *to, vector value, int count) {
-    float part[WIDTH];
-    STORE(part, value);
-    int at = 0;
-    RONDO_UNROLL
-    for (int piece = WIDTH / 2; piece > 0; piece /= 2) {
-        if ((count & piece) != 0) {
-            memcpy(to + at, part + at, (size_t)piece * sizeof(float));
-            at += piece;
-        }
-    }
-}
-
-static INLINE_TILE vector load_some(const float *from, int count) {
-    vector result;
-    if (count < WIDTH) {
-        return load_part(from, count);
-    }
-    LOAD(result, from);
-    return result;
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1u), value);
+#elif defined(__AVX2__)
+    const __m256i mask =
+        _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    _mm256_maskstore_ps(to, mask, value);
+#else
+    memcpy(to, &value, (size_t)count * sizeof(float));
+#endif
 }
 
 // The end of a tile whose columns do not fill its vectors. `sums` has PANEL numbers for each row.
-static __attribute__((noinline)) void finish_part(const rondo__tile *tile, const float *sums) {
-    for (int v = 0; v * WIDTH < tile->columns; ++v) {
-        const int count = tile->columns - v * WIDTH;
+// All of z is read before y is written: they may be the same rows, and a load that meets part of a
+// store waits for it.
+static __attribute__((noinline)) void finish_part(const rondo__tile *tile, float *sums) {
+    const int columns = tile->columns;
+    float *const sums_end = sums + tile->rows * PANEL;
+    const float scale = tile->scale, low = tile->low, high = tile->high;
+    vector value;
+    for (int first = 0; first < columns; first += WIDTH) {
+        const int count = columns - first < WIDTH ? columns - first : WIDTH;
+        const float *z = tile->z != NULL ? tile->z + first : NULL;
+        const int64_t z_row = tile->z_row;
         vector bias = {0};
         if (tile->bias != NULL) {
-            bias = load_some(tile->bias + v * WIDTH, count);
+            bias = load_part(tile->bias + first, count);
         }
-        for (int r = 0; r < tile->rows; ++r) {
-            float *y = tile->y + r * tile->y_row + v * WIDTH;
-            vector value;
-            LOAD(value, sums + r * PANEL + v * WIDTH);
-            value = value * tile->scale + bias;
-            if (tile->z != NULL) {
-                value += load_some(tile->z + r * tile->z_row + v * WIDTH, count);
+        for (float *row = sums + first; row < sums_end; row += PANEL) {
+            LOAD(value, row);
+            value = value * scale + bias;
+            if (z != NULL) {
+                value += load_part(z, count);
+                z += z_row;
             }
-            value = clamp(value, tile->low, tile->high);
-            if (count < WIDTH) {
-                store_part(y, value, count);
-            } else {
-                STORE(y, value);
-            }
+            value = clamp(value, low, high);
+            STORE(row, value);
+        }
+    }
+    for (int first = 0; first < columns; first += WIDTH) {
+        const int count = columns - first < WIDTH ? columns - first : WIDTH;
+        const int64_t y_row = tile->y_row;
+        float *y = tile->y + first;
+        for (const float *row = sums + first; row < sums_end; row += PANEL) {
+            LOAD(value, row);
+            store_part(y, value, count);
+            y += y_row;
         }
     }
 }
@@ -264,6 +266,15 @@ static INLINE_TILE void multiply(const rondo__tile *tile, const tile_kind kind) 
         for (int r = 0; r < kind.rows; ++r) {
             sums.at[s][r][0] = (vector){0};
             sums.at[s][r][1] = (vector){0};
+        }
+    }
+    if (tile->sums != NULL) {
+        RONDO_UNROLL
+        for (int r = 0; r < kind.rows; ++r) {
+            RONDO_UNROLL
+            for (int v = 0; v < kind.vectors; ++v) {
+                LOAD(sums.at[0][r][v], tile->sums + r * PANEL + v * WIDTH);
+            }
         }
     }
     const float *b = tile->b;
