@@ -372,6 +372,7 @@ static bool run_once(cli_session *session, const run_settings *settings, const c
         return false;
     }
     say_how(session, &times);
+    (void)fflush(stdout);  // who reads it need not wait until the device is closed
     return true;
 }
 

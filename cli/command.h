@@ -21,7 +21,7 @@ enum {
     CLI_INTERRUPTED = 130,  // Ctrl-C, as shells count it
 };
 
-enum { CLI_LIST_MAX = 64 };
+enum { CLI_LIST_MAX = 256 };
 
 // Values of an option that may be repeated; borrowed from the command line.
 typedef struct cli_list {

@@ -3,11 +3,11 @@
 //   build/bench/shapes_in_turn MODEL.onnx|MODEL.rondo [--device host] [--dtype fp32|fp16]
 //       [--shapes 20] [--rounds 3] [--limit-bytes N]
 //
-// The model has one input, whose first extent is open. Reported are, for each shape, the first run
-// (which compiles its plan and, from the second shape on, captures it) and the last one; then how
-// many runs of each round were replayed, what a new shape costs beyond a settled run against the
-// first one, and the memory: what the executor reports, and what the process (and a GPU) has really
-// taken since before it was made.
+// The model has one input, with one extent that is open (the first of them counts). Reported are,
+// for each shape, the first run (which compiles its plan and, from the second shape on, captures
+// it) and the last one; then how many runs of each round were replayed, what a new shape costs
+// beyond a settled run against the first one, and the memory: what the executor reports, and what
+// the process (and a GPU) has really taken since before it was made.
 //
 // Goals: the second round is all replayed; a new shape costs at most 0.1 of the first; with a limit
 // for plans they stay within it.
@@ -39,6 +39,7 @@ typedef struct bench {
     rondo_executor *executor;
     rondo_port input, output;
     rondo_tensor feed;
+    int32_t open;  // the dimension of the input that takes the batch's extent
     double first_ms[SHAPES_MAX], prepare_ms[SHAPES_MAX], settled_ms[SHAPES_MAX];
     uint64_t replayed[ROUNDS_MAX], evicted[ROUNDS_MAX], plan_bytes[ROUNDS_MAX];
     uint64_t plan_bytes_peak;
@@ -71,7 +72,7 @@ static double get_ms(const bench *b) {
 static double run(bench *b, uint64_t batch) {
     rondo_binding feed = {b->input.name, b->feed};
     rondo_binding fetch = {.name = b->output.name};
-    feed.tensor.shape.extent[0] = (int64_t)batch;
+    feed.tensor.shape.extent[b->open] = (int64_t)batch;
     feed.tensor.storage = NULL;
     const double start = get_ms(b);
     must(rondo_executor_run(b->executor, &feed, 1, &fetch, 1));
@@ -170,15 +171,24 @@ static settings parse(int argc, char **argv) {
     return s;
 }
 
-// Images of the largest batch; a smaller one is its beginning.
+// Images (or numbers of words) of the largest batch; a smaller one is its beginning.
 static void make_feed(bench *b) {
     rondo_shape shape = {.rank = b->input.rank};
-    for (int32_t d = 0; d < b->input.rank; ++d) {
-        shape.extent[d] = d == 0 ? (int64_t)b->set.shape_count : b->input.extent[d];
+    while (b->open + 1 < b->input.rank && b->input.extent[b->open] >= 0) {
+        ++b->open;
     }
-    must(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &b->feed));
+    for (int32_t d = 0; d < b->input.rank; ++d) {
+        shape.extent[d] = d == b->open ? (int64_t)b->set.shape_count : b->input.extent[d];
+    }
+    const bool is_words = b->input.dtype == RONDO_DTYPE_I64;
+    must(rondo_tensor_init(is_words ? RONDO_DTYPE_I64 : RONDO_DTYPE_F32, &shape, &b->feed));
     for (int64_t i = 0; i < rondo_shape_get_count(&shape); ++i) {
-        ((float *)b->feed.data)[i] = (float)(i * 2654435761 % 1024) / 512.0f - 1.0f;
+        const int64_t number = i * 2654435761 % 1024;
+        if (is_words) {
+            ((int64_t *)b->feed.data)[i] = number % 100;
+        } else {
+            ((float *)b->feed.data)[i] = (float)number / 512.0f - 1.0f;
+        }
     }
 }
 

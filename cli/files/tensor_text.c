@@ -150,14 +150,15 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
     double sum = 0.0;
     size_t largest_index = 0;
     size_t nan_count = 0;
+    const float *floats = tensor->dtype == RONDO_DTYPE_F32 ? tensor->data : NULL;
     for (size_t i = 0; i < (size_t)count && !is_complex; i++) {
-        const double value = cli_tensor_get_element(tensor, i);
+        const double value = floats != NULL ? (double)floats[i] : cli_tensor_get_element(tensor, i);
         if (isnan(value)) {
             nan_count++;
             continue;
         }
         sum += value;
-        smallest = fmin(smallest, value);
+        smallest = value < smallest ? value : smallest;
         if (value > largest) {
             largest = value;
             largest_index = i;

@@ -40,6 +40,13 @@ cp "$work/fixed.rondo" "$work/former.rondo"
 expect_status 0 compile "$product" --device host --shape x=3x64 -o "$work/fixed.rondo"
 cmp "$work/former.rondo" "$work/fixed.rondo" || fail "two plan files of one model differ"
 expect_status 0 run "$work/shapes.rondo" --shape x=3x64
+shapes=
+for rows in $(seq 100); do
+    shapes="$shapes --shapes x=${rows}x64"
+done
+# shellcheck disable=SC2086  # a list of options
+expect_status 0 compile "$product" --device host $shapes -o "$work/shapes.rondo"
+[ "$(grep -c '^  plan for x f32' "$work/stdout")" = 100 ] || fail "not a plan for each of 100 shapes"
 expect_error 2 'no input "z"' compile "$product" --device host --shapes z=1 -o "$work/shapes.rondo"
 expect_error 2 'write x=' compile "$product" --device host --shapes x=1x -o "$work/shapes.rondo"
 

@@ -108,6 +108,12 @@ const op_case op_attention_cases[] = {
     {"CausalConvWithState", 27, "T[2,5,7] T[5,1,4] T[5] T[2,5,3]", "activation=silu", 2},
     {"CausalConvWithState", 27, "T[2,5,2] T[5,1,4]", "", 2},
     {"CausalConvWithState", 27, "T[2,5,2] T[5,1,1]", "activation=swish", 1},
+    // queries, keys and values side by side, of which attention reads some where they lie
+    {"Split", 13, "T[2,5,24] i64[3]:=8,6,10", "axis=2 unread=4", 3},
+    {"Split", 13, "T[2,5,24] i64[3]:=8,6,10", "axis=-1 unread=1", 3},
+    {"Split", 13, "T[6,8] i64[3]:=2,3,1", "axis=0 unread=2", 3},
+    {"Split", 18, "T[7,3]", "axis=0 num_outputs=3 unread=6", 3},
+    {"Split", 11, "T[7,3]", "axis=0 split=1,2,4 unread=3", 3},
     {"Swish", 24, "T[3,50]", "alpha=1.5", 1},
     {"Swish", 24, "f64[50]", "", 1},
     {"SwiGLU", 28, "T[3,50] T[3,50]", "", 1},

@@ -18,8 +18,8 @@
 //                           -   absent
 //   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a
 //               list, a point a float, anything else that is no number a string, and so does a ' in
-//               front)
-//   outputs     how many are wanted
+//               front); "unread=5" is none: bit i says that nothing reads output i
+//   outputs     how many there are
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -296,6 +296,22 @@ TEST(test_graph_file__memory_has_a_form_of_its_own) {
     close_device();
 }
 
+// The hidden stream that it was made on is not kept: a GPU has half a megabyte for each.
+TEST(test_graph_file__a_loaded_graph_keeps_what_a_recorded_one_does) {
+    open_device(true);
+    const size_t before = fake_cuda_count_objects();
+    rondo_graph *graph = record(false);
+    const size_t with_one = fake_cuda_count_objects();
+    OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+    rondo_graph *loaded = create_graph();
+    assert_int_equal(fake_cuda_count_objects(), with_one);
+    OK(rondo_graph_load(loaded, g_path, g_symbols, SYMBOLS));
+    assert_int_equal(fake_cuda_count_objects() - with_one, with_one - before);
+    rondo_graph_destroy(loaded);
+    rondo_graph_destroy(graph);
+    close_device();
+}
+
 static void refuse_save(rondo_graph *graph, const char *why) {
     assert_int_equal(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS), RONDO_STATUS_UNSUPPORTED);
     assert_non_null(strstr(rondo_error_get_last()->message, why));

@@ -11,6 +11,7 @@
 #include "backend/check.h"
 #include "base/error.h"
 #include "device/device.h"
+#include "device/stream_destroy.h"
 #include "graph/file/graph_record.h"
 #include "graph/graph_share.h"
 #include "graph/template.h"
@@ -228,7 +229,11 @@ rondo_status rondo_graph_load(rondo_graph *graph, const char *path,
     }
     rondo__graph_symbols_deinit(&matched);
     rondo__graph_symbols_deinit(&given);
-    if (status != RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK) {
+        // A stream takes half a megabyte of a GPU's memory, and graphs that are loaded are many.
+        rondo__stream_destroy_own(graph->builder);
+        graph->builder = NULL;
+    } else {
         rondo__error_set_op(graph->label);
     }
     return status;

@@ -159,6 +159,20 @@ static rondo_status plan_split(const rondo__op *op, const rondo_shape *shape, si
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__split_find_extent(const rondo__op *op, const rondo__tensor_info *inputs,
+                                      size_t input_count, size_t output_count, size_t index,
+                                      int64_t *out_extent) {
+    const bool has_sizes = input_count > 1 && inputs[1].dtype != RONDO_DTYPE_NONE;
+    split_plan plan;
+    if (has_sizes && inputs[1].constant == NULL) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(plan_split(op, &inputs[0].shape, output_count,
+                               has_sizes ? inputs[1].constant : NULL, &plan));
+    *out_extent = get_piece(&plan, inputs[0].shape.extent[plan.axis], index);
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status infer_split(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
     for (size_t i = 0; i < infer->output_count; ++i) {

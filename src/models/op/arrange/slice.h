@@ -1,5 +1,5 @@
-// op/arrange/slice.h — which elements a Slice reads; for its inference, its reference and all its
-// kernels.
+// op/arrange/slice.h — which elements a Slice or a part of a Split reads; for their inference,
+// references and all kernels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,3 +32,12 @@ RONDO_MUST_USE rondo_status rondo__slice_init(const rondo__op *op, const rondo_s
 RONDO_MUST_USE rondo_status rondo__slice_init_known(const rondo__op *op,
                                                     const rondo__tensor_info *inputs,
                                                     size_t input_count, rondo__slice *out_slice);
+
+// The extent of part `index` of a Split along its axis, also of one that nothing reads, from inputs
+// as a kernel request has them.
+//
+// Errors:    BAD_DATA; UNSUPPORTED without a record when the sizes are not known.
+RONDO_MUST_USE rondo_status rondo__split_find_extent(const rondo__op *op,
+                                                     const rondo__tensor_info *inputs,
+                                                     size_t input_count, size_t output_count,
+                                                     size_t index, int64_t *out_extent);

@@ -372,23 +372,25 @@ void rondo__cuda_prepare_fused_concat(rondo__cuda_kernel *kernel) {
 }
 
 void rondo__cuda_prepare_split(rondo__cuda_kernel *kernel) {
+    const rondo__kernel_request *request = kernel->request;
     const rondo__tensor_info *input = rondo__cuda_input(kernel, 0);
     const rondo_shape *x = &input->shape;
-    const int32_t axis =
-        rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), x->rank);
+    const int32_t axis = rondo__cuda_wrap_axis(rondo__op_get_int(request->op, "axis", 0), x->rank);
     const int64_t inner = rondo__cuda_product(x, axis + 1, x->rank);
     whole w = {.address = rondo__address_input(0), .is_split = true};
     int64_t at = 0;
 
     init_whole(&w, x, axis, input->dtype);
-    for (size_t i = 0; i < kernel->request->output_count; i++) {
-        const rondo__tensor_info *y = rondo__cuda_output(kernel, i);
-        if (y->dtype == RONDO_DTYPE_NONE) {
-            rondo__cuda_refuse(kernel, "an output that is not wanted");
+    for (size_t i = 0; i < request->output_count; i++) {
+        int64_t extent = 0;
+        if (!rondo__cuda_check(
+                kernel, rondo__split_find_extent(request->op, request->inputs, request->input_count,
+                                                 request->output_count, i, &extent))) {
             return;
         }
-        const int64_t run = y->shape.extent[axis] * inner;
-        if (run > 0 && w.rows > 0) {
+        const int64_t run = extent * inner;
+        const bool is_wanted = request->outputs[i].dtype != RONDO_DTYPE_NONE;
+        if (is_wanted && run > 0 && w.rows > 0) {
             add_part(kernel, &w, rondo__address_output(i), run, at);
         }
         at += run;

@@ -171,25 +171,27 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
     int32_t axis;
     RETURN_IF_ERROR(rondo__op_resolve_axis(request->op, rondo__op_get_int(request->op, "axis", 0),
                                            x->rank, &axis));
-    for (size_t i = 0; i < request->output_count; ++i) {
-        // The extent of an unused part is not known.
-        if (request->outputs[i].dtype == RONDO_DTYPE_NONE) {
-            return RONDO_STATUS_UNSUPPORTED;
-        }
-    }
     move_kernel *kernel = NULL;
     RETURN_IF_ERROR(create_move(request, request->output_count, &kernel));
     int64_t from_stride[RONDO_RANK_MAX];
     rondo__shape_get_strides(x, from_stride);
     int64_t offset = 0;
     for (size_t i = 0; i < request->output_count; ++i) {
-        const rondo_shape *y = &request->outputs[i].shape;
+        rondo_shape y = *x;
         int64_t to_stride[RONDO_RANK_MAX];
-        rondo__shape_get_strides(y, to_stride);
+        const rondo_status status =
+            rondo__split_find_extent(request->op, request->inputs, request->input_count,
+                                     request->output_count, i, &y.extent[axis]);
+        if (status != RONDO_STATUS_OK) {
+            rondo__kernel_destroy(&kernel->head.base);
+            return status;
+        }
+        rondo__shape_get_strides(&y, to_stride);
         init_piece(&kernel->pieces[i], 0, (uint32_t)i,
-                   rondo_dtype_get_bytes(request->outputs[i].dtype), y, from_stride, offset,
+                   rondo_dtype_get_bytes(request->inputs[0].dtype), &y, from_stride, offset,
                    to_stride, 0);
-        offset += y->extent[axis] * from_stride[axis];
+        kernel->pieces[i].is_skipped = request->outputs[i].dtype == RONDO_DTYPE_NONE;
+        offset += y.extent[axis] * from_stride[axis];
     }
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
