@@ -36,6 +36,9 @@ static rondo_status run_passes(const rondo_program *source, const rondo_tensor *
         status = rondo__program_join_products(program);
     }
     if (status == RONDO_STATUS_OK && is_half) {
+        status = rondo__program_name_norms(program, true);
+    }
+    if (status == RONDO_STATUS_OK && is_half) {
         rondo__half_report report;
         status = rondo__pass_half(program, NULL, &report);
         rondo__half_report_deinit(&report);
@@ -92,6 +95,10 @@ TEST(test_fuse_sweep__bert) {
 
 TEST(test_fuse_sweep__shortcut) {
     sweep_model("tests/models/shortcut_mini", true);
+}
+
+TEST(test_fuse_sweep__swin) {
+    sweep_model("tests/models/swin_mini", true);
 }
 
 TEST(test_fuse_sweep__gpt2) {
