@@ -1,5 +1,5 @@
 // Moves of whole rows: which become one Gather, and what goes in front of them; constants that are
-// added to scores; rows by their lengths.
+// added to scores; rows by their lengths; products whose result is turned.
 // SPDX-License-Identifier: Apache-2.0
 #include "program/half/half_pass.h"
 #include "program/passes/passes.h"
@@ -141,6 +141,29 @@ TEST(test_program_rows__unit_attention) {
           "Transpose perm=0,1,3,2 b > c", "MatMul a c > s", "Softmax axis=-1 s > w",
           "MatMul w v > o", "output o"},
          "~Reshape Transpose Gather Gather LpNormalization LpNormalization rondo.Attention"},
+    };
+    program_rows_check(rows, sizeof rows / sizeof *rows, &gpu);
+}
+
+TEST(test_program_rows__turned_products) {
+    static const rondo__pass_options gpu = {.fuse_matmul = true, .turn_products = true};
+#define MIXER "input x f16 1,16,24", "input r f16 1,10,16", "const w f16 24,10", "const b f16 10"
+    static const program_row rows[] = {
+        {{MIXER, "MatMul x w > p", "Add b p > s", "Transpose perm=0,2,1 s > t", "Add r t > y",
+          "output y"},
+         "~rondo.MatMul"},
+        {{MIXER, "MatMul x w > p", "Transpose perm=0,2,1 p > t", "Add t r > y", "output y"},
+         "~rondo.MatMul"},
+        // rows that are no multiple of eight; a result that is read as it is; single precision
+        {{"input x f16 1,18,24", "const w f16 24,10", "MatMul x w > p",
+          "Transpose perm=0,2,1 p > t", "output t"},
+         "~rondo.MatMul Transpose"},
+        {{MIXER, "MatMul x w > p", "Add p b > s", "Transpose perm=0,2,1 s > t", "Add t r > y",
+          "output y", "output s"},
+         "~rondo.MatMul Transpose Add"},
+        {{"input x f32 1,16,24", "const w f32 24,10", "MatMul x w > p",
+          "Transpose perm=0,2,1 p > t", "output t"},
+         "~rondo.MatMul Transpose"},
     };
     program_rows_check(rows, sizeof rows / sizeof *rows, &gpu);
 }

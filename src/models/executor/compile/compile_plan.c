@@ -52,6 +52,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .widen_images = traits.widens_images,
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
+                                   .turn_products = traits.turns_products,
                                    .fuse_attention = traits.fuses_attention,
                                    .keep_shares = traits.keeps_shares,
                                    .fuse_group_norm = traits.fuses_group_norm,

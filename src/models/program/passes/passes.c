@@ -68,6 +68,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         // form chains.
         {options->split_transposed, rondo__pass_transposed},
         {options->fuse_convolution, rondo__pass_convolution},
+        {options->turn_products, rondo__pass_turned},
         {options->fuse_matmul, rondo__pass_matmul},
         {options->fuse_bytes, rondo__pass_byte_product},
         {options->fuse_attention, rondo__pass_attention},

@@ -19,6 +19,7 @@ typedef struct rondo__pass_options {
     bool widen_images;      // rondo.SpaceToDepth before convolutions of few channels, in NHWC
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
+    bool turn_products;     // a product whose result is turned as one of a constant by rows
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
     bool keep_shares;       // softmax in f16 before a product: its result stays f32
     bool fuse_group_norm;   // rondo.GroupNormalization
@@ -136,6 +137,7 @@ typedef enum rondo__layout_kind {
 rondo_status rondo__pass_layout(rondo_program *program, uint32_t wants);
 bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants);  // there are such
 rondo_status rondo__pass_scale_shift(rondo_program *program);
+rondo_status rondo__pass_turned(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_masks(rondo_program *program);
 rondo_status rondo__pass_unit_rows(rondo_program *program);
