@@ -815,7 +815,13 @@ static inline void emulated_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(
 static inline unsigned int emulated_swizzle(unsigned int address, unsigned int row_bytes) {
     return address ^ ((address >> 7) & (row_bytes / 16 - 1)) << 4;
 }
-static inline float emulated_read_tile(unsigned long long tile, unsigned int row, unsigned int k) {
+static inline float emulated_read_tile(unsigned long long tile, unsigned int row, unsigned int k,
+                                       bool is_turned = false) {
+    if (is_turned) {  // lines of 64 rows, a line for each k
+        const unsigned int line = row;
+        row = k;
+        k = line;
+    }
     const unsigned int start = (unsigned int)(tile & 0x3fff) << 4;
     const unsigned int stride = (unsigned int)(tile >> 32 & 0x3fff) << 4;
     if (tile >> 62 == 0) {
@@ -826,11 +832,13 @@ static inline float emulated_read_tile(unsigned long long tile, unsigned int row
     return emulated_read_half(emulated->shared + emulated_swizzle(at, row_bytes));
 }
 static inline void emulated_multiply_group(float *const *d, unsigned int columns,
-                                           unsigned long long a, unsigned long long b) {
+                                           unsigned long long a, unsigned long long b,
+                                           bool a_is_turned) {
     const unsigned int lane = emulated_get_lane();
     const unsigned int row = emulated->thread.x / 32 % 4 * 16 + lane / 4, column = lane % 4 * 2;
     for (unsigned int k = 0; k < 16; k++) {
-        const float low = emulated_read_tile(a, row, k), high = emulated_read_tile(a, row + 8, k);
+        const float low = emulated_read_tile(a, row, k, a_is_turned);
+        const float high = emulated_read_tile(a, row + 8, k, a_is_turned);
         for (unsigned int j = 0; j < columns; j += 8) {
             for (unsigned int c = 0; c < 2; c++) {
                 const float other = emulated_read_tile(b, j + column + c, k);
@@ -841,14 +849,15 @@ static inline void emulated_multiply_group(float *const *d, unsigned int columns
     }
 }
 template <unsigned int COLUMNS, typename... D>
-static inline void emulated_wgmma(unsigned long long a, unsigned long long b, D &...d) {
+static inline void emulated_wgmma(unsigned long long a, unsigned long long b, int a_is_turned,
+                                  D &...d) {
     static_assert(sizeof...(D) == COLUMNS / 2, "the sums of one lane");
     float *const sums[] = {&d...};
-    emulated_multiply_group(sums, COLUMNS, a, b);
+    emulated_multiply_group(sums, COLUMNS, a, b, a_is_turned != 0);
 }
-// The sums come first, the tiles last.
+// The sums come first, the tiles and how the left one lies last.
 template <unsigned int COLUMNS, unsigned int TAKEN, typename First, typename... Rest>
-static inline void emulated_wgmma_turn(First &first, Rest &...rest) {
+static inline void emulated_wgmma_turn(First &&first, Rest &&...rest) {
     if constexpr (TAKEN == COLUMNS / 2) {
         emulated_wgmma<COLUMNS>(first, rest...);
     } else {
@@ -857,7 +866,7 @@ static inline void emulated_wgmma_turn(First &first, Rest &...rest) {
 }
 #define EMULATED_WGMMA(n)                                                                         \
     template <typename... T>                                                                      \
-    static inline void emulated_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(T &...t) { \
+    static inline void emulated_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(T &&...t) { \
         emulated_wgmma_turn<n, 0>(t...);                                                          \
     }
 EMULATED_WGMMA(16)

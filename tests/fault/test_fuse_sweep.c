@@ -17,6 +17,7 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .widen_images = true,
                                         .fuse_convolution = true,
                                         .fuse_matmul = true,
+                                        .turn_products = true,
                                         .fuse_attention = true,
                                         .fuse_group_norm = true,
                                         .fuse_concat = true,
@@ -34,6 +35,9 @@ static rondo_status run_passes(const rondo_program *source, const rondo_tensor *
     status = rondo__program_simplify(program);
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_join_products(program);
+    }
+    if (status == RONDO_STATUS_OK && is_half) {
+        status = rondo__program_name_norms(program, true);
     }
     if (status == RONDO_STATUS_OK && is_half) {
         rondo__half_report report;
@@ -92,6 +96,10 @@ TEST(test_fuse_sweep__bert) {
 
 TEST(test_fuse_sweep__shortcut) {
     sweep_model("tests/models/shortcut_mini", true);
+}
+
+TEST(test_fuse_sweep__swin) {
+    sweep_model("tests/models/swin_mini", true);
 }
 
 TEST(test_fuse_sweep__gpt2) {

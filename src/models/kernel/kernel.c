@@ -127,5 +127,8 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
             is_float && room->appends_attention != NULL && room->appends_attention(device),
         .adds_shortcuts = room->adds_shortcuts != NULL && dtype == RONDO_DTYPE_F16 &&
                           room->adds_shortcuts(device),
+        // By the same kernel.
+        .turns_products = room->adds_shortcuts != NULL && dtype == RONDO_DTYPE_F16 &&
+                          room->adds_shortcuts(device),
     };
 }

@@ -186,6 +186,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_bit_rows;     // rondo.BitsRow: the same of weights of 4 bits, on tensor cores
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
+    bool turns_products;     // rondo.MatMul of a constant by rows, with a bias for each row
 } rondo__kernel_traits;
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits);

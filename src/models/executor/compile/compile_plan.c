@@ -52,6 +52,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .widen_images = traits.widens_images,
                                    .fuse_convolution = traits.fuses_convolution,
                                    .fuse_matmul = traits.fuses_matmul,
+                                   .turn_products = traits.turns_products,
                                    .fuse_attention = traits.fuses_attention,
                                    .keep_shares = traits.keeps_shares,
                                    .fuse_group_norm = traits.fuses_group_norm,
@@ -65,6 +66,12 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);
+}
+
+static rondo_status name_norms(const rondo_executor *executor, rondo__plan *plan) {
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    return rondo__program_name_norms(plan->program, traits.fuses_norm);
 }
 
 static rondo_status name_gradients(const rondo_executor *executor, rondo__plan *plan) {
@@ -102,7 +109,7 @@ static rondo_status rewrite(rondo__unit *unit, rondo__plan *plan) {
     list_border(program, types);
     rondo_status status = name_gradients(unit->executor, plan);
     if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
-        status = rondo__program_name_norms(plan->program);
+        status = name_norms(unit->executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__precision_apply(unit, plan);

@@ -1,8 +1,8 @@
 // op/fused/attention.h — rondo.Attention in numbers: for each head softmax(scale * q k^T + mask) v.
 //
-// Inputs q, k, v, mask?. Without further attributes q, k, v and y are [batch, heads, rows, width]
-// or [heads, rows, width]. With attribute extents they lie anyhow in tensors of any shape, such as
-// the result of one product that holds q, k and v side by side:
+// Inputs q, k, v, mask?, factors?. Without further attributes q, k, v and y are [batch, heads,
+// rows, width] or [heads, rows, width]. With attribute extents they lie anyhow in tensors of any
+// shape, such as the result of one product that holds q, k and v side by side:
 //
 //   extents   batch, heads, m, n, width, v_width
 //   q, k, v   offset, then the strides of batch, head, row and column, in elements
@@ -11,7 +11,8 @@
 //
 // The mask is added before softmax; it broadcasts to [batch, heads, m, n]. A row that sees
 // nothing, as where the mask is -inf for all keys, gives NaN; with attribute zero_rows its weights
-// are zeros.
+// are zeros. With attribute unit_rows rows of q and k are divided by their lengths (those of length
+// 0 stay), and scores of a head are multiplied by its number of factors [heads].
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,6 +36,7 @@ typedef struct rondo__attention {
     int64_t width, v_width;
     float scale;
     bool zero_rows;
+    bool unit_rows;
     rondo__attention_strides q, k, v, y;
     rondo__attention_strides mask;  // its columns are keys; 0 where it repeats
     rondo_shape output;

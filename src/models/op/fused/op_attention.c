@@ -148,7 +148,8 @@ rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q, co
     size_t count = 0;
     const int64_t *told = rondo__op_get_ints(op, "extents", &count);
     rondo__attention a = {.scale = rondo__op_get_float(op, "scale", 1.0f),
-                          .zero_rows = rondo__op_get_int(op, "zero_rows", 0) != 0};
+                          .zero_rows = rondo__op_get_int(op, "zero_rows", 0) != 0,
+                          .unit_rows = rondo__op_get_int(op, "unit_rows", 0) != 0};
     const bool fits = count == EXTENTS ? read_attributes(op, told, &a) : read_rows(q, k, v, &a);
     if (!fits || !is_within(&a, q, k, v)) {
         char texts[3][96];
@@ -170,19 +171,24 @@ rondo_status rondo__attention_init(const rondo__op *op, const rondo_shape *q, co
 }
 
 static rondo_status infer_attention(rondo__infer *infer) {
-    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 4));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 5));
     const rondo__tensor_info *inputs = infer->inputs;
     rondo__attention attention;
     RETURN_IF_ERROR(rondo__attention_init(
         infer->op, &inputs[0].shape, &inputs[1].shape, &inputs[2].shape,
         rondo__infer_has_input(infer, 3) ? &inputs[3].shape : NULL, &attention));
+    if (rondo__infer_has_input(infer, 4) &&
+        (inputs[4].shape.rank != 1 || inputs[4].shape.extent[0] != attention.heads)) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "factors are not one for each of %lld heads",
+                             (long long)attention.heads);
+    }
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &attention.output);
 }
 
 // ---- the reference ----------------------------------------------------------------------------
 
 typedef struct arrays {
-    const double *q, *k, *v, *mask;
+    const double *q, *k, *v, *mask, *factors;
     double *y;
     double *scores;  // of one row
 } arrays;
@@ -192,9 +198,20 @@ static int64_t find(const rondo__attention_strides *strides, int64_t batch, int6
     return strides->offset + batch * strides->batch + head * strides->head + row * strides->row;
 }
 
+// One by the length of a row, or 0.
+static double get_inverse_length(const double *row, int64_t width, int64_t column) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < width; i++) {
+        sum += row[i * column] * row[i * column];
+    }
+    return sum > 0.0 || sum != sum ? 1.0 / sqrt(sum) : 0.0;
+}
+
 static void run_row(const rondo__attention *a, const arrays *x, int64_t batch, int64_t head,
                     int64_t row) {
     const double *q = x->q + find(&a->q, batch, head, row);
+    const double scale = (double)a->scale * (x->factors != NULL ? x->factors[head] : 1.0);
+    const double of_q = a->unit_rows ? get_inverse_length(q, a->width, a->q.column) : 1.0;
     double peak = -(double)INFINITY;
     double sum = 0.0;
     bool is_empty = true;
@@ -204,7 +221,10 @@ static void run_row(const rondo__attention *a, const arrays *x, int64_t batch, i
         for (int64_t i = 0; i < a->width; i++) {
             score += q[i * a->q.column] * k[i * a->k.column];
         }
-        score *= (double)a->scale;
+        score *= scale;
+        if (a->unit_rows) {
+            score *= of_q * get_inverse_length(k, a->width, a->k.column);
+        }
         if (x->mask != NULL) {
             const double added = x->mask[find(&a->mask, batch, head, row) + j * a->mask.column];
             score = a->zero_rows && added == -(double)INFINITY ? added : score + added;
@@ -243,6 +263,7 @@ static rondo_status compute_attention(rondo__compute *compute) {
         .k = rondo__scratch_widen(&scratch, inputs[1]),
         .v = rondo__scratch_widen(&scratch, inputs[2]),
         .mask = rondo__scratch_widen(&scratch, mask),
+        .factors = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 4)),
         .y = rondo__scratch_create(&scratch, rondo_shape_get_count(&a.output)),
         .scores = rondo__scratch_create(&scratch, a.n),
     };
@@ -254,7 +275,7 @@ static rondo_status compute_attention(rondo__compute *compute) {
 }
 
 const rondo__op_def rondo__op_table_attention[] = {
-    RONDO_OP_ROW(FUSED, Attention, 1, RONDO_OP_OPSET_MAX, 3, 4, 1, 1, .flags = RONDO__OP_INTERNAL,
+    RONDO_OP_ROW(FUSED, Attention, 1, RONDO_OP_OPSET_MAX, 3, 5, 1, 1, .flags = RONDO__OP_INTERNAL,
                  .capture = RONDO__CAPTURE_YES, .infer = infer_attention,
                  .compute = compute_attention, .weights = 1),
     {.name = NULL},

@@ -213,11 +213,14 @@ static rondo_status init_product(const rondo__op *op, const rondo_shape *a, cons
                                  rondo__product *out_product) {
     RETURN_IF_ERROR(rondo__product_init(op, a, b, rondo__op_get_int(op, "trans_a", 0) != 0,
                                         rondo__op_get_int(op, "trans_b", 0) != 0, out_product));
-    if (bias != NULL && (bias->rank != 1 || bias->extent[0] != out_product->n)) {
+    const bool is_of_rows = bias != NULL && bias->rank == 2 && bias->extent[0] == out_product->m &&
+                            bias->extent[1] == 1;
+    if (bias != NULL && !is_of_rows && (bias->rank != 1 || bias->extent[0] != out_product->n)) {
         char text[96];
-        return RONDO_OP_FAIL(op, BAD_DATA, "input bias has shape %s, [%lld] is expected",
-                             rondo_shape_format(bias, text, sizeof text),
-                             (long long)out_product->n);
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "input bias has shape %s, [%lld] or [%lld, 1] is expected",
+                             rondo_shape_format(bias, text, sizeof text), (long long)out_product->n,
+                             (long long)out_product->m);
     }
     return z == NULL ? RONDO_STATUS_OK : check_residual(op, z, &out_product->output);
 }
@@ -320,7 +323,13 @@ static rondo_status finish_matmul(rondo__compute *compute, rondo__scratch *scrat
     for (int64_t i = 0; i < count; i++) {
         y[i] *= scale;
     }
-    add_repeated(count, product.n, wide_bias, y);
+    if (bias != NULL && bias->shape.rank == 2) {
+        for (int64_t i = 0; i < count; i++) {
+            y[i] += wide_bias[i / product.n % product.m];
+        }
+    } else {
+        add_repeated(count, product.n, wide_bias, y);
+    }
     add_repeated(count, count, z, y);
     apply_epilogue(&ending, count, y);
     return rondo__narrow(compute, 0, y);

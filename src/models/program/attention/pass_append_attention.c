@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/fused/attention.h"
+#include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
 #include "program/view.h"
@@ -115,8 +116,8 @@ static bool match(pattern *p, const rondo__node *node) {
     const rondo_program *program = p->program;
     rondo_shape shapes[3];
     int32_t fresh[2];
-    if (!rondo__node_is(node, RONDO__FUSED_Attention) ||
-        (node->input_count > 3 && node->inputs[3] >= 0)) {
+    if (!rondo__node_is(node, RONDO__FUSED_Attention) || rondo__match_input(node, 3) >= 0 ||
+        rondo__op_get_int(&node->op, "unit_rows", 0) != 0) {
         return false;
     }
     for (size_t i = 0; i < 3; ++i) {

@@ -7,7 +7,9 @@
 //
 // rondo.MatMul has taken the factor in, and perhaps the mask (as its residual or bias). What only
 // moves or scales q, k and v (program/view.h) is looked through, and so is a Transpose behind y:
-// the kernel reads and writes where they lie. What lies between must have no other user.
+// the kernel reads and writes where they lie. What lies between must have no other user. Where q
+// and k are both LpNormalizations of rows, they are taken in, and with them a factor for each head
+// that the scores are multiplied by.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -26,10 +28,11 @@ typedef struct pattern {
     const rondo_program *program;
     const rondo__uses *uses;
     const bool *remove;
-    int32_t q, k, v, mask;
+    int32_t q, k, v, mask, factors;
+    bool unit_rows;
     bool k_is_turned, v_is_turned;  // their rows lie along the last extent
     float scale;
-    int32_t scores, add, softmax, product, transpose;  // nodes; -1: none
+    int32_t scores, factor, add, softmax, product, transpose;  // nodes; -1: none
     int32_t result;
 } pattern;
 
@@ -56,6 +59,43 @@ static bool is_bare(const rondo__node *product) {
                RONDO__ACTIVATION_NONE;
 }
 
+// What the value has the rows of, by their lengths; RONDO__VALUE_NONE: of nothing.
+static int32_t get_rows(const pattern *p, int32_t value) {
+    const rondo__node *norm = rondo__match_maker(p->program, value, RONDO__OP_LpNormalization);
+    rondo_shape shape;
+    if (norm == NULL || !get_shape(p, value, &shape) || rondo__op_get_int(&norm->op, "p", 2) != 2) {
+        return RONDO__VALUE_NONE;
+    }
+    const int64_t axis = rondo__op_get_int(&norm->op, "axis", -1);
+    return axis == -1 || axis == shape.rank - 1 ? norm->inputs[0] : RONDO__VALUE_NONE;
+}
+
+// A constant of one number for each head of the scores, which alone are multiplied by it: -3 is the
+// axis of heads.
+static bool is_for_heads(const pattern *p, int32_t value, const rondo_shape *scores) {
+    const rondo_tensor *constant = &p->program->values[value].constant;
+    const int32_t rank = constant->shape.rank;
+    return constant->dtype != RONDO_DTYPE_NONE && rank >= 3 && rank <= scores->rank &&
+           constant->shape.extent[rank - 3] == scores->extent[scores->rank - 3] &&
+           rondo_shape_get_count(&constant->shape) == constant->shape.extent[rank - 3];
+}
+
+// Finds the product that makes the scores, or what a Mul makes of them.
+static int32_t get_scores(pattern *p, int32_t value) {
+    const int32_t scores = get_maker(p, value, RONDO__FUSED_MatMul);
+    p->factor = scores < 0 ? get_maker(p, value, RONDO__OP_Mul) : -1;
+    p->factors = RONDO__VALUE_NONE;
+    rondo_shape shape;
+    for (int i = 0; p->factor >= 0 && i < 2; ++i) {
+        const rondo__node *factor = get_node(p, p->factor);
+        if (get_shape(p, value, &shape) && is_for_heads(p, factor->inputs[i], &shape)) {
+            p->factors = factor->inputs[i];
+            return get_maker(p, factor->inputs[1 - i], RONDO__FUSED_MatMul);
+        }
+    }
+    return scores;
+}
+
 // Finds the scores' product above the softmax, and the mask.
 static bool match_scores(pattern *p, int32_t value) {
     p->add = get_maker(p, value, RONDO__OP_Add);
@@ -64,7 +104,7 @@ static bool match_scores(pattern *p, int32_t value) {
         const rondo__node *add = get_node(p, p->add);
         rondo_shape sum, scores;
         for (int i = 0; i < 2 && p->mask < 0; ++i) {
-            p->scores = get_maker(p, add->inputs[i], RONDO__FUSED_MatMul);
+            p->scores = get_scores(p, add->inputs[i]);
             if (p->scores >= 0 && get_shape(p, value, &sum) &&
                 get_shape(p, add->inputs[i], &scores) && rondo_shape_is_equal(&sum, &scores)) {
                 p->mask = add->inputs[1 - i];
@@ -74,7 +114,7 @@ static bool match_scores(pattern *p, int32_t value) {
             return false;
         }
     } else {
-        p->scores = get_maker(p, value, RONDO__FUSED_MatMul);
+        p->scores = get_scores(p, value);
     }
     if (p->scores < 0 || !is_bare(get_node(p, p->scores))) {
         return false;
@@ -90,7 +130,13 @@ static bool match_scores(pattern *p, int32_t value) {
     p->q = product->inputs[0];
     p->k = product->inputs[1];
     p->k_is_turned = rondo__op_get_int(&product->op, "trans_b", 0) == 0;
-    return true;
+    const int32_t q = get_rows(p, p->q), k = get_rows(p, p->k);
+    p->unit_rows = q >= 0 && k >= 0 && !p->k_is_turned;
+    if (p->unit_rows) {
+        p->q = q;
+        p->k = k;
+    }
+    return p->unit_rows || p->factor < 0;
 }
 
 // Whether a node is a Transpose that leaves the last extent where it is.
@@ -262,8 +308,9 @@ static bool share_keys(const pattern *p, operands *o) {
 // Reads the layouts of q, k and v. False: they are not those of one attention.
 static bool look_at_operands(const pattern *p, bool may_repeat, operands *o) {
     *o = (operands){.sharing_rows = 1, .sharing_heads = 1};
-    if (!look_at_operand(p, p->q, true, false, false, &o->q) ||
-        !look_at_operand(p, p->k, true, p->k_is_turned, may_repeat, &o->k) ||
+    const bool takes_factors = !p->unit_rows;  // a row by its length is the same with a factor
+    if (!look_at_operand(p, p->q, takes_factors, false, false, &o->q) ||
+        !look_at_operand(p, p->k, takes_factors, p->k_is_turned, may_repeat, &o->k) ||
         !look_at_operand(p, p->v, false, p->v_is_turned, may_repeat, &o->v) ||
         o->k.view.rank != o->q.view.rank || o->v.view.rank != o->q.view.rank) {
         return false;
@@ -314,6 +361,9 @@ static rondo_status write_result(const pattern *p, const operands *o, rondo__op 
     }
     RETURN_IF_ERROR(rondo__op_set_ints(op, "y", list, 3));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "shape", shape.extent, (size_t)shape.rank));
+    if (p->unit_rows) {
+        RETURN_IF_ERROR(rondo__op_set_int(op, "unit_rows", 1));
+    }
     return rondo__node_is(get_node(p, p->softmax), RONDO__FUSED_Softmax)
                ? rondo__op_set_int(op, "zero_rows", 1)
                : RONDO_STATUS_OK;
@@ -334,24 +384,46 @@ static rondo_status write_op(const pattern *p, const operands *o, rondo__op *op)
 
 // Takes `op`. The nodes that the pattern covers go; the last product becomes the attention.
 static rondo_status rewrite(rondo__rewriting *rewriting, const pattern *p, rondo__op *op,
-                            const int32_t values[4]) {
+                            const int32_t values[5]) {
     rondo__node *node = &rewriting->program->nodes[p->product];
-    int32_t *inputs = rondo__calloc(4, sizeof *inputs);
+    int32_t *inputs = rondo__calloc(5, sizeof *inputs);
     if (inputs == NULL) {
         rondo__op_deinit(op);
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(inputs, values, 4 * sizeof *inputs);
-    rondo__node_become(node, op, inputs, 4);
+    memcpy(inputs, values, 5 * sizeof *inputs);
+    rondo__node_become(node, op, inputs, values[4] >= 0 ? 5 : 4);
     node->outputs[0] = p->result;
     rewriting->program->values[p->result].producer = p->product;  // what follows looks through it
-    const int32_t gone[] = {p->scores, p->add, p->softmax, p->transpose};
+    const int32_t gone[] = {p->scores, p->factor, p->add, p->softmax, p->transpose};
     for (size_t i = 0; i < sizeof gone / sizeof gone[0]; ++i) {
         if (gone[i] >= 0) {
             rewriting->remove[gone[i]] = true;
         }
     }
     return RONDO_STATUS_OK;
+}
+
+// The factors as a list, which has the type of the rows. None where there are none.
+static rondo_status flatten_factors(rondo_program *program, int32_t factors, int32_t *out_list) {
+    rondo_tensor flat;
+    *out_list = RONDO__VALUE_NONE;
+    if (factors < 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_tensor_share(&program->values[factors].constant, &flat);
+    flat.shape = (rondo_shape){.rank = 1, .extent = {rondo_shape_get_count(&flat.shape)}};
+    const rondo_status status = rondo__program_add_constant(program, "factors", &flat, out_list);
+    rondo_tensor_deinit(&flat);
+    return status;
+}
+
+static bool has_fit_factors(const pattern *p, const operands *o) {
+    return p->factors < 0 ||
+           (o->sharing_rows == 1 && o->sharing_heads == 1 &&
+            rondo_shape_get_count(&p->program->values[p->factors].constant.shape) == o->heads &&
+            rondo__match_dtype(p->program, p->factors) ==
+                rondo__match_dtype(p->program, o->q.view.base));
 }
 
 static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
@@ -365,13 +437,19 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
           rondo__node_is(softmax, RONDO__FUSED_Softmax)) ||
         rewriting->remove[n] || !match_product(&p) || !match_scores(&p, softmax->inputs[0]) ||
         !has_one_precision(&p) || !is_along_keys(&p) ||
-        !(look_at_operands(&p, true, &o) || look_at_operands(&p, false, &o))) {
+        !(look_at_operands(&p, true, &o) || look_at_operands(&p, false, &o)) ||
+        !has_fit_factors(&p, &o)) {
         return RONDO_STATUS_OK;
     }
-    const int32_t inputs[4] = {o.q.view.base, o.k.view.base, o.v.view.base, p.mask};
+    int32_t inputs[5] = {o.q.view.base, o.k.view.base, o.v.view.base, p.mask};
     rondo__op op;
     rondo_status status = write_op(&p, &o, &op);
     if (status != RONDO_STATUS_OK || !has_one_dtype(&p, inputs) || !is_fit(&p, &op, inputs)) {
+        rondo__op_deinit(&op);
+        return status;
+    }
+    status = flatten_factors(rewriting->program, p.factors, &inputs[4]);
+    if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         return status;
     }

@@ -1,7 +1,7 @@
 // program/passes/pass_identity.c — removes ops that pass an input through: Identity, a Cast to the
 // type that is there, and Dropout at inference; and, as choices, an Expand to the shape that is
-// there and a Where whose condition is a constant of all true or all false. Choices go late:
-// gradients are found by their Where (program/backward).
+// there, a Where whose condition is a constant of all true or all false, a Pad by nothing and a
+// Slice of all. Choices go late: gradients are found by their Where (program/backward).
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -51,8 +51,41 @@ static bool has_one_result(const rondo__node *node, const uint32_t *uses) {
     return node->output_count > 0 && node->outputs[0] >= 0;
 }
 
+// Whether a constant list of whole numbers has this number alone.
+static bool has_only(const rondo_program *program, int32_t value, int64_t number) {
+    const rondo_tensor *list = &program->values[value].constant;
+    const bool is_wide = list->dtype == RONDO_DTYPE_I64;
+    if (!is_wide && list->dtype != RONDO_DTYPE_I32) {
+        return false;
+    }
+    for (int64_t i = 0; i < rondo_shape_get_count(&list->shape); ++i) {
+        const int64_t found =
+            is_wide ? ((const int64_t *)list->data)[i] : ((const int32_t *)list->data)[i];
+        if (found != number) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A Pad or Slice, whose lists are inputs, that keeps the shape: it may still move elements.
+static bool keeps_elements(const rondo_program *program, const rondo__node *node) {
+    if (rondo__node_is(node, RONDO__OP_Pad)) {
+        return node->input_count > 1 && node->inputs[1] >= 0 &&
+               has_only(program, node->inputs[1], 0);
+    }
+    return node->input_count > 2 &&
+           (node->input_count < 5 || node->inputs[4] < 0 || has_only(program, node->inputs[4], 1));
+}
+
 // The value that output 0 of a choice is, or -1.
 static int32_t find_chosen(const rondo_program *program, const rondo__node *node) {
+    if (rondo__node_is(node, RONDO__OP_Pad) || rondo__node_is(node, RONDO__OP_Slice)) {
+        return keeps_shape(program, node->inputs[0], node->outputs[0]) &&
+                       keeps_elements(program, node)
+                   ? node->inputs[0]
+                   : -1;
+    }
     if (rondo__node_is(node, RONDO__OP_Expand)) {
         return keeps_shape(program, node->inputs[0], node->outputs[0]) ? node->inputs[0] : -1;
     }

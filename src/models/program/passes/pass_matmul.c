@@ -2,9 +2,9 @@
 //
 // Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order,
 // as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
-// per column, a residual of the same shape, an activation. A Reshape of the rows between them goes
-// before the product, where it costs nothing. A rondo.MatMul of an earlier run takes in what stands
-// behind it since layouts changed.
+// per column (or per row, as pass_turned.c leaves it), a residual of the same shape, an activation.
+// A Reshape of the rows between them goes before the product, where it costs nothing. A
+// rondo.MatMul of an earlier run takes in what stands behind it since layouts changed.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
@@ -69,6 +69,16 @@ static bool is_column_vector(const rondo_program *program, int32_t value, int64_
            (shape.rank == 1 || rondo__value_is_constant(&program->values[value]));
 }
 
+// A constant [M, 1] for a product of a constant [M, K], whose rows are those of the result.
+static bool is_row_vector(const rondo_program *program, int32_t value, const rondo_shape *result) {
+    const rondo_tensor *constant = &program->values[value].constant;
+    const int64_t columns = get_columns(result);
+    return constant->dtype != RONDO_DTYPE_NONE && constant->shape.rank == 2 && result->rank >= 2 &&
+           constant->shape.extent[0] == result->extent[result->rank - 2] &&
+           constant->shape.extent[1] == 1 && columns > 1 && constant->shape.extent[0] > 1 &&
+           rondo_shape_get_count(result) == constant->shape.extent[0] * columns;
+}
+
 static rondo_status flatten_bias(rondo_program *program, int32_t value, int32_t *out_bias) {
     const rondo__value *v = &program->values[value];
     *out_bias = value;
@@ -125,6 +135,11 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
     if (c->bias < 0 && mine.rank >= 2 && is_column_vector(program, other, get_columns(&mine))) {
         *out_is_taken = true;
         return flatten_bias(program, other, &c->bias);
+    }
+    if (c->bias < 0 && is_row_vector(program, other, &mine)) {
+        *out_is_taken = true;
+        c->bias = other;
+        return RONDO_STATUS_OK;
     }
     if (rondo__value_get_shape(&program->values[other], &theirs) &&
         rondo_shape_is_equal(&mine, &theirs)) {

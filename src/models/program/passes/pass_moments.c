@@ -35,12 +35,17 @@ static int32_t find_maker(const rondo_program *program, int32_t rows, int64_t co
     return maker;
 }
 
+static bool is_constant_matrix(const rondo_program *program, int32_t value) {
+    const rondo__value *matrix = &program->values[value];
+    return rondo__value_is_constant(matrix) && matrix->constant.shape.rank == 2;
+}
+
+// A product by constant weights, on either side.
 static bool is_product(const rondo_program *program, const rondo__node *node) {
-    rondo_shape b;
     return rondo__node_is(node, RONDO__FUSED_MatMul) &&
            program->values[node->outputs[0]].dtype == RONDO_DTYPE_F16 &&
-           rondo__value_is_constant(&program->values[node->inputs[1]]) &&
-           rondo__value_get_shape(&program->values[node->inputs[1]], &b) && b.rank == 2;
+           (is_constant_matrix(program, node->inputs[0]) ||
+            is_constant_matrix(program, node->inputs[1]));
 }
 
 // Gives the product its second output, if no other user of the rows has.

@@ -57,15 +57,18 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_matmul, rondo__pass_einsum},
         {true, rondo__pass_narrow_loss},
         {true, rondo__pass_moves},
+        {true, rondo__pass_rows},
         {true, rondo__pass_rms_norm},
         {true, rondo__pass_rotary},
         {options->fuse_elementwise, rondo__pass_silu},
         {options->fuse_elementwise, rondo__pass_gate},
         {options->fuse_attention, rondo__pass_rotate},
+        {options->fuse_attention, rondo__pass_masks},
         // Products and convolutions first: they take element-wise neighbours that would otherwise
         // form chains.
         {options->split_transposed, rondo__pass_transposed},
         {options->fuse_convolution, rondo__pass_convolution},
+        {options->turn_products, rondo__pass_turned},
         {options->fuse_matmul, rondo__pass_matmul},
         {options->fuse_bytes, rondo__pass_byte_product},
         {options->fuse_attention, rondo__pass_attention},
@@ -124,11 +127,14 @@ rondo_status rondo__program_join_products(rondo_program *program) {
     return status;
 }
 
-rondo_status rondo__program_name_norms(rondo_program *program) {
+rondo_status rondo__program_name_norms(rondo_program *program, bool names_unit_rows) {
     rondo__program_hide_placed(program);
     rondo_status status = rondo__pass_choices(program);  // by now types and shapes are known
     if (status == RONDO_STATUS_OK) {
         status = rondo__pass_rms_norm(program);
+    }
+    if (status == RONDO_STATUS_OK && names_unit_rows) {
+        status = rondo__pass_unit_rows(program);
     }
     rondo__program_show_placed(program);
     return status;

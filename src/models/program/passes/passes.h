@@ -19,6 +19,7 @@ typedef struct rondo__pass_options {
     bool widen_images;      // rondo.SpaceToDepth before convolutions of few channels, in NHWC
     bool fuse_convolution;  // rondo.Conv
     bool fuse_matmul;       // rondo.MatMul
+    bool turn_products;     // a product whose result is turned as one of a constant by rows
     bool fuse_attention;    // rondo.Attention, out of rondo.MatMul
     bool keep_shares;       // softmax in f16 before a product: its result stays f32
     bool fuse_group_norm;   // rondo.GroupNormalization
@@ -60,11 +61,12 @@ RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program)
 
 // Removes what passes an input through (pass_identity.c) and names RMSNormalization. Once for a
 // plan, on a specialised program, before it is made half precision: that computes squares in f32,
-// with casts in between, where it does not see what they are for.
+// with casts in between, where it does not see what they are for. `names_unit_rows`: rows by their
+// lengths become LpNormalization, as half precision allows (pass_unit_rows.c).
 //
 // Errors:    NO_MEMORY, BAD_DATA.
 // Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__program_name_norms(rondo_program *program);
+RONDO_MUST_USE rondo_status rondo__program_name_norms(rondo_program *program, bool names_unit_rows);
 
 // Passes on a specialised program; run once for a plan.
 //
@@ -122,6 +124,7 @@ rondo_status rondo__pass_gate(rondo_program *program);
 rondo_status rondo__pass_batch_end(rondo_program *program);
 rondo_status rondo__pass_lay_filters(rondo_program *program);
 rondo_status rondo__pass_moves(rondo_program *program);
+rondo_status rondo__pass_rows(rondo_program *program);
 rondo_status rondo__pass_transposed(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_byte_product(rondo_program *program);
@@ -136,7 +139,10 @@ typedef enum rondo__layout_kind {
 rondo_status rondo__pass_layout(rondo_program *program, uint32_t wants);
 bool rondo__layout_is_wanted(rondo_program *program, uint32_t wants);  // there are such
 rondo_status rondo__pass_scale_shift(rondo_program *program);
+rondo_status rondo__pass_turned(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
+rondo_status rondo__pass_masks(rondo_program *program);
+rondo_status rondo__pass_unit_rows(rondo_program *program);
 rondo_status rondo__pass_attention(rondo_program *program);
 rondo_status rondo__pass_shares(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);

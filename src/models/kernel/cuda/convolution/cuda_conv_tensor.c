@@ -242,7 +242,8 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
             const tensor_tile *tile = &tensor_tiles[t];
             const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
                                   count_filter_tiles(convolution, tile) <= GRID_MAX;
-            if (has_grid && (is_tma(tile) ? has_tma : !convolution->has_second) &&
+            if (has_grid &&
+                (is_tma(tile) ? has_tma : !convolution->has_second && convolution->x_depth == 0) &&
                 (takes_odd != 0 || !is_odd(convolution, tile, units))) {
                 count = add_plans(&info, convolution, tile, count, plans);
             }

@@ -194,9 +194,13 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     const int64_t step_elements = rondo__cuda_get_tma_step(convolution);
     const rondo__tensor_form weights =
         describe_matrix(window->channels_out, convolution->weight_pitch, tile->n, step_elements);
+    const bool is_turned = convolution->x_depth > 0;
     const rondo__tensor_form pixels =
-        is_point ? describe_matrix(convolution->pixels, window->channels_in, tile->m, step_elements)
-                 : describe_images(window, &joined, tile->m, step_elements);
+        is_turned
+            ? describe_matrix(convolution->x_depth, convolution->pixels, step_elements, STEP_MOST)
+        : is_point
+            ? describe_matrix(convolution->pixels, window->channels_in, tile->m, step_elements)
+            : describe_images(window, &joined, tile->m, step_elements);
 
     const rondo__cuda_ending ending = rondo__cuda_get_ending(convolution);
     rondo__define_option(&defines, "--gpu-architecture=sm_90a");
@@ -206,6 +210,9 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__define_int(&defines, "STAGES", get_stages(convolution, tile));
     rondo__define_int(&defines, "SPLIT", tile->split);
     rondo__define_int(&defines, "POINT", is_point);
+    if (is_turned) {
+        rondo__define_int(&defines, "A_IS_TURNED", 1);
+    }
     if (convolution->has_second) {
         rondo__define_int(&defines, "SECOND", rondo__cuda_is_point(second) ? 2 : 1);
     }

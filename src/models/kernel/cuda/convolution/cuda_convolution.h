@@ -25,6 +25,9 @@ typedef struct rondo__cuda_convolution {
     // Of a product as a 1 x 1 convolution by the tensor core kernel: rows of x are normalised
     // first, and the epilogue has no bias. NULL: they are not.
     const rondo__cuda_row_norm *norm;
+    // Of a product alone, by conv_tma.cu: x lies as [x_depth, pixels], and w has zeros behind
+    // x_depth columns. 0: it lies as pixels of channels.
+    int64_t x_depth;
     // A second convolution by single pixels, added by conv_tma.cu alone: its channels begin at
     // second_at elements of a filter.
     bool has_second;

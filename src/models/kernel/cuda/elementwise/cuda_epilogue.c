@@ -62,6 +62,9 @@ void rondo__define_ending(rondo__defines *defines, const rondo__cuda_ending *end
     if (ending->epilogue->has_moments) {
         rondo__define_int(defines, "MOMENTS", 1);
     }
+    if (ending->epilogue->has_row_bias) {
+        rondo__define_int(defines, "ROW_BIAS", 1);
+    }
 }
 
 void rondo__step_ending(rondo__step *step, const rondo__cuda_ending *ending) {

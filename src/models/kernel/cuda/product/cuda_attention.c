@@ -104,6 +104,7 @@ static void define_attention(rondo__defines *defines, const rondo__cuda_attentio
     rondo__define_int(defines, "HAS_SOFTCAP", all->softcap > 0.0f);
     rondo__define_int(defines, "HAS_SINK", all->has_sink ? 1 : all->is_smooth ? 2 : 0);
     rondo__define_int(defines, "ZEROES_EMPTY", all->zeroes_empty);
+    rondo__define_int(defines, "UNIT_ROWS", all->attention.unit_rows);
     if (all->has_mask) {
         rondo__define_type(defines, "MASK", all->mask_dtype);
     }
@@ -134,6 +135,7 @@ static void push_attention(rondo__step *step, const rondo__cuda_kernel *kernel,
     rondo__step_float(step, (double)a->scale);
     rondo__step_float(step, (double)all->softcap);
     rondo__step_optional(step, all->has_sink ? &all->sinks : NULL);
+    rondo__step_optional(step, all->has_factors ? &all->factors : NULL);
     rondo__cuda_push_sight(step, kernel, &all->sight);
 }
 
@@ -208,8 +210,10 @@ static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__atten
     }
     keys = keys * key_warps < a->n ? KEYS_MOST : keys;
     const int64_t other_bytes = get_tensor_warps(key_warps) * 16 * 4;  // the kernel's own arrays
-    while (keys >= KEYS_LEAST && get_tensor_bytes(a, key_warps, keys) + other_bytes >
-                                     rondo__cuda_get_shared_bytes(info)) {
+    const int64_t key_bytes = a->unit_rows ? key_warps * 4 : 0;        // likewise, for a key
+    while (keys >= KEYS_LEAST &&
+           get_tensor_bytes(a, key_warps, keys) + other_bytes + keys * key_bytes >
+               rondo__cuda_get_shared_bytes(info)) {
         keys /= 2;
     }
     return keys >= KEYS_LEAST ? keys : 0;
@@ -436,7 +440,8 @@ static bool is_aligned(const attention_problem *problem) {
 static void list_products(const rondo__cuda_kernel *kernel, attention_problem *problem) {
     const rondo__cuda_attention *all = &problem->all;
     const bool is_plain = all->group == 1 && !all->sight.is_partial && all->softcap == 0.0f &&
-                          !all->has_sink && !all->is_smooth && !all->zeroes_empty;
+                          !all->has_sink && !all->is_smooth && !all->zeroes_empty &&
+                          !all->attention.unit_rows;
     rondo__cuda_matmul products[2];
     size_t count = is_plain && is_aligned(problem) ? PRODUCT_WAYS_MOST : 0;
     if (!is_plain) {
@@ -540,6 +545,9 @@ static void write_key(const rondo__cuda_attention *all, char *text, size_t text_
                        (long long)sight->left, (long long)sight->right, all->softcap > 0.0f,
                        all->has_sink || all->is_smooth);
     }
+    if (all->attention.unit_rows) {
+        (void)snprintf(text + strlen(text), text_bytes - strlen(text), " unit rows");
+    }
 }
 
 void rondo__cuda_add_attention(rondo__cuda_kernel *kernel, const rondo__cuda_attention *attention) {
@@ -579,6 +587,8 @@ void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
         .has_mask = rondo__cuda_has_input(kernel, 3),
         .y = rondo__address_output(0),
         .mask = rondo__address_input(3),
+        .has_factors = rondo__cuda_has_input(kernel, 4),
+        .factors = rondo__address_input(4),
     };
     const rondo_status status = rondo__attention_init(
         op, &rondo__cuda_input(kernel, 0)->shape, &rondo__cuda_input(kernel, 1)->shape,

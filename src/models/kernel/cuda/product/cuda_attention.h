@@ -29,6 +29,8 @@ typedef struct rondo__cuda_attention {
     bool has_sink, is_smooth;
     rondo__address sinks;
     bool zeroes_empty;
+    bool has_factors;  // of heads; with unit rows alone
+    rondo__address factors;
     rondo__cuda_sight sight;
 } rondo__cuda_attention;
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cu_sources.h"
 #include "kernel/cuda/convolution/cuda_conv_tensor.h"
@@ -192,6 +193,9 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
         if (p.epilogue.has_bias &&
             rondo_shape_get_count(&rondo__cuda_input(kernel, 2)->shape) == 1) {
             p.bias_column = p.n == 1 ? 1 : 0;
+        } else if (p.epilogue.has_bias && rondo__cuda_input(kernel, 2)->shape.rank == 2) {
+            p.bias_row = 1;  // one for each row
+            p.bias_column = 0;
         }
     }
     if (!read_batches(kernel, &a, &b, &p)) {
@@ -209,13 +213,18 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
 typedef struct turned_form {
     char kind[8];
     int64_t k, n, element_bytes;
+    int64_t pitch;  // of a row of k elements, with zeros behind them
 } turned_form;
 
 static void fill_turned(const rondo__weight_want *want, size_t first, size_t last, void *turned) {
     const turned_form *form = want->form;
-    const size_t bytes = (size_t)form->element_bytes;
+    const size_t bytes = (size_t)form->element_bytes, pitch = (size_t)form->pitch;
     rondo__turn((const uint8_t *)want->constant->data + first * bytes, (size_t)form->n, turned,
-                (size_t)form->k, (size_t)form->k, last - first, bytes);
+                pitch, (size_t)form->k, last - first, bytes);
+    const size_t behind = (pitch - (size_t)form->k) * bytes;
+    for (size_t row = 0; behind > 0 && row < last - first; row++) {
+        memset((uint8_t *)turned + (row + 1) * pitch * bytes - behind, 0, behind);
+    }
 }
 
 void rondo__cuda_turn_matmul(const rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
@@ -230,14 +239,14 @@ void rondo__cuda_turn_matmul(const rondo__cuda_kernel *kernel, rondo__cuda_matmu
 }
 
 static bool turn_constant(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, size_t input,
-                          rondo__address *out_address) {
+                          int64_t pitch, rondo__address *out_address) {
     const size_t bytes = rondo_dtype_get_bytes(p->dtype);
     const turned_form form = {
-        .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes};
+        .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes, .pitch = pitch};
     rondo__weight_want want = {
         .form = &form,
         .form_bytes = sizeof form,
-        .bytes = (size_t)(p->k * p->n) * bytes,
+        .bytes = (size_t)(pitch * p->n) * bytes,
         .fill_rows = fill_turned,
         .row_count = (size_t)p->n,
     };
@@ -250,23 +259,36 @@ static bool is_one(float value) {
     return value >= 1.0f && value <= 1.0f;
 }
 
-// Rows of a and columns of b contiguous along k, a plain [n] bias: what our fused kernels take.
-static bool is_simple(const rondo__cuda_matmul *p) {
-    return p->batch_count == 1 && p->a_column == 1 && p->a_row == p->k && p->b_row == 1 &&
-           p->b_column == p->k && is_one(p->scale) &&
+// Columns of b contiguous along k, a bias of one number for each column or each row.
+static bool has_simple_columns(const rondo__cuda_matmul *p) {
+    return p->batch_count == 1 && p->b_row == 1 && p->b_column == p->k && is_one(p->scale) &&
            (!p->epilogue.has_bias ||
-            (is_one(p->factor) && p->bias_row == 0 && p->bias_column == 1));
+            (is_one(p->factor) && p->bias_row + p->bias_column == 1 && p->bias_row >= 0));
+}
+
+// Rows of a contiguous along k, too: what our fused kernels take.
+static bool is_simple(const rondo__cuda_matmul *p) {
+    return has_simple_columns(p) && p->a_column == 1 && p->a_row == p->k;
+}
+
+// Rows of a lie beside each other, and b may be filled up with zeros along k.
+static bool is_turned(const rondo__cuda_matmul *p) {
+    return has_simple_columns(p) && p->a_row == 1 && p->a_column == p->m && p->m % 8 == 0 &&
+           p->k > 1 && (p->k % 8 == 0 || p->turns_b);
 }
 
 static bool suits_vector(const rondo__cuda_matmul *p) {
-    return is_simple(p) && p->m <= VECTOR_ROWS_MAX && rondo__cuda_is_float(p->dtype) &&
+    return is_simple(p) && !(p->epilogue.has_bias && p->bias_row != 0) && p->m <= VECTOR_ROWS_MAX &&
+           rondo__cuda_is_float(p->dtype) &&
            p->k % (16 / (int64_t)rondo_dtype_get_bytes(p->dtype)) == 0;
 }
 
 bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda_convolution *out) {
-    if (!is_simple(p) || p->dtype != RONDO_DTYPE_F16 || p->k % 8 != 0) {
+    const bool turns = is_turned(p);
+    if (!(turns || (is_simple(p) && p->k % 8 == 0)) || p->dtype != RONDO_DTYPE_F16) {
         return false;
     }
+    const int64_t depth = (p->k + 7) / 8 * 8;
     *out = (rondo__cuda_convolution){
         .dtype = p->dtype,
         .y_dtype = p->y_dtype,
@@ -275,7 +297,7 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
                 .channels_last = true,
                 .spatial_rank = 2,
                 .batch = 1,
-                .channels_in = p->k,
+                .channels_in = depth,
                 .channels_out = p->n,
                 .in = {1, 1, p->m},
                 .out = {1, 1, p->m},
@@ -286,12 +308,14 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
         .groups = 1,
         .taps = 1,
         .pixels = p->m,
-        .weight_pitch = p->k,
+        .weight_pitch = depth,
+        .x_depth = turns ? p->k : 0,
         .x = p->a,
         .w = p->b,
         .y = p->y,
         .epilogue = p->epilogue,
     };
+    out->epilogue.has_row_bias = p->epilogue.has_bias && p->bias_row != 0;
     return true;
 }
 
@@ -535,7 +559,9 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
     const size_t plan = problem->candidates[index].plan;
     rondo__cuda_matmul matmul = problem->matmul;
     rondo__cuda_convolution convolution = problem->convolution;
-    if (matmul.turns_b && !turn_constant(kernel, &matmul, 1, &matmul.b)) {
+    const int64_t pitch =
+        problem->candidates[index].way == WAY_TENSOR ? convolution.weight_pitch : matmul.k;
+    if (matmul.turns_b && !turn_constant(kernel, &matmul, 1, pitch, &matmul.b)) {
         return;
     }
     convolution.w = matmul.b;
@@ -692,8 +718,8 @@ void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "more than a few rows, or weights that are no constants");
         return;
     }
-    if (p.turns_b && (!turn_constant(kernel, &p, 1, &p.b) ||
-                      (extras.has_gate && !turn_constant(kernel, &p, GATE, &extras.gate)))) {
+    if (p.turns_b && (!turn_constant(kernel, &p, 1, p.k, &p.b) ||
+                      (extras.has_gate && !turn_constant(kernel, &p, GATE, p.k, &extras.gate)))) {
         return;
     }
     add_vector(kernel, &p, &extras);

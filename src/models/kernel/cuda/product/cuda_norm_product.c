@@ -37,6 +37,10 @@ enum {
     // normalisation costs, and so many where its memory traffic is.
     FOLDED_FAST = 4,
     FOLDED_FAST_LARGE = 2,
+    // And so many of our own plans of normalised rows, where the folded ones come first: each tile
+    // of a folded product looks at its rows anew, which is most of its work where it has many
+    // columns.
+    NORMALISED_FAST = 2,
 };
 static const int64_t large_count = INT64_C(1) << 20;  // elements of x, where that begins
 
@@ -370,7 +374,11 @@ static void list_candidates(const rondo__cuda_kernel *kernel, norm_problem *prob
     const uint64_t folded = (UINT64_C(1) << tried) - 1;
     uint64_t fast = problem->ways.fast;
     if (!problem->is_large && problem->folded_count > 0) {
-        fast &= ~problem->ways.tensor;  // folded they do less
+        uint64_t left = fast & problem->ways.tensor;
+        for (int i = 0; i < NORMALISED_FAST; ++i) {
+            left &= left - 1;
+        }
+        fast &= ~left;
     }
     const size_t first_folded = problem->is_large ? problem->ways.count : 0;
     const size_t first_way = problem->is_large ? 0 : problem->folded_count;

@@ -55,7 +55,9 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
         form->activation = (rondo__activation)activation;
         form->alpha = rondo__op_get_float(op, "alpha", 0.0f);
         form->beta = rondo__op_get_float(op, "beta", 0.0f);
-        return activation >= 0;
+        // A bias for each row is for GPUs.
+        return activation >= 0 &&
+               (form->bias_input < 0 || request->inputs[form->bias_input].shape.rank < 2);
     }
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
     *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;

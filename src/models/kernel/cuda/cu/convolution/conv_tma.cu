@@ -23,6 +23,9 @@
 // second_at elements of the inner extent on, and its pixels from another tensor. That is how a block of a ResNet
 // ends, whose shortcut then needs neither a launch nor memory.
 //
+// Where x lies the other way around (A_IS_TURNED, a point: [depth, pixels]), 64 neighbouring pixels of TILE_K rows are
+// a box, and the tensor cores turn it.
+//
 // Needs: channels divisible by TILE_K where the window is not a point; then TILE_K is 64, 32 or 16. NORM
 // needs a point and TILE_K 64.
 // SPDX-License-Identifier: Apache-2.0
@@ -210,7 +213,12 @@ __device__ __forceinline__ void fetch(const tma_arguments &p, u32 memory, u32 fu
             continue;
         }
 #endif
-#if POINT
+#if A_IS_TURNED
+#pragma unroll
+        for (int group = 0; group < TILE_M / 64; group++) {
+            load_rows(to + group * 64 * ROW_BYTES, &p.x, m0 + group * 64, k, barrier);
+        }
+#elif POINT
         load_rows(to, &p.x, k, m0, barrier);
 #else
         load_pixels(to, &p.x, channel, x, y, image, tap_x * (int)p.dilation_x,
@@ -322,7 +330,7 @@ __launch_bounds__(THREADS) conv_tma(const __grid_constant__ tma_arguments p) {
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int kk = 0; kk < TILE_K / 16; kk++) {
-            multiply_group(sum, tile_x + kk * 2, tile_w + kk * 2);
+            multiply_group(sum, tile_x + kk * (A_IS_TURNED ? 128 : 2), tile_w + kk * 2);
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #if NORM && !NORM_GIVEN

@@ -23,6 +23,9 @@
 #ifndef ZEROES_EMPTY
 #define ZEROES_EMPTY 0  // who sees nothing gets zeros, not NaN
 #endif
+#ifndef UNIT_ROWS
+#define UNIT_ROWS 0  // rows of q and k are divided by their lengths
+#endif
 #ifndef RONDO_MASK
 #define RONDO_MASK T
 #endif
@@ -53,6 +56,7 @@ struct attention_arguments {
     i64 part_count;
     double scale, softcap;
     const T *sinks;
+    const T *factors;  // of the scores of each head; NULL: none
     sight_arguments sight;
 };
 
@@ -70,6 +74,17 @@ __device__ __forceinline__ i64 find_row(const strides &s, i64 m, i64 batch, i64 
 // exp(x - peak), where no peak (all before was -inf) takes nothing away.
 __device__ __forceinline__ float weight_of(float x, float peak) {
     return expf(x - (peak == -infinity() ? 0.0f : peak));
+}
+
+// What scores of a head are multiplied by.
+__device__ __forceinline__ float get_scale(const attention_arguments &a, i64 head) {
+    const float scale = (float)a.scale;
+    return UNIT_ROWS && a.factors != 0 ? scale * convert<float>(a.factors[head]) : scale;
+}
+
+// One by the length of a row, whose squares add up to this; 0 for a row of zeros.
+__device__ __forceinline__ float inverse_length(float squares) {
+    return squares == 0.0f ? 0.0f : 1.0f / sqrtf(squares);
 }
 
 // Of one batch: rows of the past that count, where row 0 of q stands, and how many keys there are.

@@ -41,6 +41,9 @@ typedef RONDO_Y Y;
 #ifndef GROUPED
 #define GROUPED 0  // 1: filters are those of groups, of which a block has one; not with NARROW, NORM or MOMENTS
 #endif
+#ifndef ROW_BIAS
+#define ROW_BIAS 0  // 1: the bias has one number for each pixel; not with NORM
+#endif
 #define MOMENT_COLUMNS 32  // of a row, which share mean and sum of squares
 
 // Results are finished in packs of neighbouring filters, or one by one where rows are not aligned: then a
@@ -181,6 +184,9 @@ __device__ __forceinline__ half_pack normalise(const half_pack &x, const half_pa
 struct ending {
     int n, own_row;
     half_pack bias, z[EARLY];
+#if ROW_BIAS
+    f16 row_bias[EARLY];
+#endif
 #if NORM
     float weight_scale;
     float_pack weight_sum, offset;
@@ -211,7 +217,7 @@ struct ending {
         n = n0 + thread % COLUMNS * WIDTH;
         own_row = thread / COLUMNS;
         if (n < p.get_end()) {
-            if (!NORM && p.bias != 0) {
+            if (!NORM && !ROW_BIAS && p.bias != 0) {
                 bias = *(const half_pack *)(p.bias + n);
             }
             if (!NARROW && p.z != 0) {
@@ -224,6 +230,15 @@ struct ending {
                 }
             }
         }
+#if ROW_BIAS
+#pragma unroll
+        for (int i = 0; i < EARLY && !NARROW; i++) {
+            const int r = own_row + i * ROW_STRIDE, m = first_row + r;
+            if (r < OWN_ROWS && m < pixels) {
+                row_bias[i] = p.bias[m];
+            }
+        }
+#endif
 #if NORM
         weight_scale = *p.weight_scale;
         if (n < filters) {
@@ -311,6 +326,9 @@ struct ending {
         if (NARROW && p.z != 0) {
             z[0] = *(const half_pack *)(p.z + (i64)m * (int)p.filters + n);
         }
+#if ROW_BIAS
+        const float added = half_to_float(NARROW ? p.bias[m] : row_bias[0]);
+#endif
 #if NORM
         const row_moments moments = find_moments(row, (int)p.depth, (float)p.epsilon);
         const float factor = moments.inverse * weight_scale;
@@ -330,6 +348,8 @@ struct ending {
             }
 #if NORM
             t = fmaf(fmaf(-moments.mean, weight_sum.value[v], t), factor, offset.value[v]);
+#elif ROW_BIAS
+            t += added;
 #else
             t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
 #endif
@@ -366,6 +386,9 @@ struct ending {
 #pragma unroll
             for (int next = 1; next < EARLY; next++) {
                 z[next - 1] = z[next];
+#if ROW_BIAS
+                row_bias[next - 1] = row_bias[next];
+#endif
 #if NORM_OUT
                 raw[next - 1] = raw[next];
 #endif

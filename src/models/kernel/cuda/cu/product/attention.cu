@@ -53,6 +53,16 @@ __device__ __forceinline__ float row_sum(float x) {
     return x;
 }
 
+// The squares of a row, over its 16 threads, of which this is the c-th.
+template <int COUNT>
+__device__ __forceinline__ float add_squares(const float *row, int c) {
+    float sum = 0.0f;
+    for (int w = c; w < COUNT; w += 16) {
+        sum += row[w] * row[w];
+    }
+    return row_sum(sum);
+}
+
 // Rows `first` on of a matrix into shared memory, zeros behind its end. Neighbouring threads take
 // neighbouring elements, whichever way it lies.
 template <int COUNT, int WIDTH_OF, int PITCH>
@@ -74,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
     __shared__ float q_tile[BLOCK_ROWS][WIDTH + 1];
     __shared__ float tile[KEYS][WIDEST + 1];  // of k, then of v
     __shared__ float weights[BLOCK_ROWS][KEYS + 1];
+    __shared__ float of_key[UNIT_ROWS ? KEYS : 1];
     const int r = threadIdx.x >> 4, c = threadIdx.x & 15;
     const i64 head = blockIdx.y, batch = blockIdx.z;
     const i64 first_row = blockIdx.x / a.part_count * BLOCK_ROWS, part = blockIdx.x % a.part_count;
@@ -93,7 +104,8 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
     const i64 first_key = seen.begin + part * part_keys;
     const i64 end = first_key + part_keys < seen.end ? first_key + part_keys : seen.end;
     const T *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
-    const float scale = (float)a.scale;
+    const float scale = get_scale(a, head);
+    float of_row[ROWS];
     float sums[ROWS][COLUMNS], peak[ROWS], total[ROWS];
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
@@ -121,6 +133,20 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
         __syncthreads();
         load_tile<KEYS, WIDTH>(tile, k, key, end, a.at_k);
         __syncthreads();
+        if (UNIT_ROWS) {
+#pragma unroll
+            for (int j = 0; j < KEYS / 16; j++) {
+                const float length = inverse_length(add_squares<WIDTH>(tile[r + 16 * j], c));
+                if (c == 0) {
+                    of_key[r + 16 * j] = length;
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                of_row[i] = inverse_length(add_squares<WIDTH>(q_tile[r + 16 * i], c));
+            }
+            __syncthreads();
+        }
         float score[ROWS][KEYS / 16];
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
@@ -154,6 +180,7 @@ extern "C" __global__ void __launch_bounds__(256) attention(const attention_argu
                 const i64 at = key + c + 16 * j;
                 const bool is_seen = HAS_SIGHT ? at >= own[i].begin && at < own[i].end && at < end
                                                : at < end;
+                score[i][j] *= UNIT_ROWS ? of_row[i] * of_key[c + 16 * j] : 1.0f;
                 score[i][j] = cap_score(score[i][j] * scale, a.softcap);
                 if (a.mask != 0 && row < rows && at < end) {
                     const i64 of_row = find_row(a.at_mask, a.m, batch, head, row);

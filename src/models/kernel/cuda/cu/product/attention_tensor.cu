@@ -8,6 +8,9 @@
 // What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once. Where one
 // tile has all keys (ONE_TILE) warps that share rows tell each other their peaks before they make weights, so that
 // their parts are just added up; v is waited for no earlier than that.
+//
+// Rows by their lengths (UNIT_ROWS): a row of q lies in the registers of four lanes, which add up its squares;
+// those of a key are added up by one thread out of memory. Scores are multiplied by both.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
@@ -138,6 +141,14 @@ __device__ __forceinline__ void load_mask(const mask_type *row, int key, int key
     }
 }
 
+__device__ __forceinline__ float square_pair(u32 pair) {
+    f16 low, high;
+    low.bits = (u16)pair;
+    high.bits = (u16)(pair >> 16);
+    const float x = half_to_float(low), z = half_to_float(high);
+    return x * x + z * z;
+}
+
 // Over the four lanes of a row.
 __device__ __forceinline__ float row_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
@@ -146,6 +157,18 @@ __device__ __forceinline__ float row_max(float x) {
 __device__ __forceinline__ float row_sum(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// The squares of a key in the tile, which has zeros behind it.
+__device__ __forceinline__ float add_squares(const u16 *row) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < STEPS * 2; i++) {
+        const uint4 piece = *(const uint4 *)(row + i * 8);
+        sum += square_pair(piece.x) + square_pair(piece.y) + square_pair(piece.z) +
+               square_pair(piece.w);
+    }
+    return sum;
 }
 
 // One by a sum of weights.
@@ -166,6 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     release_successor();
     extern __shared__ __align__(16) uint4 memory[];  // BYTES
     __shared__ float factors[KEY_WARPS * BLOCK_ROWS];
+    __shared__ float of_key[UNIT_ROWS ? TILE : 1];
     u16 *k_tile = (u16 *)memory, *v_tile = k_tile + TILE * K_PITCH;
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
     const int slice = warp % KEY_WARPS, row_in_block = warp / KEY_WARPS * 16 + g;
@@ -173,7 +197,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const int first_row = (int)blockIdx.x * BLOCK_ROWS, rows = (int)a.m * GROUP;
     const int row = first_row + row_in_block;
     const f16 *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
-    const float scale = (float)a.scale;
     // What a lane shows of a block of 8 x 8: row lane % 8 of block lane / 8. Of k the blocks are two of
     // columns, then the same of the next 8 keys; of v two of keys, then the same of the next 8 columns.
     const u16 *k_block = k_tile + (slice * KEYS + (lane >> 4) * 8 + (lane & 7)) * K_PITCH +
@@ -219,6 +242,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             of_q[s][i] = load_q(q[i & 1], s * 16 + 2 * t + (i >> 1) * 8, a.at_q);
         }
     }
+    const float scale = get_scale(a, head);
+    float scale_of[2] = {scale, scale};
+#pragma unroll
+    for (int r = 0; r < 2 && UNIT_ROWS; r++) {
+        float squares = 0.0f;
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) {
+            squares += square_pair(of_q[s][r]) + square_pair(of_q[s][r + 2]);
+        }
+        scale_of[r] = scale * inverse_length(row_sum(squares));
+    }
     float sums[V_PAIRS * 2][4] = {};
     float peak[2] = {-infinity(), -infinity()}, total[2] = {0.0f, 0.0f};
 #pragma unroll
@@ -251,6 +285,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             wait_copies();
         }
         __syncthreads();
+        if (UNIT_ROWS) {
+            for (int i = threadIdx.x; i < TILE; i += THREADS) {
+                of_key[i] = inverse_length(add_squares(k_tile + i * K_PITCH));
+            }
+            __syncthreads();
+        }
         float score[KEYS / 8][4] = {};
 #pragma unroll
         for (int j = 0; j < KEYS / 8; j += 2) {
@@ -269,7 +309,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                x = add_mask(cap_score(x * scale, a.softcap), added[r][at]);
+                x *= UNIT_ROWS ? of_key[slice * KEYS + 2 * t + (at >> 1) * 8 + (at & 1)] : 1.0f;
+                x = add_mask(cap_score(x * scale_of[r], a.softcap), added[r][at]);
                 if (HAS_SIGHT) {
                     const int at_key = mine + (at >> 1) * 8 + (at & 1);
                     x = at_key >= own_begin[r] && at_key < own_end[r] ? x : -infinity();
