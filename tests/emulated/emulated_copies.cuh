@@ -106,6 +106,15 @@ static inline void emulated_cp_async_bulk_shared__cluster_shared__cta_mbarrier__
     copy.from = emulated_at_shared(from);
     copy.bytes = bytes;
 }
+static inline void emulated_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(
+    unsigned int to, const void *from, unsigned int bytes, unsigned int barrier) {
+    emulated_bulk_copy &copy = emulated_add_bulk(to, barrier);
+    if ((unsigned long)from % 16 != 0 || bytes % 16 != 0) {
+        __builtin_trap();
+    }
+    copy.from = (const unsigned char *)from;
+    copy.bytes = bytes;
+}
 // A row of a box, or zeros where there is none.
 static inline void emulated_copy_row(const emulated_bulk_copy &copy, unsigned int row,
                                      const unsigned char *from) {

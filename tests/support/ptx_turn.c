@@ -260,9 +260,17 @@ static bool begins(const char *text, const char *word) {
 }
 
 // Whether a global access before the turn is one of a constant pointer: its source operand is
-// the last one in brackets.
+// the last one in brackets, or of a bulk copy, which ends with a barrier, the second one.
 static bool is_constant_read(entry *e, const char *text) {
     const char *place = strrchr(text, '[');
+    char source[STATEMENT_BYTES];
+    if (begins(text, "cp.async.bulk")) {
+        const char *second = strchr(text, '[');
+        second = second != NULL ? strchr(second + 1, '[') : NULL;
+        second = second != NULL ? second : "";
+        (void)snprintf(source, sizeof source, "%.*s", (int)strcspn(second, "]"), second);
+        place = *second != '\0' ? source : NULL;
+    }
     if (e->constant == NULL || place == NULL) {
         return fail(e, "touches global memory before its turn: %s", text);
     }
@@ -311,7 +319,8 @@ static bool check_access(entry *e, const char *text) {
         }
     }
     if (begins(text, "ld.global") || begins(text, "cp.async.cg.shared.global") ||
-        begins(text, "cp.async.ca.shared.global")) {
+        begins(text, "cp.async.ca.shared.global") ||
+        begins(text, "cp.async.bulk.shared::cluster.global")) {
         return is_constant_read(e, text);
     }
     return fail(e, "touches global memory before its turn: %s", text);

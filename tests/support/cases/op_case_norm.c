@@ -84,6 +84,9 @@ const op_case op_norm_cases[] = {
     // heads that two blocks share, three each, and an odd number of them, which one block has
     {"rondo.AppendAttention", 17, "T[2,1,512] T[2,2,70,32] T[2,2,70,32] T[32] T[32]",
      "heads=12 shape=2,12,32 scale=0.2", 3},
+    {"rondo.AppendAttention", 17,
+     "f16[1,1,768] f16[1,1,150,256] f16[1,1,150,256] f16[256] f16[256]",
+     "heads=1 shape=1,256 scale=0.06", 3},
     {"rondo.AppendAttention", 17, "T[1,1,320] T[1,1,64,64] T[1,1,64,64] T[64] T[64]",
      "heads=3 shape=1,192 scale=0.12", 3},
     // what stands behind a ConvTranspose beside its skip

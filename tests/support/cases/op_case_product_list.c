@@ -132,6 +132,13 @@ const op_case op_product_cases[] = {
     {"rondo.RowProduct", 17, "T[1,4160] T[4160,1060]:w T[1060]:w T[1,1060]", "", 1},
     {"rondo.RowProduct", 17, "T[1,1,320] T[320,1060]:w - T[1,1,1060] T[320]", "activation=silu", 1},
     {"rondo.RowProduct", 17, "T[1,2048]:=900,1,-2,0.5 T[2048,9]:w - T[1,9] T[2048]:w", "", 1},
+    // so many that blocks stay: gated, with k in two parts, and the last product of a decoder
+    {"rondo.RowProduct", 17, "T[1,256] T[256,2201]:w - - T[256]:w T[256,2201]:w", "activation=silu",
+     1},
+    {"rondo.RowProduct", 17, "T[1,2560] T[2560,1067]:w - - T[2560]:w T[2560,1067]:w",
+     "activation=silu", 1},
+    {"MatMul", 13, "T[1,4096] T[4096,1061]:w", "", 1},
+    {"rondo.RowProduct", 17, "T[1,1,512] T[512,16403]:w T[16403]:w T[1,1,16403] T[512]:w", "", 1},
     // moments of results, and rows that are normalised by given ones
     {"rondo.MatMul", 17, "T[40,64] T[64,96]:w T[96] T[40,96]", "activation=relu", 2},
     {"rondo.MatMul", 17, "T[2,65,72] T[72,160]:w T[160] T[2,65,160]", "", 2},

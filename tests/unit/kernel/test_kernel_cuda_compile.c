@@ -113,6 +113,8 @@ static void check_turn(const char *ptx) {
         {"recurrent_sequence", 17, 1u << 2, 0},
         // x, w, bias, z, y: w is a constant
         {"half_row", 5, 1u << 1, 0},
+        // the same, then numbers, gain and gate, which is a constant, too
+        {"ring_row", 13, 1u << 1 | 0x3fu << 5 | 1u << 12, 0},
         // x, b, scales, zeros, bias, y, gain, and three of a gate, which are constants as b is
         {"bits_row", 10, 7u << 1 | 7u << 7, 0},
         {NULL, 0, 0, 0}};

@@ -47,6 +47,12 @@ static const struct {
     {HEAD "  cp.async.cg.shared.global [%r9], [%rd2], 16, %r1;\n"
           "  cp.async.commit_group;\n  st.shared.u32 [%r9], %r1;\n" WAIT TAIL,
      ""},
+    {HEAD "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%rd2], %r1, "
+          "[%r2];\n" WAIT TAIL,
+     ""},
+    {HEAD "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%rd3], %r1, "
+          "[%r2];\n" WAIT TAIL,
+     "pointer 2"},
     // addresses that are computed, on any way
     {HEAD "  cvta.to.global.u64 %rd4, %rd2;\n  add.s64 %rd5, %rd4, 8;\n"
           "  ld.global.u32 %r1, [%rd5];\n" WAIT TAIL,

@@ -15,12 +15,20 @@ enum {
     PARTS_MOST = 8,  // blocks of a cluster that every chip with clusters takes
 };
 
-// block_memory of append_attention.cu, of a block with `group` heads of the queries.
-static int64_t get_shared_bytes(const rondo__append_attention *a, int64_t group, int64_t width,
-                                int64_t parts) {
-    const int64_t queries = group * a->width;
-    const int64_t piece_bytes = 2 * a->width * VECTOR_BYTES / width;
-    return piece_bytes + 4 * (queries + (queries + 2 * group) * (parts + WARPS));
+// Keys that a block has at once: `lanes` threads could read one.
+static int64_t get_tile(int64_t lanes) {
+    return RONDO__CUDA_BLOCK / (lanes < LANES_MOST ? 4 : 8);
+}
+
+// block_memory of append_attention.cu, of a block with `group` heads of the queries. Rows of a tile
+// are four pieces apart where they would meet in the same banks.
+static int64_t get_shared_bytes(const rondo__append_attention *a, int64_t group, int64_t lanes,
+                                int64_t parts, int64_t stages) {
+    const int64_t queries = group * a->width, tile = get_tile(lanes);
+    const int64_t pitch_bytes = (lanes % 8 == 0 ? lanes + 4 : lanes) * VECTOR_BYTES;
+    const int64_t shares = RONDO__CUDA_BLOCK / (queries / 2) + parts;
+    return 2 * stages * tile * pitch_bytes +
+           4 * (queries + (WARPS + tile) * group + (queries + 2 * group) * shares);
 }
 
 void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
@@ -52,21 +60,21 @@ void rondo__cuda_prepare_append_attention(rondo__cuda_kernel *kernel) {
     // Half of the queries for each block take half of the time, where all blocks find room.
     const int64_t split =
         group % 2 == 0 && 2 * parts * a.kv_heads * a.batch <= (int64_t)info.compute_units ? 2 : 1;
-    // Keys of a thread in one turn: two where it has no more.
-    const int64_t keys = (a.past + parts) / parts, lines = WARPS * LANES_MOST / lanes;
+    const int64_t stages = (a.past + parts) / parts > get_tile(lanes) ? 2 : 1;
     rondo__define_type(&defines, "T", row->dtype);
     rondo__define_int(&defines, "WIDTH", width);
     rondo__define_int(&defines, "HEAD", a.width);
     rondo__define_int(&defines, "GROUP", group / split);
     rondo__define_int(&defines, "SPLIT", split);
-    rondo__define_int(&defines, "AT_ONCE", keys <= 2 * lines ? 2 : 4);
     rondo__define_int(&defines, "PARTS", parts);
+    rondo__define_int(&defines, "STAGES", stages);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_append_attention, &defines,
                                                "append_attention", parts, RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)(a.kv_heads * split);
         step->launch.grid[2] = (uint32_t)a.batch;
-        step->launch.shared_bytes = (uint32_t)get_shared_bytes(&a, group / split, width, parts);
+        step->launch.shared_bytes =
+            (uint32_t)get_shared_bytes(&a, group / split, lanes, parts, stages);
     }
     for (size_t i = 0; i < 5; i++) {
         rondo__step_input(step, i);

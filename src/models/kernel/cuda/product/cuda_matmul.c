@@ -346,6 +346,8 @@ static void push_optional(rondo__step *step, bool is_there, rondo__address addre
 
 enum {
     INPUT_B = 1,
+    INPUT_GAIN = 4,  // as INPUT_GATE, of rondo.RowProduct
+    INPUT_GATE = 5,
     HALF_ROW_SPAN = 2048,  // numbers along k of a block's turn of half_row.cu
     HALF_ROW_TURNS_MOST = 4,
     HALF_ROW_STEP = 64,  // what k is a multiple of
@@ -353,45 +355,101 @@ enum {
     HALF_ROW_OUTPUTS_MOST = 16384,  // beyond, what is asked for early is a small part
 };
 
+static bool has_constant(const rondo__cuda_kernel *kernel, size_t input) {
+    return rondo__cuda_has_input(kernel, input) &&
+           rondo__cuda_input(kernel, input)->constant != NULL;
+}
+
 // Whether half_row.cu makes this product. Where less than half of the multiprocessors would have a
 // block, vector_product has twice as many. With a gate a block would hold the weights of 8 outputs
-// alone, while most blocks come late: vector_product is faster.
+// alone, while most blocks come late: ring_row.cu or vector_product is faster.
 static bool suits_half_row(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
                            const row_extras *extras) {
     rondo_device_info info = {.struct_size = sizeof info};
     return p->m == 1 && p->dtype == RONDO_DTYPE_F16 && p->k % HALF_ROW_STEP == 0 &&
            p->k <= HALF_ROW_SPAN * HALF_ROW_TURNS_MOST && !extras->has_gate &&
-           rondo__cuda_has_input(kernel, INPUT_B) &&
-           rondo__cuda_input(kernel, INPUT_B)->constant != NULL &&
+           has_constant(kernel, INPUT_B) &&
            rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
            info.arch_major >= 8 && p->n <= HALF_ROW_OUTPUTS_MOST &&
            p->n * 2 >= HALF_ROW_OUTPUTS * (int64_t)info.compute_units;
 }
 
+enum {
+    RING_WARPS = RONDO__CUDA_BLOCK / 32,
+    RING_PACK = 256,  // numbers along k of a warp's pack
+    RING_PACKS_MOST = 8,
+    RING_STAGES = 4,
+    RING_STAGES_MOST = 6,  // where no block of another kernel needs room beside it
+    RING_STATIC_BYTES = 1 << 10,
+};
+
+typedef struct ring_form {
+    int64_t packs, parts, stages, blocks, shared_bytes;
+} ring_form;
+
+// Whether ring_row.cu makes this product: of constant weights, twice as many outputs as all warps
+// make at a time, and a gate, or more outputs than half_row.cu is for.
+static bool suits_ring(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
+                       const row_extras *extras, ring_form *out_form) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    const bool is_wide = p->n > HALF_ROW_OUTPUTS_MOST;
+    ring_form form = {.parts = 1, .stages = is_wide ? RING_STAGES_MOST : RING_STAGES};
+    if (p->m != 1 || p->dtype != RONDO_DTYPE_F16 || (!is_wide && !extras->has_gate) ||
+        !has_constant(kernel, INPUT_B) || (extras->has_gate && !has_constant(kernel, INPUT_GATE)) ||
+        rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK || info.arch_major < 9) {
+        return false;
+    }
+    while (form.parts < RING_WARPS && p->k > form.parts * RING_PACKS_MOST * RING_PACK) {
+        form.parts *= 2;
+    }
+    form.packs = p->k / (form.parts * RING_PACK);
+    form.blocks = (int64_t)info.compute_units;
+    const int64_t at_once = RING_WARPS / form.parts * form.blocks;
+    const int64_t turns = (p->n + at_once - 1) / at_once;
+    const int64_t sums = form.parts > 1 ? (turns + 1) * (extras->has_gate ? 2 : 1) * RING_WARPS : 0;
+    form.shared_bytes =
+        RING_WARPS * form.stages * form.packs * RING_PACK * 2 + sums * (int64_t)sizeof(float);
+    if (form.packs > RING_PACKS_MOST || form.packs * form.parts * RING_PACK != p->k ||
+        p->n < 2 * at_once ||
+        form.shared_bytes > rondo__cuda_get_shared_bytes(&info) - RING_STATIC_BYTES) {
+        return false;
+    }
+    *out_form = form;
+    return true;
+}
+
 static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
                        const row_extras *extras) {
     rondo__defines defines = {0};
-    const bool is_half = suits_half_row(kernel, p, extras);
-    const int64_t turns = (p->k + HALF_ROW_SPAN - 1) / HALF_ROW_SPAN;
-    if (is_half) {
+    ring_form ring = {0};
+    rondo__step *step = NULL;
+    rondo__define_int(&defines, "NORMALISED", extras->has_gain);
+    rondo__define_type(&defines, "T", p->dtype);
+    rondo__define_type(&defines, "Y", p->y_dtype);
+    if (suits_ring(kernel, p, extras, &ring)) {
+        rondo__define_int(&defines, "GATED", extras->has_gate);
+        rondo__define_int(&defines, "PACKS", ring.packs);
+        rondo__define_int(&defines, "PARTS", ring.parts);
+        rondo__define_int(&defines, "STAGES", ring.stages);
+        step = rondo__cuda_add_launch(kernel, rondo__cu_ring_row, &defines, "ring_row", ring.blocks,
+                                      RONDO__CUDA_BLOCK);
+    } else if (suits_half_row(kernel, p, extras)) {
+        const int64_t turns = (p->k + HALF_ROW_SPAN - 1) / HALF_ROW_SPAN;
         rondo__define_int(&defines, "TURNS", turns);
         rondo__define_int(&defines, "BLOCKS_BESIDE", turns == 1 ? 2 : 1);
+        step = rondo__cuda_add_launch(kernel, rondo__cu_half_row, &defines, "half_row",
+                                      (p->n + HALF_ROW_OUTPUTS - 1) / HALF_ROW_OUTPUTS,
+                                      RONDO__CUDA_BLOCK);
     } else {
         rondo__define_int(&defines, "EARLY_LINES", count_early_lines(p, extras->has_gate ? 2 : 1));
         rondo__define_int(&defines, "GATED", extras->has_gate);
         rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
+        step = rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines, "vector_product",
+                                      (p->n + 7) / 8, RONDO__CUDA_BLOCK);
     }
-    rondo__define_int(&defines, "NORMALISED", extras->has_gain);
-    rondo__define_type(&defines, "T", p->dtype);
-    rondo__define_type(&defines, "Y", p->y_dtype);
-    rondo__step *step =
-        is_half ? rondo__cuda_add_launch(kernel, rondo__cu_half_row, &defines, "half_row",
-                                         (p->n + HALF_ROW_OUTPUTS - 1) / HALF_ROW_OUTPUTS,
-                                         RONDO__CUDA_BLOCK)
-                : rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines, "vector_product",
-                                         (p->n + 7) / 8, RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)p->m;
+        step->launch.shared_bytes = (uint32_t)ring.shared_bytes;
     }
     rondo__step_address(step, p->a);
     rondo__step_address(step, p->b);
@@ -611,8 +669,13 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
 static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *problem) {
     const rondo__cuda_matmul *p = &problem->matmul;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
+    const row_extras none = {0};
+    ring_form ring;
     if (suits_vector(p)) {
         add_candidates(problem, WAY_VECTOR, 1, 1);
+        if (suits_ring(kernel, p, &none, &ring) || suits_half_row(kernel, p, &none)) {
+            return;  // what they gain lies between launches, where no contest looks
+        }
     }
     if (rondo__cuda_make_point_convolution(p, &problem->convolution)) {
         add_candidates(problem, WAY_TENSOR,
@@ -701,25 +764,24 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
 // ---- rondo.RowProduct -------------------------------------------------------------------------
 
 void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
-    enum { GAIN = 4, GATE = 5 };
-    row_extras extras = {.has_gain = rondo__cuda_has_input(kernel, GAIN),
-                         .has_gate = rondo__cuda_has_input(kernel, GATE),
-                         .gain = rondo__address_input(GAIN),
-                         .gate = rondo__address_input(GATE),
+    row_extras extras = {.has_gain = rondo__cuda_has_input(kernel, INPUT_GAIN),
+                         .has_gate = rondo__cuda_has_input(kernel, INPUT_GATE),
+                         .gain = rondo__address_input(INPUT_GAIN),
+                         .gate = rondo__address_input(INPUT_GATE),
                          .epsilon = rondo__op_get_float(kernel->request->op, "epsilon", 1e-5f)};
     rondo__cuda_matmul p;
     if (!rondo__cuda_read_matmul(kernel, &p)) {
         return;
     }
     rondo__cuda_turn_matmul(kernel, &p);
-    const bool gates_alike =
-        !extras.has_gate || !p.turns_b || rondo__cuda_input(kernel, GATE)->constant != NULL;
+    const bool gates_alike = !extras.has_gate || !p.turns_b || has_constant(kernel, INPUT_GATE);
     if (!suits_vector(&p) || !gates_alike) {
         rondo__cuda_refuse(kernel, "more than a few rows, or weights that are no constants");
         return;
     }
     if (p.turns_b && (!turn_constant(kernel, &p, 1, p.k, &p.b) ||
-                      (extras.has_gate && !turn_constant(kernel, &p, GATE, p.k, &extras.gate)))) {
+                      (extras.has_gate &&
+                       !turn_constant(kernel, &p, INPUT_GATE, p.k, &extras.gate)))) {
         return;
     }
     add_vector(kernel, &p, &extras);
