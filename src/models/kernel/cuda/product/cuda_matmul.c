@@ -779,9 +779,9 @@ void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "more than a few rows, or weights that are no constants");
         return;
     }
-    if (p.turns_b && (!turn_constant(kernel, &p, 1, p.k, &p.b) ||
-                      (extras.has_gate &&
-                       !turn_constant(kernel, &p, INPUT_GATE, p.k, &extras.gate)))) {
+    if (p.turns_b &&
+        (!turn_constant(kernel, &p, 1, p.k, &p.b) ||
+         (extras.has_gate && !turn_constant(kernel, &p, INPUT_GATE, p.k, &extras.gate)))) {
         return;
     }
     add_vector(kernel, &p, &extras);
