@@ -28,7 +28,9 @@ typedef struct batch_run {
     float *y;
     float *results[4];  // running mean and variance, those of the batch; NULL: not wanted
     double *sums;       // with channels last: [parts, 2, channels], in the workspace, then lines
-    float *center, *factor, *offset;  // [lanes]
+    // [lanes]. The mean is center + rest: a shift that had rest * factor in it would make NaN of
+    // infinite factors.
+    float *center, *rest, *factor, *offset;
 } batch_run;
 
 static const float *get_row(const batch_kernel *k, const float *x, int64_t image, int64_t channel) {
@@ -189,9 +191,11 @@ static bool find_channels(const batch_run *run, bool is_last_try) {
         const double variance = !isfinite(rest) ? (double)NAN : spread < 0.0 ? 0.0 : spread;
         const double factor = (double)run->scale[c] / sqrt(variance + run->kernel->epsilon);
         run->factor[c] = (float)factor;
-        run->offset[c] = (float)((double)run->shift[c] - rest * factor);
+        run->rest[c] = (float)rest;
+        run->offset[c] = run->shift[c];
         put_results(run, c, mean, variance);
     }
+    rondo__line_repeat(cut, run->rest);
     rondo__line_repeat(cut, run->factor);
     rondo__line_repeat(cut, run->offset);
     return true;
@@ -201,8 +205,8 @@ static void scale_lines(void *data, int64_t first, int64_t end) {
     const batch_run *run = data;
     const rondo__line_cut *cut = &run->kernel->cut;
     for (int64_t line = first; line < end; ++line) {
-        run->kernel->simd->scale_shift(run->x + line * cut->lanes, run->center, run->factor,
-                                       run->offset, run->y + line * cut->lanes,
+        run->kernel->simd->scale_shift(run->x + line * cut->lanes, run->center, run->rest,
+                                       run->factor, run->offset, run->y + line * cut->lanes,
                                        get_line_length(cut, line));
     }
 }
@@ -212,7 +216,8 @@ static void normalise_lines(batch_run *run, double *workspace) {
     const rondo__line_cut *cut = &k->cut;
     run->sums = workspace;
     run->center = (float *)(void *)(workspace + cut->parts * 2 * cut->channels);
-    run->factor = run->center + cut->lanes;
+    run->rest = run->center + cut->lanes;
+    run->factor = run->rest + cut->lanes;
     run->offset = run->factor + cut->lanes;
     const int64_t part_grain = rondo__host_get_grain(cut->parts, (double)cut->floats * 4.0, 0.0);
     guess_centers(run);
@@ -276,7 +281,7 @@ rondo_status rondo__host_prepare_batch_training(const rondo__kernel_request *req
             rondo__line_cut_of(rondo__shape_multiply(x, 0, x->rank - 1), kernel->channels);
         kernel->cut = cut;
         head->base.workspace_bytes = (size_t)(cut.parts * 2 * cut.channels) * sizeof(double) +
-                                     (size_t)((3 + 2 * cut.parts) * cut.lanes) * sizeof(float);
+                                     (size_t)((4 + 2 * cut.parts) * cut.lanes) * sizeof(float);
     }
     kernel->span = rondo__shape_multiply(x, 2, x->rank);
     kernel->epsilon = (double)rondo__op_get_float(request->op, "epsilon", 1e-5f);

@@ -36,10 +36,10 @@ typedef struct group_norm_kernel {
 
 // Where the workspace of channels last has what.
 typedef struct workspace {
-    double *totals, *squares;       // [part, columns]
-    double *mean, *variance;        // [groups]
-    float *block, *block_squares;   // [part, columns]
-    float *center, *scale, *shift;  // [columns]
+    double *totals, *squares;              // [part, columns]
+    double *mean, *variance;               // [groups]
+    float *block, *block_squares;          // [part, columns]
+    float *center, *rest, *scale, *shift;  // [columns]; the mean is center + rest
 } workspace;
 
 static workspace lay_out(const group_norm_kernel *kernel, void *memory) {
@@ -51,7 +51,8 @@ static workspace lay_out(const group_norm_kernel *kernel, void *memory) {
     w.block = (float *)(w.variance + kernel->norm.groups);
     w.block_squares = w.block + all;
     w.center = w.block_squares + all;
-    w.scale = w.center + kernel->columns;
+    w.rest = w.center + kernel->columns;
+    w.scale = w.rest + kernel->columns;
     w.shift = w.scale + kernel->columns;
     return w;
 }
@@ -59,7 +60,7 @@ static workspace lay_out(const group_norm_kernel *kernel, void *memory) {
 static size_t get_workspace_bytes(const group_norm_kernel *kernel) {
     const size_t all = (size_t)(kernel->part_count * kernel->columns);
     const size_t doubles = 2 * all + 2 * (size_t)kernel->norm.groups;
-    return doubles * sizeof(double) + (2 * all + 3 * (size_t)kernel->columns) * sizeof(float);
+    return doubles * sizeof(double) + (2 * all + 4 * (size_t)kernel->columns) * sizeof(float);
 }
 
 static float find_scale(const group_norm_kernel *kernel, double variance) {
@@ -117,13 +118,6 @@ static rondo_status run_first(rondo__host_kernel *head, const void *const *input
 }
 
 // ---- channels last ----------------------------------------------------------------------------
-
-// What rounding the mean to f32 left over goes into the shift, so that a mean far from 0 costs no
-// digits.
-static float find_shift(float shift, double rest, float factor) {
-    const double left_over = rest * (double)factor;
-    return isfinite(left_over) ? (float)((double)shift - left_over) : shift;
-}
 
 // The sums of each column of the part, or, around the centers, those of the distances from them and
 // of their squares.
@@ -203,9 +197,11 @@ static void set_scales(const group_norm_kernel *kernel, const workspace *w, cons
         const float scale = find_scale(kernel, w->variance[g] - rest * rest);
         for (int64_t c = g * channels; c < (g + 1) * channels; ++c) {
             w->scale[c] = scale * gain[c];
-            w->shift[c] = find_shift(shift[c], rest, w->scale[c]);
+            w->rest[c] = (float)rest;
+            w->shift[c] = shift[c];
         }
     }
+    repeat(kernel, w->rest);
     repeat(kernel, w->scale);
     repeat(kernel, w->shift);
 }
@@ -217,7 +213,7 @@ static void write_part(const group_norm_kernel *kernel, const workspace *w, int6
     const int64_t end = begin + kernel->part_floats < all ? begin + kernel->part_floats : all;
     for (int64_t i = begin; i < end; i += kernel->columns) {
         const int64_t count = end - i < kernel->columns ? end - i : kernel->columns;
-        kernel->simd->scale_shift(x + i, w->center, w->scale, w->shift, y + i, count);
+        kernel->simd->scale_shift(x + i, w->center, w->rest, w->scale, w->shift, y + i, count);
         rondo__simd_activate(kernel->simd, kernel->activation, kernel->alpha, kernel->beta, y + i,
                              count);
     }

@@ -195,7 +195,7 @@ static void scale_rows(void *data, int64_t first, int64_t end) {
     const row_kernel *kernel = run->kernel;
     const float *bias = run->inputs[2], *mean = run->inputs[3];
     for (int64_t i = first; i < end; ++i) {
-        kernel->simd->scale_shift((const float *)run->inputs[0] + i * kernel->length, mean,
+        kernel->simd->scale_shift((const float *)run->inputs[0] + i * kernel->length, mean, NULL,
                                   run->scale, bias, (float *)run->outputs[0] + i * kernel->length,
                                   kernel->length);
     }

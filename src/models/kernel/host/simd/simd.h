@@ -225,9 +225,9 @@ typedef struct rondo__simd {
     // y = (x - mean) * scale + shift; the mean is center + rest.
     void (*center_scale)(const float *x, float *y, int64_t count, float center, float rest,
                          float scale, float shift);
-    // y = (x - center) * scale + shift, each a row of its own.
-    void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
-                        float *y, int64_t count);
+    // The same, each a row of its own; rest may be NULL.
+    void (*scale_shift)(const float *x, const float *center, const float *rest, const float *scale,
+                        const float *shift, float *y, int64_t count);
     void (*accumulate)(const float *x, float *y, int64_t count);  // y += x
     // sum += x - center, squares += (x - center)^2
     void (*accumulate_moments)(const float *x, const float *center, float *sum, float *squares,

@@ -161,8 +161,15 @@ static void row_normalize(const float *x, float *y, int64_t count, float center,
     }
 }
 
-static void row_scale_shift(const float *x, const float *center, const float *scale,
-                            const float *shift, float *y, int64_t count) {
+static void row_scale_shift(const float *x, const float *center, const float *rest,
+                            const float *scale, const float *shift, float *y, int64_t count) {
+    if (rest != NULL) {
+        RONDO_VECTORISE
+        for (int64_t i = 0; i < count; ++i) {
+            y[i] = (x[i] - center[i] - rest[i]) * scale[i] + shift[i];
+        }
+        return;
+    }
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] = (x[i] - center[i]) * scale[i] + shift[i];
