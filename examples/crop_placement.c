@@ -1,6 +1,6 @@
 // Crop by another tensor's shape: which copies the place of one small op costs.
 //
-//   size -- Shape -- slice --> how much
+//   size -- Shape -- slice --> how much (rows and columns, without channels)
 //                                 |
 //                 x ----------- crop --> y
 //
@@ -26,10 +26,18 @@
         }                                                                        \
     } while (0)
 
-enum { RUNS = 10, ROWS = 6, COLUMNS = 256, KEPT_ROWS = 4, KEPT_COLUMNS = 192, MASK = 192 };
+enum {
+    RUNS = 10,
+    ROWS = 6,
+    COLUMNS = 256,
+    KEPT_ROWS = 4,
+    KEPT_COLUMNS = 192,
+    CHANNELS = 1,
+    MASK = 192
+};
 
 static float g_x[ROWS][COLUMNS];
-static float g_size[KEPT_ROWS][KEPT_COLUMNS];
+static float g_size[KEPT_ROWS][KEPT_COLUMNS][CHANNELS];
 static int64_t g_mask[MASK];  // KEPT_ROWS ones
 static float g_y[KEPT_ROWS][KEPT_COLUMNS];
 
@@ -45,8 +53,8 @@ static int build(bool from_data, rondo_program **out_program) {
                                 {.struct_size = sizeof *ports,
                                  .name = "size",
                                  .dtype = RONDO_DTYPE_F32,
-                                 .rank = 2,
-                                 .extent = {KEPT_ROWS, KEPT_COLUMNS}},
+                                 .rank = 3,
+                                 .extent = {KEPT_ROWS, KEPT_COLUMNS, CHANNELS}},
                                 {.struct_size = sizeof *ports,
                                  .name = "mask",
                                  .dtype = RONDO_DTYPE_I64,
@@ -101,7 +109,7 @@ static int run_variant(rondo_device *device, const variant *v) {
                                             .place = &v->place,
                                             .place_count = v->place != NULL ? 1 : 0};
     const rondo_binding second = {
-        "size", {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_size, NULL, NULL}};
+        "size", {RONDO_DTYPE_F32, {3, {KEPT_ROWS, KEPT_COLUMNS, CHANNELS}}, g_size, NULL, NULL}};
     const rondo_binding mask = {"mask", {RONDO_DTYPE_I64, {1, {MASK}}, g_mask, NULL, NULL}};
     const rondo_binding feeds[] = {{"x", {RONDO_DTYPE_F32, {2, {ROWS, COLUMNS}}, g_x, NULL, NULL}},
                                    v->from_data ? mask : second};

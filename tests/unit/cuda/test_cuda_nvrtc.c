@@ -90,10 +90,11 @@ static size_t compile_for_each_chip(const rondo__cu_source *source) {
     static const int32_t archs[] = {80, 90, 100};
     static const char *const of_hopper[] = {"--gpu-architecture=sm_90a"};
     const bool is_of_hopper = strcmp(source->name, "conv_tma") == 0;
+    const int32_t first_arch = strcmp(source->name, "ring_row") == 0 ? 90 : 80;
     size_t failure_count = 0;
     for (size_t j = 0; j < sizeof(archs) / sizeof(archs[0]); j++) {
         rondo__cuda_image image;
-        if (is_of_hopper && archs[j] != 90) {
+        if (archs[j] < first_arch || (is_of_hopper && archs[j] != 90)) {
             continue;
         }
         rondo_status status = rondo__cuda_compile(source->text, is_of_hopper ? of_hopper : NULL,
