@@ -1,5 +1,5 @@
 // Filters of a training step come to the layout of its convolutions in one node for each number of
-// taps, for both ways, and the first convolution goes by blocks there and back; results stay.
+// taps, for both ways, and convolutions of the image go by blocks there and back; results stay.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "support/expect_ok.h"
 #include "support/test.h"
 
-enum { PORTS = 5, WEIGHTS = PORTS - 1, OUTPUTS = 1 + WEIGHTS };
+enum { PORTS = 6, WEIGHTS = PORTS - 1, OUTPUTS = 1 + WEIGHTS };
 
 static const struct {
     const char *name, *from, *to;  // of a convolution
@@ -22,12 +22,18 @@ static const struct {
     {"x", NULL, NULL, {4, {2, 3, 11, 10}}, 0, 0}, {"w0", "x", "c0", {4, {8, 3, 3, 3}}, 2, 1},
     {"w1", "c0", "c1", {4, {16, 8, 3, 3}}, 1, 1}, {"w2", "c1", "c2", {4, {24, 16, 1, 1}}, 1, 0},
     {"w3", "c2", "c3", {4, {6, 24, 3, 3}}, 1, 1},  // six filters: left alone
+    {"w4", "x", "c4", {4, {16, 3, 3, 3}}, 2, 1},   // the image has two readers
 };
 
-// loss = mean(c3^2), and with `goes_back` the gradients of all weights.
+static void add_node(rondo_builder *b, const char *op, const char *x, const char *y,
+                     const char *result) {
+    OK(rondo_builder_add_node(b, op, (const char *[]){x, y}, 2, &result, 1, NULL));
+}
+
+// loss = mean(c3^2) + mean(c4^2), and with `goes_back` the gradients of all weights.
 static rondo_program *make_source(bool goes_back) {
-    static const char *const of[WEIGHTS] = {"w0", "w1", "w2", "w3"};
-    static const char *const names[WEIGHTS] = {"d0", "d1", "d2", "d3"};
+    static const char *const of[WEIGHTS] = {"w0", "w1", "w2", "w3", "w4"};
+    static const char *const names[WEIGHTS] = {"d0", "d1", "d2", "d3", "d4"};
     const rondo_builder_options opset = {.struct_size = sizeof opset, .opset = 23};
     rondo_builder *b;
     rondo_program *source;
@@ -49,9 +55,11 @@ static rondo_program *make_source(bool goes_back) {
         OK(rondo_builder_add_node(b, "Conv", (const char *[]){ports[i].from, ports[i].name}, 2,
                                   &ports[i].to, 1, &options));
     }
-    OK(rondo_builder_add_node(b, "Mul", (const char *[]){"c3", "c3"}, 2, (const char *[]){"square"},
-                              1, NULL));
-    OK(rondo_builder_add_mean(b, "square", "loss"));
+    add_node(b, "Mul", "c3", "c3", "square3");
+    add_node(b, "Mul", "c4", "c4", "square4");
+    OK(rondo_builder_add_mean(b, "square3", "mean3"));
+    OK(rondo_builder_add_mean(b, "square4", "mean4"));
+    add_node(b, "Add", "mean3", "mean4", "loss");
     OK(rondo_builder_add_output(b, "loss", NULL));
     if (goes_back) {
         OK(rondo_builder_add_gradients(b, "loss", of, names, WEIGHTS, NULL));
@@ -128,7 +136,7 @@ TEST(test_program_pass_lay_filters__there_and_back) {
     assert_int_equal(interpret_count(laid, RONDO__FUSED_LayFilters), 2);
     assert_int_equal(count_laid(laid), 4);                                 // w1 and w2, both ways
     assert_int_equal(interpret_count(laid, RONDO__FUSED_TurnFilters), 1);  // of w3
-    assert_int_equal(interpret_count(laid, RONDO__FUSED_SpaceToDepth), 1);
+    assert_int_equal(interpret_count(laid, RONDO__FUSED_SpaceToDepth), 2);
     assert_int_equal(interpret_count(laid, RONDO__FUSED_ConvWeights), WEIGHTS);
     compare(plain, laid);
     rondo_program_destroy(plain);

@@ -331,10 +331,16 @@ static bool has_ints(const rondo__op *op, const char *name, const int64_t *value
     return has;
 }
 
-// Whether the node makes the changes of the weights of this convolution.
-static bool is_way_back(const rondo__node *node, const blocks *b, int32_t image) {
+// Whether the node makes the changes of the weights of this convolution, or of one with as many
+// filters and the same window: others may see the image, too.
+static bool is_way_back(const rondo_program *program, const rondo__node *node, const blocks *b,
+                        int32_t image) {
     const rondo__window *w = &b->convolution.window;
+    rondo_shape changes;
     return rondo__node_is(node, RONDO__FUSED_ConvWeights) && node->inputs[1] == image &&
+           rondo__value_get_shape(&program->values[node->inputs[0]], &changes) &&
+           rondo_shape_is_equal(&changes, &b->convolution.output) &&
+           rondo__op_get_int(&node->op, "group", 1) == 1 &&
            rondo__op_get_int(&node->op, "channels_last", 0) != 0 &&
            has_ints(&node->op, "kernel_shape", w->kernel, -1) &&
            has_ints(&node->op, "strides", w->stride, 1) &&
@@ -437,7 +443,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     }
     for (size_t i = rewriting->uses.first[seen]; i < rewriting->uses.first[seen + 1]; ++i) {
         const size_t user = rewriting->uses.users[i];
-        if (is_way_back(&program->nodes[user], &b, seen)) {
+        if (is_way_back(program, &program->nodes[user], &b, seen)) {
             RETURN_IF_ERROR(rewrite_way_back(program, user, &b, image));
         }
     }
