@@ -79,6 +79,11 @@ TEST(test_program_rows__orders) {
           SHIFT("t", "u", "one", "one"), WINDOWS("u", "v"), "Softmax axis=1 v > o", "output o"},
          "~Reshape Gather Reshape LayerNormalization Softmax Add Relu Reshape Gather Reshape "
          "Softmax"},
+        // a norm of wider rows than those that were moved before it stays where it is
+        {{IMAGE_INPUT, "list wide 1,4,2,16", "const e f32 16", "Transpose perm=0,2,1,3 x > y",
+          "Reshape y wide > z", "LayerNormalization axis=-1 z e e > n",
+          "Transpose perm=0,2,1,3 n > t", "output t"},
+         "~Transpose Reshape LayerNormalization Transpose"},
         // nothing is there in that order
         {{IMAGE_INPUT, "input u f32 1,4,4,8", WINDOWS("u", "y"), "Softmax axis=1 y > a",
           IMAGE("a", "z"), "Add x z > s", "output s"},
