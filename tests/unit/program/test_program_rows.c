@@ -92,6 +92,13 @@ TEST(test_program_rows__orders) {
         {{IMAGE_INPUT, WEIGHTS, "Slice x one four one > y", "LayerNormalization y g b > z",
           "output z"},
          "Slice LayerNormalization"},
+        // a scale or a shift of its own for each row
+        {{IMAGE_INPUT, "const h f32 4,8", "const b f32 8", SHIFT("x", "y", "one", "one"),
+          "LayerNormalization y h b > z", "output z"},
+         "Reshape Gather Reshape LayerNormalization"},
+        {{IMAGE_INPUT, "const g f32 8", "const h f32 4,8", "LayerNormalization x g h > n",
+          SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
+         "LayerNormalization Reshape Gather Reshape Relu"},
     };
     program_rows_check(rows, sizeof rows / sizeof *rows, &bare);
 }
@@ -159,6 +166,11 @@ TEST(test_program_rows__turned_products) {
          "~rondo.MatMul"},
         {{MIXER, "MatMul x w > p", "Transpose perm=0,2,1 p > t", "Add t r > y", "output y"},
          "~rondo.MatMul"},
+        // a bias for each row keeps the rows as they are
+        {{"const w f32 16,24", "input x f32 24,10", "const h f32 16,1", "list parts 4,4,10",
+          "const m f32 4,4,10", "MatMul w x > p", "Add p h > s", "Reshape s parts > r",
+          "Add r m > y", "output y"},
+         "~rondo.MatMul Reshape Add"},
         // rows that are no multiple of eight; a result that is read as it is; single precision
         {{"input x f16 1,18,24", "const w f16 24,10", "MatMul x w > p",
           "Transpose perm=0,2,1 p > t", "output t"},

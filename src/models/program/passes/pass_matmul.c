@@ -152,7 +152,11 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
 // Whether the node gives the rows of the result another shape, which those of `a` could have, too.
 static bool reshapes_rows(const chain *c, const rondo__node *next) {
     const rondo_program *program = c->program;
-    rondo_shape b, mine, result;
+    rondo_shape b, mine, result, bias;
+    if (c->bias >= 0 &&
+        (!rondo__value_get_shape(&program->values[c->bias], &bias) || bias.rank != 1)) {
+        return false;  // a number for each row
+    }
     return (next->op.def->flags & RONDO__OP_VIEW) != 0 && next->outputs[0] >= 0 &&
            next->inputs[0] == c->result && !c->trans_a && c->residual < 0 &&
            rondo__value_get_shape(&program->values[c->b], &b) && b.rank == 2 &&

@@ -180,15 +180,26 @@ static rondo_status compose(const rondo__row_map *inner, const rondo__row_map *o
     return RONDO_STATUS_OK;
 }
 
+// Whether the value, if there is one, is a list: no other numbers for other rows.
+static bool is_list(const ordering *o, int32_t value) {
+    rondo_shape shape;
+    return value < 0 || (get_shape(o, value, &shape) && shape.rank == 1);
+}
+
 static bool is_row_norm(const ordering *o, const rondo__node *node) {
     rondo_shape x;
     if ((!rondo__node_is(node, RONDO__OP_LayerNormalization) &&
          !rondo__node_is(node, RONDO__OP_RMSNormalization)) ||
-        !get_shape(o, node->inputs[0], &x)) {
+        !get_shape(o, node->inputs[0], &x) || x.rank < 1) {
         return false;
     }
     for (size_t i = 1; i < node->output_count; ++i) {
         if (node->outputs[i] >= 0) {
+            return false;
+        }
+    }
+    for (size_t i = 1; i < node->input_count; ++i) {
+        if (!is_list(o, node->inputs[i])) {
             return false;
         }
     }
