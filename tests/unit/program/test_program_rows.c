@@ -1,6 +1,8 @@
 // Moves of whole rows: which become one Gather, and what goes in front of them; constants that are
 // added to scores; rows by their lengths; products whose result is turned.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
+
 #include "program/half/half_pass.h"
 #include "program/passes/passes.h"
 #include "support/cases/interpret.h"
@@ -99,6 +101,10 @@ TEST(test_program_rows__orders) {
         {{IMAGE_INPUT, "const g f32 8", "const h f32 4,8", "LayerNormalization x g h > n",
           SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
          "LayerNormalization Reshape Gather Reshape Relu"},
+        // rows of a constant
+        {{LISTS, "const x f32 1,4,4,8", "input g f32 8", "LayerNormalization x g > n",
+          SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
+         "LayerNormalization Reshape Gather Reshape Relu"},
     };
     program_rows_check(rows, sizeof rows / sizeof *rows, &bare);
 }
@@ -183,6 +189,36 @@ TEST(test_program_rows__turned_products) {
          "~rondo.MatMul Transpose"},
     };
     program_rows_check(rows, sizeof rows / sizeof *rows, &gpu);
+}
+
+// Two masks of f16, which together are beyond its range, hide rows and make no infinity.
+TEST(test_program_rows__masks_stay_finite) {
+    const rondo_shape shape = {2, {2, 4}};
+    const float lows[2] = {-65504.0f, -20.0f};
+    rondo_program *program;
+    OK(rondo__program_create("masks", &program));
+    int32_t sum = pass_add_input(program, RONDO_DTYPE_F16, &shape);
+    for (int i = 0; i < 2; ++i) {
+        rondo_tensor mask;
+        OK(rondo_tensor_init(RONDO_DTYPE_F16, &shape, &mask));
+        for (int64_t e = 0; e < 8; ++e) {
+            ((uint16_t *)mask.data)[e] = rondo_f16_from_float(e == 7 ? -INFINITY : lows[i]);
+        }
+        const int32_t operands[2] = {sum, pass_add_constant(program, &mask)};
+        rondo_tensor_deinit(&mask);
+        sum = pass_add_node(program, "", "Add", operands, 2);
+    }
+    OK(rondo__program_add_output(program, pass_add_node(program, "", "Softmax", &sum, 1)));
+    program = pass_specialise(program);
+    OK(rondo__pass_masks(program));
+    assert_int_equal(program->node_count, 2);
+    const rondo_tensor *mask = &program->values[program->nodes[0].inputs[1]].constant;
+    assert_int_equal(rondo_shape_get_count(&mask->shape), 8);
+    for (int64_t e = 0; e < 8; ++e) {
+        assert_int_equal(((const uint16_t *)mask->data)[e],
+                         rondo_f16_from_float(e == 7 ? -INFINITY : -65504.0f));
+    }
+    rondo_program_destroy(program);
 }
 
 typedef struct length_row {

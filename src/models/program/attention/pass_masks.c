@@ -7,8 +7,9 @@
 //   after    y = Softmax(Add(scores, bias + mask))
 //
 // So that there is one mask, with which this is an attention. The Reshapes may be missing. The sum
-// is rounded where the two were added apart before.
+// is rounded where the two were added apart before; in f16 it stays finite.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -122,7 +123,9 @@ static rondo_status add_up(const pattern *p, int32_t *out_sum) {
     for (int64_t i = 0; i < rondo_shape_get_count(&p->shape); ++i) {
         const float x = get_repeated(first, &p->shape, i) + get_repeated(second, &p->between, i);
         if (sum.dtype == RONDO_DTYPE_F16) {
-            ((uint16_t *)sum.data)[i] = rondo_f16_from_float(x);
+            // What is finite stays so: minus infinity would make NaN of fully masked rows.
+            const float kept = isfinite(x) ? fminf(fmaxf(x, -65504.0f), 65504.0f) : x;
+            ((uint16_t *)sum.data)[i] = rondo_f16_from_float(kept);
         } else {
             ((float *)sum.data)[i] = x;
         }

@@ -207,15 +207,17 @@ static bool is_row_norm(const ordering *o, const rondo__node *node) {
     return axis == -1 || axis == x.rank - 1;
 }
 
-// The norm that makes the base of the map, if it may work on moved rows instead: on rows that lay
-// as wide before it.
+// The norm that makes the base of the map, if it may work on moved rows instead: of a value whose
+// rows are known, and are as wide as the norm's.
 static int32_t find_norm(ordering *o, const rondo__row_map *map, const rondo_shape *shape) {
     const int32_t maker = o->program->values[map->base].producer;
-    const bool is_it = maker >= 0 && (size_t)maker < o->node_count && o->is_only_moved[maker] &&
-                       shape->extent[shape->rank - 1] == map->width && map->count <= map->rows &&
-                       is_row_norm(o, &o->program->nodes[maker]) &&
-                       get_map(o, o->program->nodes[maker].inputs[0])->width == map->width;
-    return is_it ? maker : -1;
+    if (maker < 0 || (size_t)maker >= o->node_count || !o->is_only_moved[maker] ||
+        shape->extent[shape->rank - 1] != map->width || map->count > map->rows ||
+        !is_row_norm(o, &o->program->nodes[maker])) {
+        return -1;
+    }
+    const rondo__row_map *rows = get_map(o, o->program->nodes[maker].inputs[0]);
+    return rows->base >= 0 && rows->width == map->width ? maker : -1;
 }
 
 // Makes `value` the norm of moved rows.
