@@ -101,6 +101,10 @@ TEST(test_program_rows__orders) {
         {{IMAGE_INPUT, "const g f32 8", "const h f32 4,8", "LayerNormalization x g h > n",
           SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
          "LayerNormalization Reshape Gather Reshape Relu"},
+        // three rows beside each other have one norm
+        {{LISTS, "const g f32 24", "input x f32 1,4,4,8", "Concat axis=3 x x x > u",
+          "LayerNormalization u g > n", SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
+         "Concat LayerNormalization Reshape Gather Reshape Relu"},
         // rows of a constant
         {{LISTS, "const x f32 1,4,4,8", "input g f32 8", "LayerNormalization x g > n",
           SHIFT("n", "y", "one", "one"), "Relu y > z", "output z"},
