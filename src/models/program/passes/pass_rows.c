@@ -241,7 +241,8 @@ static rondo_status norm_moved_rows(ordering *o, int32_t norm, const rondo__row_
         status = rondo__op_set_int(&program->nodes[norm].op, "axis", -1);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__program_add_copy(program, &program->nodes[norm], inputs, &value);
+        const rondo__node source = program->nodes[norm];  // a view: what is added moves the nodes
+        status = rondo__program_add_copy(program, &source, inputs, &value);
     }
 
 free_inputs:
