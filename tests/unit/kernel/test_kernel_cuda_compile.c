@@ -32,8 +32,9 @@
 enum {
     SKIP = 77,
     SEEN_MAX = 4096,
-    HOPPER = 90,      // the first whose launches overlap
-    MISSING_MAX = 2,  // cases without a CUDA kernel: ConvTranspose of an input without elements
+    HOPPER = 90,  // the first whose launches overlap
+    // Cases without a CUDA kernel: ConvTranspose of no elements, rondo.LayFilters to f32.
+    MISSING_MAX = 4,
 };
 
 static const char *g_filter;
