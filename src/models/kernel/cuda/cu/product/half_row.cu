@@ -27,19 +27,7 @@ typedef RONDO_Y Y;
 #define BLOCKS_BESIDE 1
 #endif
 
-struct row_arguments {
-    const T *a;
-    const T *b;
-    const T *bias;  // may be NULL
-    const T *z;     // may be NULL
-    Y *y;
-    i64 m, n, k;
-    i64 activation;
-    double alpha, beta;
-    const T *gain;  // of NORMALISED
-    const T *gate;  // of vector_product, whose arguments these are
-    double epsilon;
-};
+#include "rondo_row_arguments.cuh"
 
 enum { WARPS = 8, THREADS = WARPS * 32, SPAN = 256, HELD = TURNS < 2 ? TURNS : 2, OUTPUTS = 16 };
 

@@ -94,19 +94,7 @@ extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_argu
 
 // One row times a matrix whose rows (outputs) are contiguous in k: a warp an output. The row may be
 // normalised on the way (RMSNormalization), and a second matrix may gate the result.
-struct vector_arguments {
-    const T *a;
-    const T *b;
-    const T *bias;  // may be NULL
-    const T *z;     // may be NULL
-    Y *y;
-    i64 m, n, k;
-    i64 activation;
-    double alpha, beta;
-    const T *gain;  // of NORMALISED
-    const T *gate;  // of GATED
-    double epsilon;
-};
+#include "rondo_row_arguments.cuh"
 #ifndef WIDTH
 #define WIDTH 4
 #endif
@@ -132,7 +120,7 @@ __device__ __forceinline__ void ask_early(const T *row, i64 count) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_arguments p) {
+extern "C" __global__ void __launch_bounds__(256) vector_product(const row_arguments p) {
     release_successor();
     const int lane = threadIdx.x & 31;
     const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;

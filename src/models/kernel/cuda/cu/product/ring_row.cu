@@ -36,19 +36,7 @@ typedef RONDO_Y Y;
 #define GATED 0
 #endif
 
-struct row_arguments {
-    const T *a;
-    const T *b;
-    const T *bias;  // may be NULL
-    const T *z;     // may be NULL
-    Y *y;
-    i64 m, n, k;
-    i64 activation;
-    double alpha, beta;
-    const T *gain;  // of NORMALISED
-    const T *gate;  // of GATED
-    double epsilon;
-};
+#include "rondo_row_arguments.cuh"
 
 enum {
     WARPS = 8,
