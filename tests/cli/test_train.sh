@@ -34,6 +34,17 @@ loop --train w --learning-rate 0.01 --output "$work/loop.onnx"
 loop --train w --learning-rate 0.02 --output "$work/other.onnx"
 cmp -s "$work/loop.onnx" "$work/other.onnx" && fail "the body's weights are as they were"
 
+# Shapes that the model computes from its batch (Shape, Gather, Concat, Reshape) keep their ranks: a vision transformer as
+# torch exports it learns.
+mkdir "$work/pictures"
+start_npy "$work/pictures/x.npy" "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 3, 12, 12), }"
+head -c 13824 /dev/zero >>"$work/pictures/x.npy"
+start_npy "$work/pictures/y.npy" "{'descr': '<i8', 'fortran_order': False, 'shape': (8,), }"
+head -c 64 /dev/zero >>"$work/pictures/y.npy"
+expect_status 0 train "$here/../models/vit_mini/model.onnx" --device host --data "$work/pictures" --target y --epochs 3 \
+    --batch 3 --validation 0 --output "$work/vit.onnx"
+expect_text 'epoch 3 of 3: loss 1\.[01][0-9]+; rate'
+
 # What comes out is the model, with other weights.
 expect_status 0 run "$work/adam.onnx" --device host --set n=4
 expect_text '^p +f32'

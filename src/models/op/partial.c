@@ -4,10 +4,11 @@
 // all equal, and each apart from the others. A property on which all answers agree does not depend
 // on the unknown extents. The numbers are 0, 1, small and large ones, and the known extents of the
 // inputs, because ops treat these specially. If the op accepts only one number for an extent, the
-// outputs stay unknown: one answer proves nothing. They also stay unknown if the op accepts only
-// numbers that make an input empty: ops accept empty inputs whatever their other extents are
-// (Concat), so such answers can only deny a property. The executor compares results with this
-// inference, so a wrong answer ends in an error.
+// outputs stay unknown: one answer proves nothing. Where another input has that extent, as Gemm's B
+// has A's columns, their ranks are believed, and no extents. Outputs also stay unknown if the op
+// accepts only numbers that make an input empty: ops accept empty inputs whatever their other
+// extents are (Concat), so such answers can only deny a property. The executor compares results
+// with this inference, so a wrong answer ends in an error.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -20,7 +21,7 @@ enum {
     OPEN_MAX = 16,  // more unknown extents say nothing
     KNOWN_MAX = 4,  // known extents that are tried, too
     ALIKE_MIN = 4,  // answers before "nothing is known" is believed
-    APART_FEW = 3,  // up to so many unknown extents all pairs of numbers are tried
+    APART_FEW = 3,  // of more unknown extents two numbers are tried apart, and the known ones
     RANKS_MIN = 2,  // of an input without a rank so many must fit
     RANK_MIN = 2,   // answers for each of these ranks
 };
@@ -75,6 +76,7 @@ typedef struct trials {
     size_t fit_count;
     size_t fit_before;  // as many before the rank that is tried for the input without one
     bool has_full;      // one that fitted had elements in all inputs that were tried
+    bool is_rank_only;  // an extent fitted with one number only, which another input has
 } trials;
 
 static void note_known(trials *t, int64_t extent) {
@@ -195,14 +197,32 @@ static void ask_apart(trials *t, size_t k) {
     int64_t own;
     for (size_t o = 0; get_number(t, other_numbers, COUNT_OF(other_numbers), o, &other); ++o) {
         for (size_t n = 0; get_number(t, apart_numbers, COUNT_OF(apart_numbers), n, &own); ++n) {
-            if (is_short && (n > 1 || !is_worth_asking(t))) {
+            if (is_short && !is_worth_asking(t)) {
                 break;
+            }
+            if (is_short && n > 1 && n < COUNT_OF(apart_numbers)) {
+                continue;
             }
             set_all(t, other);
             t->inputs[t->open[k].input].shape.extent[t->open[k].axis] = own;
             ask(t);
         }
     }
+}
+
+// Whether the only number that fitted is an extent of another input, of the same type (not of a
+// list of extents or indices).
+static bool is_shared(const trials *t, const open_extent *open) {
+    const rondo__tensor_info *inputs = t->infer->inputs;
+    for (size_t i = 0; i < t->infer->input_count && open->first > 1; ++i) {
+        const bool is_like = i != open->input && inputs[i].dtype == inputs[open->input].dtype;
+        for (int32_t d = 0; is_like && d < inputs[i].shape.rank; ++d) {
+            if (inputs[i].shape.extent[d] == open->first) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 // Asks with every open extent. False: one of them fitted with a single number only.
@@ -222,7 +242,10 @@ static bool ask_all(trials *t) {
     }
     for (size_t k = 0; k < t->open_count; ++k) {
         if (t->open[k].has_first && !t->open[k].has_other) {
-            return false;
+            if (t->rankless != SIZE_MAX || !is_shared(t, &t->open[k])) {
+                return false;
+            }
+            t->is_rank_only = true;
         }
     }
     return true;
@@ -277,6 +300,10 @@ rondo_status rondo__op_infer_partial(rondo__infer *infer) {
         infer->outputs[i] =
             is_sure ? t.joined[i] : (rondo__tensor_info){.dtype = t.joined[i].dtype};
         infer->outputs[i].constant = NULL;
+        for (int32_t d = 0; t.is_rank_only && d < infer->outputs[i].shape.rank; ++d) {
+            infer->outputs[i].shape.extent[d] = -1;
+            infer->outputs[i].is_shape_known = false;
+        }
     }
     rondo__free(t.inputs);
     return RONDO_STATUS_OK;
