@@ -361,7 +361,8 @@ static int open_trainer(trainer *t) {
         return CLI_FAILED;
     }
     if (cli_model_load(t->path, NULL, true, &t->model) != RONDO_STATUS_OK) {
-        return cli_fail_with_record();
+        char hint[1100];
+        return cli_fail_about(NULL, cli_model_hint(t->path, hint, sizeof hint));
     }
     t->plan.has_ranks = cli_train_ranks_are_many(&t->ranks);
     int status = open_data(t);

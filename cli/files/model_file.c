@@ -22,3 +22,15 @@ rondo_status cli_model_load(const char *path, const rondo_load_options *options,
     return cli_is_plan_file(path) ? rondo_program_load_plan(path, &plan, out_program)
                                   : rondo_program_load_onnx_with(path, options, out_program);
 }
+
+const char *cli_model_hint(const char *path, char *room, size_t room_bytes) {
+    char inside[1024];
+    const int length = snprintf(inside, sizeof inside, "%s/model.onnx", path);
+    FILE *file = length > 0 && (size_t)length < sizeof inside ? fopen(inside, "rb") : NULL;
+    if (file == NULL) {
+        return "";
+    }
+    (void)fclose(file);
+    const int written = snprintf(room, room_bytes, "; name the model in it: %s", inside);
+    return written > 0 && (size_t)written < room_bytes ? room : "";
+}

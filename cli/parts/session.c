@@ -168,8 +168,9 @@ static bool load_program(loading *l, cli_session *session) {
     }
     if (l->status != RONDO_STATUS_OK) {
         const bool names_file = strstr(l->error.message, session->path) != NULL;
-        cli_print_error("%s%s%s", names_file ? "" : session->path, names_file ? "" : ": ",
-                        l->error.message);
+        char hint[1100];
+        cli_print_error("%s%s%s%s", names_file ? "" : session->path, names_file ? "" : ": ",
+                        l->error.message, cli_model_hint(session->path, hint, sizeof hint));
         return false;
     }
     session->program = l->program;

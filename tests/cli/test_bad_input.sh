@@ -102,6 +102,16 @@ expect_error 1 '"batch" would be 4 \(--set batch=4\) and 1 \(.*x\.npy\)' \
 
 # Places that cannot be written.
 expect_error 1 'x\.npy: Not a directory' run "$good" --output-dir "$work/x.npy"
+
+# A folder is no model; the one that is in it is named.
+mkdir "$work/folder"
+cp "$good" "$work/folder/model.onnx"
+for command in run inspect bench; do
+    expect_error 1 "folder: it is a directory, not a regular file; name the model in it: .*folder/model\.onnx" $command "$work/folder"
+done
+expect_error 1 "it is a directory, not a regular file; name the model in it: " train "$work/folder" --data "$here/arrays/line.npz" \
+    --output "$work/trained.onnx"
+expect_error 1 'it is a directory, not a regular file$' run "$work"
 expect_error 1 'x\.npy' run "$good" --output-dir "$work/x.npy/below"
 expect_error 1 'folder\.json' bench "$good" --json "$work/no/such/folder.json"
 expect_error 1 'folder\.csv' bench "$good" --samples "$work/no/such/folder.csv"
