@@ -5,7 +5,8 @@
 // on the unknown extents. The numbers are 0, 1, small and large ones, and the known extents of the
 // inputs, because ops treat these specially. If the op accepts only one number for an extent, the
 // outputs stay unknown: one answer proves nothing. Where another input has that extent, as Gemm's B
-// has A's columns, their ranks are believed, and no extents. Outputs also stay unknown if the op
+// has A's columns, their ranks are believed, and no extents; likewise where nothing fits until
+// optional inputs of unknown extents are left out. Outputs also stay unknown if the op
 // accepts only numbers that make an input empty: ops accept empty inputs whatever their other
 // extents are (Concat), so such answers can only deny a property. The executor compares results
 // with this inference, so a wrong answer ends in an error.
@@ -275,6 +276,28 @@ static bool ask_ranks(trials *t) {
     return rank_count >= RANKS_MIN;
 }
 
+// Leaves out optional inputs of which no extent is known, such as the states that an LSTM begins
+// with, whose three extents must all be right. False: there is none. Ranks alone are told then.
+static bool leave_out(trials *t) {
+    size_t kept = 0;
+    for (size_t k = 0; k < t->open_count; ++k) {
+        const size_t i = t->open[k].input;
+        const rondo__tensor_info *input = &t->infer->inputs[i];
+        bool is_open = i >= t->infer->op->def->input_min && input->dtype == t->inputs[0].dtype;
+        for (int32_t d = 0; d < input->shape.rank; ++d) {
+            is_open = is_open && input->shape.extent[d] < 0;
+        }
+        if (is_open) {
+            t->inputs[i] = (rondo__tensor_info){0};
+        } else {
+            t->open[kept++] = t->open[k];
+        }
+    }
+    t->is_rank_only = kept < t->open_count;
+    t->open_count = kept;
+    return t->is_rank_only && t->rankless == SIZE_MAX;
+}
+
 rondo_status rondo__op_infer_partial(rondo__infer *infer) {
     trials t = {.infer = infer};
     memset(infer->outputs, 0, infer->output_count * sizeof *infer->outputs);
@@ -293,7 +316,10 @@ rondo_status rondo__op_infer_partial(rondo__infer *infer) {
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    const bool has_asked = t.rankless != SIZE_MAX ? ask_ranks(&t) : ask_all(&t);
+    bool has_asked = t.rankless != SIZE_MAX ? ask_ranks(&t) : ask_all(&t);
+    if (t.fit_count == 0 && leave_out(&t)) {
+        has_asked = ask_all(&t);
+    }
     const bool is_sure = has_asked && t.has_full;
     rondo__error_restore(&saved);
     for (size_t i = 0; i < infer->output_count && t.fit_count > 0; ++i) {

@@ -278,6 +278,31 @@ TEST(test_op_partial__slices_are_not_trusted) {
     rondo__op_deinit(&op);
 }
 
+// A GRU whose first state has no known extent: ranks are told, and no extents.
+TEST(test_op_partial__states_are_left_out) {
+    static const rondo_shape shapes[6] = {{.rank = 3, .extent = {5, -1, 6}},
+                                          {.rank = 3, .extent = {1, 24, 6}},
+                                          {.rank = 3, .extent = {1, 24, 8}},
+                                          {.rank = RANKLESS},
+                                          {.rank = RANKLESS},
+                                          {.rank = 3, .extent = {-1, -1, -1}}};
+    rondo__op op = {.def = rondo__op_lookup("", "GRU", 17), .opset = 17};
+    op.name = rondo__strdup("the_node");
+    assert_int_equal(rondo__op_set_int(&op, "hidden_size", 8), RONDO_STATUS_OK);
+    rondo__tensor_info inputs[6];
+    rondo__tensor_info outputs[2];
+    for (size_t i = 0; i < 6; ++i) {
+        const bool is_there = shapes[i].rank != RANKLESS;
+        fill_info(&shapes[i], is_there ? RONDO_DTYPE_F32 : RONDO_DTYPE_NONE, &inputs[i]);
+    }
+    rondo__infer infer = {
+        .op = &op, .input_count = 6, .output_count = 2, .inputs = inputs, .outputs = outputs};
+    assert_int_equal(rondo__op_infer_partial(&infer), RONDO_STATUS_OK);
+    assert_true(is_as_wanted(&outputs[0], &(const rondo_shape){4, {-1, -1, -1, -1}}));
+    assert_true(is_as_wanted(&outputs[1], &(const rondo_shape){3, {-1, -1, -1}}));
+    rondo__op_deinit(&op);
+}
+
 // ---- drawn ------------------------------------------------------------------------------------
 
 enum { DRAWS = 40, PORTS_MAX = 50 };
