@@ -155,7 +155,9 @@ int32_t rondo__gradient_need_rank(rondo__gradient *g, const rondo__gradient_call
                                   int32_t value) {
     const int32_t rank = rondo__gradient_rank(g, value);
     if (rank < 0) {
-        rondo__gradient_refuse(g, call, "an input whose rank is not known");
+        rondo__gradient_refuse(g, call,
+                               "an input whose rank is not known (sizes of the model's inputs in "
+                               "place of names tell it)");
     }
     return rank;
 }

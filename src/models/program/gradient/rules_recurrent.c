@@ -188,7 +188,9 @@ static void run_rule(rondo__gradient *g, const rondo__gradient_call *call, int64
                                "sequence_lens, peepholes, clip, layout=1, input_forget or other "
                                "activations");
     } else if (c.steps < 1 || c.steps > STEPS_MAX || c.hidden < 1) {
-        rondo__gradient_refuse(g, call, "a number of steps that is not known, or above 1024");
+        rondo__gradient_refuse(g, call,
+                               "a number of steps that is not known (sizes of the model's inputs "
+                               "in place of names tell it), or above 1024");
     } else {
         expand(g, call, c);
     }
