@@ -75,7 +75,7 @@ static void fill_list(world *w, rondo__weight_list *list) {
         assert_true(w->addresses[form] == address);
     }
     if (list->account != NULL) {
-        rondo__weight_list_settle(list);
+        STEP(rondo__weight_list_settle(list));
     }
 }
 

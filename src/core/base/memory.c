@@ -340,6 +340,26 @@ void rondo__memory_trim(void) {
 #endif
 }
 
+// The array with `wanted` elements, or as it was, with a record.
+static void *resize(void *array, size_t *capacity, size_t wanted, size_t element_bytes) {
+    size_t bytes;
+    if (!rondo__mul_size(wanted, element_bytes, &bytes)) {
+        (void)RONDO_FAIL(NO_MEMORY, "an array of %zu elements of %zu bytes is too large", wanted,
+                         element_bytes);
+        return array;
+    }
+    void *grown = rondo__realloc(array, bytes);
+    if (grown == NULL) {
+        return array;
+    }
+    *capacity = wanted;
+    return grown;
+}
+
+void *rondo__array_make_room(void *array, size_t *capacity, size_t needed, size_t element_bytes) {
+    return needed <= *capacity ? array : resize(array, capacity, needed, element_bytes);
+}
+
 void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes) {
     if (needed <= *capacity) {
         return array;
@@ -349,18 +369,10 @@ void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t ele
     if (wanted < needed) {
         wanted = needed < 8 ? 8 : needed;
     }
-    size_t bytes;
-    if (!rondo__mul_size(wanted, element_bytes, &bytes)) {
-        (void)RONDO_FAIL(NO_MEMORY, "an array of %zu elements of %zu bytes is too large", needed,
-                         element_bytes);
-        return array;
+    const size_t former = *capacity;
+    char *grown = resize(array, capacity, wanted, element_bytes);
+    if (*capacity > former) {
+        memset(grown + former * element_bytes, 0, (*capacity - former) * element_bytes);
     }
-    void *grown = rondo__realloc(array, bytes);
-    if (grown == NULL) {
-        return array;
-    }
-    size_t old_bytes = *capacity * element_bytes;
-    memset((char *)grown + old_bytes, 0, bytes - old_bytes);
-    *capacity = wanted;
     return grown;
 }

@@ -55,6 +55,13 @@ void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t ele
     ((array) = rondo__array_grow((array), &(capacity), (needed), sizeof *(array)), \
      (needed) <= (capacity) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY)
 
+// The same by no more than is needed, and new elements are not zeroed: for an array to which more
+// may be appended than often are, each set as a whole.
+void *rondo__array_make_room(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+#define RONDO__ARRAY_ROOM(array, capacity, needed)                                      \
+    ((array) = rondo__array_make_room((array), &(capacity), (needed), sizeof *(array)), \
+     (needed) <= (capacity) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY)
+
 // Bytes that this thread has taken with the functions above less those that it gave back. Memory of
 // a program's own allocator does not count, because its size is not known. The difference between
 // two calls is what the work between them keeps. A caller that makes something on the side, which

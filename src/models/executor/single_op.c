@@ -277,7 +277,7 @@ static rondo_status prepare(rondo_op *op, const char *name, const rondo_op_optio
     op->account = (rondo__weight_account){.store = op->store, .stream = op->stream};
     rondo__weight_list_init(&op->account, &op->weights);
     RETURN_IF_ERROR(prepare_kernel(op, options->seed));
-    rondo__weight_list_settle(&op->weights);
+    RETURN_IF_ERROR(rondo__weight_list_settle(&op->weights));
     RETURN_IF_ERROR(rondo_memory_allocate(op->device, RONDO_MEMORY_DEVICE,
                                           op->kernel->workspace_bytes, &op->workspace));
     return rondo_device_is_host(op->device) ? RONDO_STATUS_OK : warm_up(op);

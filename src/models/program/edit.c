@@ -62,19 +62,25 @@ void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t t
     }
 }
 
+bool rondo__value_has_known_shape(const rondo__value *value) {
+    if (value->constant.dtype != RONDO_DTYPE_NONE) {
+        return true;
+    }
+    bool is_known = value->has_shape && value->rank >= 0 && value->rank <= RONDO_RANK_MAX;
+    for (int32_t d = 0; is_known && d < value->rank; ++d) {
+        is_known = value->dims[d].number >= 0;
+    }
+    return is_known;
+}
+
 bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape) {
     memset(out_shape, 0, sizeof *out_shape);
     if (value->constant.dtype != RONDO_DTYPE_NONE) {
         *out_shape = value->constant.shape;
         return true;
     }
-    if (!value->has_shape || value->rank < 0 || value->rank > RONDO_RANK_MAX) {
+    if (!rondo__value_has_known_shape(value)) {
         return false;
-    }
-    for (int32_t d = 0; d < value->rank; ++d) {
-        if (value->dims[d].number < 0) {
-            return false;
-        }
     }
     out_shape->rank = value->rank;
     for (int32_t d = 0; d < value->rank; ++d) {

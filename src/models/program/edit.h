@@ -22,7 +22,10 @@ void rondo__program_drop_optional(rondo_program *program, int32_t value);
 // Makes every node input and program output that names `from` name `to`.
 void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t to);
 
-// True, with the shape in *out_shape, when every extent of the value is a number.
+// Whether every extent of the value is a number.
+bool rondo__value_has_known_shape(const rondo__value *value);
+
+// The same, with the shape in *out_shape.
 bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape);
 void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_shape *shape);
 // The same of what is known of a tensor: perhaps only its rank and some extents.

@@ -377,7 +377,7 @@ static bool check_outputs(device_run *run, const rondo_tensor *wanted, const cha
 }
 
 static rondo_status put_inputs(device_run *run, const parsed_case *parsed) {
-    rondo_status status = RONDO_STATUS_OK;
+    rondo_status status = rondo__weight_list_settle(&run->weights);
     run->input_count = parsed->input_count;
     for (size_t i = 0; i < parsed->input_count && status == RONDO_STATUS_OK; i++) {
         const size_t bytes = rondo_tensor_get_bytes(&parsed->inputs[i]);

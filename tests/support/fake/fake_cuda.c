@@ -386,7 +386,7 @@ rondo__cu_result fake_cuDeviceGetAttribute(int *out_value, int attribute, rondo_
 rondo__cu_result fake_cuDeviceTotalMem(size_t *out_bytes, rondo__cu_device device) {
     (void)device;
     ENTER("cuDeviceTotalMem");
-    *out_bytes = (size_t)1 << 37;
+    *out_bytes = g_fake.options.memory_bytes != 0 ? g_fake.options.memory_bytes : (size_t)1 << 37;
     return fake_leave(code);
 }
 

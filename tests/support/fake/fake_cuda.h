@@ -28,6 +28,7 @@ typedef struct fake_cuda_options {
     const char *missing_symbol;  // an exported name this driver lacks, or NULL
     int compute_capability;      // 10 * major + minor; 0: 90
     const char *name;            // of each device, before its number; NULL: "Fake GPU"
+    size_t memory_bytes;         // of each device; 0: 128 GiB
     bool has_get_proc_address;
     bool has_no_peers;     // no GPU reaches the memory of another one
     bool reverses_copies;  // lists the nodes of a child graph in the opposite order of its source's

@@ -658,8 +658,11 @@ TEST(test_executor_plan_file__records_are_read_as_a_strangers) {
 
 // ---- kernels of a GPU -------------------------------------------------------------------------
 
+// Without a name: as the fake driver has it.
+static fake_cuda_options g_gpu;
+
 static void open_gpu(rondo_device **out_device) {
-    fake_cuda_reset(NULL);
+    fake_cuda_reset(g_gpu.name != NULL ? &g_gpu : NULL);
     fake_cuda_install();
     fake_cuda_install_compiler();
     add_program_prepare_fake();
@@ -709,6 +712,48 @@ TEST(test_executor_plan_file__kernels_of_a_gpu) {
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
     close_gpu(device);
+}
+
+// A file of an H200 serves an H100, another GPU of its generation, as it is. One of any other
+// generation refuses it by name, and remakes it where that is allowed.
+TEST(test_executor_plan_file__gpus_of_one_generation) {
+    static const struct {
+        const char *name, *words;
+        int capability, gibibytes;
+    } rows[] = {{"NVIDIA H200", NULL, 90, 141},
+                {"NVIDIA H100 80GB HBM3", NULL, 90, 80},
+                {"NVIDIA A100-SXM4-80GB", "cuda:0 is sm_80", 80, 80},
+                {"NVIDIA L40S", "cuda:0 is sm_89", 89, 48},
+                {"NVIDIA B200", "cuda:0 is sm_100", 100, 180}};
+    const rondo_plan_options remake = {.struct_size = sizeof remake, .allow_remake = true};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        rondo_device *device;
+        rondo_program *program;
+        rondo_executor *executor;
+        g_gpu = (fake_cuda_options){.device_count = 1,
+                                    .driver_version = 13000,
+                                    .name = rows[i].name,
+                                    .compute_capability = rows[i].capability,
+                                    .memory_bytes = (size_t)rows[i].gibibytes << 30,
+                                    .has_get_proc_address = true};
+        i == 0 ? save_for_gpu() : (void)0;
+        g_kernel_count = 0;
+        open_gpu(&device);
+        const rondo_status got =
+            rondo_executor_load(g_path, device, NULL, NULL, &program, &executor);
+        assert_int_equal(got == RONDO_STATUS_OK, rows[i].words == NULL);
+        if (rows[i].words != NULL) {
+            expect_words(got, RONDO_STATUS_UNSUPPORTED, "made for sm_90", __FILE__, __LINE__);
+            expect_words(got, RONDO_STATUS_UNSUPPORTED, rows[i].words, __FILE__, __LINE__);
+            OK(rondo_executor_load(g_path, device, NULL, &remake, &program, &executor));
+        }
+        OK(add_program_run(executor, 1.0f));
+        assert_int_equal(g_kernel_count, rows[i].words == NULL ? 2 : 0);
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+        close_gpu(device);
+    }
+    g_gpu = (fake_cuda_options){0};
 }
 
 // The kernels stand behind the program.

@@ -112,6 +112,13 @@ static rondo_graph *record_memory(void) {
 
 static int g_driver_version;  // of the fake driver; 0: its newest
 
+// Zeroed: as the fake driver has it.
+static struct {
+    const char *name;
+    int compute_capability;
+    size_t memory_bytes;
+} g_gpu;
+
 static void open_device(bool is_fake) {
     union {
         rondo_host_function function;
@@ -119,6 +126,9 @@ static void open_device(bool is_fake) {
     } kernel = {.function = run_kernel};
     if (is_fake) {
         const fake_cuda_options options = {
+            .name = g_gpu.name,
+            .compute_capability = g_gpu.compute_capability,
+            .memory_bytes = g_gpu.memory_bytes,
             .device_count = 2,
             .driver_version = g_driver_version != 0 ? g_driver_version : 13000,
             .has_get_proc_address = true};
@@ -363,6 +373,48 @@ TEST(test_graph_file__another_device_is_refused_by_name) {
     assert_non_null(strstr(rondo_error_get_last()->message, "made on host"));
     rondo_graph_destroy(again);
     close_device();
+}
+
+static void set_gpu(const char *name, int compute_capability, size_t memory_bytes) {
+    g_gpu.name = name;
+    g_gpu.compute_capability = compute_capability;
+    g_gpu.memory_bytes = memory_bytes;
+}
+
+// An H100 takes what an H200 has recorded; other generations refuse it by name.
+TEST(test_graph_file__gpus_of_one_generation) {
+    static const struct {
+        int compute_capability;
+        const char *words;
+    } rows[] = {{90, NULL},
+                {80, "cuda:0 is cuda 8.0"},
+                {89, "cuda:0 is cuda 8.9"},
+                {100, "cuda:0 is cuda 10.0"}};
+    set_gpu("NVIDIA H200", 90, (size_t)141 << 30);
+    open_device(true);
+    rondo_graph *graph = record(false);
+    OK(rondo_graph_save(graph, g_path, g_symbols, SYMBOLS));
+    rondo_graph_destroy(graph);
+    close_device();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        set_gpu("NVIDIA H100 80GB HBM3", rows[i].compute_capability, (size_t)80 << 30);
+        open_device(true);
+        rondo_graph *again = create_graph();
+        const rondo_status status = rondo_graph_load(again, g_path, g_symbols, SYMBOLS);
+        if (rows[i].words == NULL) {
+            OK(status);
+            OK(rondo_graph_replay(again, g_stream));
+            OK(rondo_stream_synchronize(g_stream));
+        } else {
+            assert_int_equal(status, RONDO_STATUS_UNSUPPORTED);
+            assert_non_null(strstr(rondo_error_get_last()->message, "made on cuda 9.0"));
+            assert_non_null(strstr(rondo_error_get_last()->message, "NVIDIA H200"));
+            assert_non_null(strstr(rondo_error_get_last()->message, rows[i].words));
+        }
+        rondo_graph_destroy(again);
+        close_device();
+    }
+    set_gpu(NULL, 0, 0);
 }
 
 static rondo_graph *record_event(rondo_event *event) {

@@ -139,11 +139,58 @@ TEST(test_kernel_weights__settled) {
         const size_t before = fake_cuda_count_objects();
         expect_form(&w, &want, "a constant");
         assert_int_equal(fake_cuda_count_objects(), before + 2);
-        rondo__weight_list_settle(&w.list);
+        OK(rondo__weight_list_settle(&w.list));
         assert_int_equal(fake_cuda_count_objects(), before + 1);
         rondo_tensor_deinit(&constant);
     }
     close_world(&w);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
+// Small constants of a list are under way together, without pinned memory, and are waited for once:
+// by the list, or by another account that comes first.
+TEST(test_kernel_weights__one_wait) {
+    static const size_t bytes[] = {KIB, 64 * KIB, 300 * KIB};
+    enum { COUNT = sizeof bytes / sizeof bytes[0] };
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    for (int has_other = 0; has_other < 2; ++has_other) {
+        world w;
+        rondo_tensor constants[COUNT];
+        open_world("cuda:0", &w);
+        rondo__weight_account other = {.store = w.account.store};
+        rondo__weight_list others;
+        OK(rondo_stream_create(w.device, NULL, &other.stream));
+        rondo__weight_list_init(&other, &others);
+        const size_t waits = fake_cuda_count_calls("cuStreamSynchronize");
+        void *address = NULL;
+        for (size_t i = 0; i < COUNT; ++i) {
+            const rondo_shape shape = {.rank = 1, .extent = {(int64_t)bytes[i]}};
+            OK(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &constants[i]));
+            const rondo__weight_want want = {.constant = &constants[i], .bytes = bytes[i]};
+            (void)fill_whole(&want, constants[i].data);
+            OK(rondo__weight_list_add(&w.list, &want, &address));
+        }
+        assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), waits);
+        assert_int_equal(fake_cuda_count_bytes(true), 0);
+        if (has_other) {
+            const rondo__weight_want want = {.constant = &constants[0], .bytes = bytes[0]};
+            OK(rondo__weight_list_add(&others, &want, &address));
+            assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), waits + 1);
+        }
+        OK(rondo__weight_list_settle(&w.list));
+        assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize"), waits + 1);
+        for (size_t i = 0; i < COUNT; ++i) {
+            const rondo__weight_want want = {.constant = &constants[i], .bytes = bytes[i]};
+            expect_form(&w, &want, "a small constant");
+            rondo_tensor_deinit(&constants[i]);
+        }
+        rondo__weight_list_cut(&others, 0);
+        rondo_stream_destroy(other.stream);
+        close_world(&w);
+    }
     assert_string_equal(fake_cuda_get_violations(), "");
     assert_int_equal(fake_cuda_count_objects(), 0);
     fake_cuda_uninstall();

@@ -245,12 +245,20 @@ static const phase phases[] = {
     {"list collectives", list_collectives},
 };
 
-// All forms are made.
-static void settle_weights(rondo__plan *plan) {
-    rondo__weight_list_settle(&plan->weights);
-    for (size_t i = 0; i < plan->peer_count; ++i) {
-        rondo__weight_list_settle(&plan->peers[i].weights);
+// All forms are made. The first failure counts, of which `status` may be one.
+static rondo_status settle_weights(rondo__plan *plan, rondo_status status) {
+    for (size_t i = 0; i <= plan->peer_count; ++i) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        const rondo_status settled =
+            rondo__weight_list_settle(i == 0 ? &plan->weights : &plan->peers[i - 1].weights);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_restore(&saved);
+        } else {
+            status = settled;
+        }
     }
+    return status;
 }
 
 static void free_lists(const rondo__planning *p) {
@@ -291,7 +299,7 @@ static rondo_status create(rondo__unit *unit, rondo_program *program, rondo__hal
         }
     }
     free_lists(&planning);
-    settle_weights(plan);
+    status = settle_weights(plan, status);
     if (status == RONDO_STATUS_OK) {
         *out_plan = plan;
     } else {

@@ -209,9 +209,10 @@ typedef struct rules {
 } rules;
 
 static bool is_known(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    return value < 0 || (info.is_shape_known && rondo__dtype_is_plain(info.dtype));
+    const rondo__value *v = value >= 0 ? &program->values[value] : NULL;
+    return v == NULL ||
+           (rondo__value_has_known_shape(v) &&
+            rondo__dtype_is_plain(rondo__value_is_constant(v) ? v->constant.dtype : v->dtype));
 }
 
 // Whether the node waits for values of this run on the processor, whatever is placed where.
@@ -231,16 +232,16 @@ static bool reads_on_host(const rondo_program *program, const rondo__node *node)
 
 // Bytes of a value that is not known ahead; SIZE_MAX where it has too many, or is no whole number.
 static size_t measure_small(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    if (value < 0 || info.constant != NULL) {
+    const rondo__value *v = value >= 0 ? &program->values[value] : NULL;
+    if (v == NULL || rondo__value_is_constant(v)) {
         return 0;
     }
-    const bool is_whole = info.dtype == RONDO_DTYPE_I64 || info.dtype == RONDO_DTYPE_I32 ||
-                          info.dtype == RONDO_DTYPE_BOOL;
-    const rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
-    const size_t bytes =
-        info.is_shape_known && is_whole ? rondo_tensor_get_bytes(&shell) : SIZE_MAX;
+    rondo_tensor shell = {.dtype = v->dtype};
+    const bool is_whole =
+        v->dtype == RONDO_DTYPE_I64 || v->dtype == RONDO_DTYPE_I32 || v->dtype == RONDO_DTYPE_BOOL;
+    const size_t bytes = is_whole && rondo__value_get_shape(v, &shell.shape)
+                             ? rondo_tensor_get_bytes(&shell)
+                             : SIZE_MAX;
     return bytes <= SMALL_BYTES ? bytes : SIZE_MAX;
 }
 
@@ -280,26 +281,23 @@ static bool is_shape_arithmetic(const rules *r, const rondo__node *node) {
     return read_count > 0 && crossing_count <= read_count;
 }
 
-// Whether the processor reads input `i`: of ops whose results stay on the device only a count, and
-// what may decide shapes.
-static bool is_read_on_host(const rules *r, size_t n, size_t i) {
+static void note_reads(rules *r, size_t n) {
     const rondo_program *program = r->plan->program;
     const rondo__node *node = &program->nodes[n];
-    if (rondo__counted_is(node)) {
-        return i == rondo__counted_get_input(node);
-    }
-    return stays_on_device(r, node)
-               ? measure_small(program, node->inputs[i]) != SIZE_MAX
-               : r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(program, node);
-}
-
-static void note_reads(rules *r, size_t n) {
-    const rondo__node *node = &r->plan->program->nodes[n];
     const bool is_shape_only = (node->op.def->flags & RONDO__OP_SHAPE_ONLY) != 0;
+    const bool is_counted = rondo__counted_is(node);
+    const bool stays = stays_on_device(r, node);
+    const bool is_host =
+        r->plan->homes[n].place == RONDO__PLACE_CPU || reads_on_host(program, node);
     for (size_t i = 0; i < node->input_count && !is_shape_only; ++i) {
-        if (node->inputs[i] >= 0) {
-            bool *readers = is_read_on_host(r, n, i) ? r->by_host : r->by_device;
-            readers[node->inputs[i]] = true;
+        const int32_t value = node->inputs[i];
+        // Ops whose results stay on the device have the processor read only a count, and what may
+        // decide shapes.
+        const bool is_read_on_host = is_counted ? i == rondo__counted_get_input(node)
+                                     : stays    ? measure_small(program, value) != SIZE_MAX
+                                                : is_host;
+        if (value >= 0) {
+            (is_read_on_host ? r->by_host : r->by_device)[value] = true;
         }
     }
 }

@@ -139,10 +139,8 @@ const rondo__transfer_counts *rondo__transfers_count_step(const rondo__plan *pla
 rondo_status rondo__transfers_reserve(const rondo__plan *plan) {
     rondo_program *program = plan->program;
     const size_t values = program->value_count * rondo__plan_count_sides(plan);
-    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, values));
-    RETURN_IF_ERROR(
-        RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + values));
-    return rondo__namemap_reserve(&program->names, values);
+    RETURN_IF_ERROR(RONDO__ARRAY_ROOM(program->values, program->value_capacity, values));
+    return RONDO__ARRAY_ROOM(program->nodes, program->node_capacity, program->node_count + values);
 }
 
 // ---- the insertion ----------------------------------------------------------------------------
@@ -202,13 +200,10 @@ static rondo_device *get_device(const insertion *in, uint8_t side) {
 
 // Whether the value has bytes that lie on one side only.
 static bool has_side(const insertion *in, int32_t value) {
-    rondo__tensor_info info;
-    if (value < 0) {
-        return false;
-    }
-    rondo__program_get_info(in->program, value, &info);
-    return info.constant == NULL && info.is_shape_known && rondo__dtype_is_plain(info.dtype) &&
-           rondo_shape_get_count(&info.shape) > 0;
+    const rondo__value *v = value >= 0 ? &in->program->values[value] : NULL;
+    rondo_shape shape;
+    return v != NULL && !rondo__value_is_constant(v) && rondo__dtype_is_plain(v->dtype) &&
+           rondo__value_get_shape(v, &shape) && rondo_shape_get_count(&shape) > 0;
 }
 
 // The processor reads values that may decide the shapes of a body.
@@ -401,7 +396,7 @@ static rondo_status find_form(insertion *in, int32_t value, uint8_t side, int32_
     const uint8_t *sides = in->plan->sides;
     int32_t base = value;
     *out_form = value;
-    if (!has_side(in, value) || sides[value] == side) {
+    if (value < 0 || sides[value] == side || !has_side(in, value)) {
         return RONDO_STATUS_OK;
     }
     while (*get_form(in, base, side) < 0 && in->program->values[base].producer >= 0 &&

@@ -203,21 +203,52 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
 
 // ---- steps ------------------------------------------------------------------------------------
 
+// A step has this many bytes, the arrays behind it among them.
+static size_t measure_step(size_t word_count, size_t address_count, size_t map_count) {
+    return sizeof(rondo__step) + word_count * sizeof(uint64_t) +
+           address_count * sizeof(rondo__step_place) + map_count * sizeof(rondo__step_tensor);
+}
+
+// Sets where the arrays lie that have room for so many.
+static void lay_out(rondo__step *step, size_t word_count, size_t address_count) {
+    step->words = (uint64_t *)(step + 1);
+    step->addresses = (rondo__step_place *)(step->words + word_count);
+    step->maps = (rondo__step_tensor *)(step->addresses + address_count);
+    step->launch.arguments = step->words;
+}
+
+// Gives back the room that the step does not use: plans keep hundreds of steps.
+static rondo_status trim_step(rondo__step **in_out_step) {
+    rondo__step *step = *in_out_step;
+    const rondo__step_place *addresses = step->addresses;
+    const rondo__step_tensor *maps = step->maps;
+    lay_out(step, step->word_count, step->address_count);
+    memmove(step->addresses, addresses, step->address_count * sizeof *addresses);
+    memmove(step->maps, maps, step->map_count * sizeof *maps);
+    step =
+        rondo__realloc(step, measure_step(step->word_count, step->address_count, step->map_count));
+    if (step == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    lay_out(step, step->word_count, step->address_count);
+    *in_out_step = step;
+    return RONDO_STATUS_OK;
+}
+
 rondo__step *rondo__cuda_add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
     if (kernel->status != RONDO_STATUS_OK ||
         !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->steps, kernel->step_capacity,
                                                         kernel->step_count + 1))) {
         return NULL;
     }
-    rondo__step *step = rondo__malloc(sizeof(*step));
+    rondo__step *step = rondo__malloc(
+        measure_step(RONDO__STEP_WORDS_MAX, RONDO__STEP_ADDRESSES_MAX, RONDO__STEP_MAPS_MAX));
     if (step == NULL) {
         (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
         return NULL;
     }
-    memset(step, 0, offsetof(rondo__step, words));
-    step->kind = kind;
-    step->launch.struct_size = sizeof step->launch;
-    step->launch.arguments = step->words;
+    *step = (rondo__step){.kind = kind, .launch = {.struct_size = sizeof step->launch}};
+    lay_out(step, RONDO__STEP_WORDS_MAX, RONDO__STEP_ADDRESSES_MAX);
     kernel->steps[kernel->step_count++] = step;
     return step;
 }
@@ -707,6 +738,9 @@ rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel, rondo__kernel
         }
     }
     kernel->request = NULL;
+    for (size_t i = 0; i < kernel->step_count && kernel->status == RONDO_STATUS_OK; i++) {
+        (void)rondo__cuda_check(kernel, trim_step(&kernel->steps[i]));
+    }
     if (kernel->status != RONDO_STATUS_OK) {
         const rondo_status status = kernel->status;
         destroy_kernel(&kernel->head);

@@ -80,6 +80,20 @@ typedef enum rondo__step_kind {
     RONDO__STEP_CALL,
 } rondo__step_kind;
 
+// A word of a step that is an address.
+typedef struct rondo__step_place {
+    uint16_t word;
+    rondo__address address;
+} rondo__step_place;
+
+// Words of a step that are a tensor map.
+typedef struct rondo__step_tensor {
+    uint16_t word;  // the first of them
+    rondo__address address;
+    rondo__tensor_form form;
+    void *mapped;  // whose map the words are; NULL: none yet
+} rondo__step_tensor;
+
 typedef struct rondo__step {
     rondo__step_kind kind;
     rondo_launch launch;  // LAUNCH; `arguments` points at `words`
@@ -91,18 +105,11 @@ typedef struct rondo__step {
     size_t word_count, address_count, map_count;
     size_t fault_count;                       // one more than there is room for: there are more
     uint16_t faults[RONDO__STEP_FAULTS_MAX];  // words that name the kernel
-    // From here on a new step is not cleared: a plan has hundreds, of which little is used.
-    uint64_t words[RONDO__STEP_WORDS_MAX];
-    struct {
-        uint16_t word;
-        rondo__address address;
-    } addresses[RONDO__STEP_ADDRESSES_MAX];
-    struct {
-        uint16_t word;
-        rondo__address address;
-        rondo__tensor_form form;
-        void *mapped;  // whose map the words are; NULL: none yet
-    } maps[RONDO__STEP_MAPS_MAX];
+    // Behind the struct, in one block with it: room for the most of each, of which little is used,
+    // until the kernel is finished, and then for what there is.
+    uint64_t *words;
+    rondo__step_place *addresses;
+    rondo__step_tensor *maps;
 } rondo__step;
 
 typedef struct rondo__cuda_kernel {

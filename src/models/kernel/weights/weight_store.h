@@ -99,7 +99,8 @@ struct rondo__weight_want {
 void rondo__weight_list_init(rondo__weight_account *account, rondo__weight_list *out_list);
 
 // Finds the form or makes it, and holds it until the list is cut. *out_address is in the memory of
-// the store's device and kind, never NULL, and not to be written.
+// the store's device and kind, never NULL, and not to be written. On a GPU the bytes may be under
+// way, on the account's stream, until the list is settled.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, and what `fill` returns.
 // Threads:   one thread per account; several accounts of a store at a time.
@@ -116,9 +117,12 @@ const void *rondo__weight_list_find(const rondo__weight_list *list, const void *
 // Gives up all but the first `count` of the list; with 0 the list is as after init.
 void rondo__weight_list_cut(rondo__weight_list *list, size_t count);
 
-// Frees what the store holds for making forms, until one is made again. To be called when a plan
-// has all that it wants.
-void rondo__weight_list_settle(rondo__weight_list *list);
+// Waits until all forms are where their addresses say, and frees what the store holds for making
+// them, until one is made again. To be called when a plan has all that it wants, before anything
+// reads them.
+//
+// Errors:    DRIVER, LOST.
+RONDO_MUST_USE rondo_status rondo__weight_list_settle(rondo__weight_list *list);
 
 // Of the list's bytes those that other lists hold as well.
 uint64_t rondo__weight_list_get_shared_bytes(const rondo__weight_list *list);

@@ -10,7 +10,9 @@
 enum {
     HALF_BYTES = 4 << 20,
     SENT_BYTES_MIN = 64 << 10,  // the driver takes less into its own queue
-    PLAIN_ROW_BYTES = 64,       // of a constant that is sent as it is
+    // Below that a plain copy takes less time than pinning memory for it does.
+    PINNED_BYTES_MIN = 1 << 20,
+    PLAIN_ROW_BYTES = 64,  // of a constant that is sent as it is
 };
 
 typedef struct part {
@@ -59,8 +61,11 @@ void rondo__weight_fill_rows(const rondo__weight_want *want, void *bytes) {
     fill(want, 0, get_row_count(want), bytes);
 }
 
-bool rondo__weight_upload_suits(const rondo__weight_want *want) {
-    return want->bytes >= SENT_BYTES_MIN && (is_plain(want) || want->fill_rows != NULL) &&
+bool rondo__weight_upload_suits(const rondo__weight_upload *upload,
+                                const rondo__weight_want *want) {
+    const size_t bytes_min =
+        is_plain(want) && upload->pinned == NULL ? PINNED_BYTES_MIN : SENT_BYTES_MIN;
+    return want->bytes >= bytes_min && (is_plain(want) || want->fill_rows != NULL) &&
            get_row_bytes(want) <= HALF_BYTES;
 }
 

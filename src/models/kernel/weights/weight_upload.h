@@ -16,8 +16,9 @@ typedef struct rondo__weight_upload {
     char *pinned;  // both halves; NULL until something is sent
 } rondo__weight_upload;
 
-// Whether the form is worth the way: its rows are known one by one, and it is not small.
-bool rondo__weight_upload_suits(const rondo__weight_want *want);
+// Whether the form is worth the way: its rows are known one by one, and it is not small, all the
+// less where memory has to be pinned first.
+bool rondo__weight_upload_suits(const rondo__weight_upload *upload, const rondo__weight_want *want);
 
 // Makes the form in `memory` on the device of the stream, and waits for it.
 //

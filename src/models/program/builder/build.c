@@ -10,22 +10,18 @@
 // Value numbers are int32_t, and the name table holds number + 1.
 enum { COUNT_MAX = INT32_MAX - 1 };
 
-// Copies `name`, with a number behind it when another value has it. After a few tries in order the
-// number of values is tried, which is nearly always free: a thousand equal names cost no more than
-// a thousand different ones.
-static char *make_unique_name(const rondo_program *program, const char *name) {
-    if (rondo__program_find_value(program, name) == RONDO__VALUE_NONE) {
-        return rondo__strdup(name);
+// Takes `name` for a value, with a number behind it when another value has it. After a few tries
+// in order the number of values is tried, which is nearly always free: a thousand equal names cost
+// no more than a thousand different ones. There is room in the table. NULL: no memory.
+static char *take_unique_name(rondo_program *program, const char *name, int32_t value) {
+    char *taken = rondo__strdup(name);
+    for (size_t attempt = 1; taken != NULL && !rondo__namemap_put(&program->names, taken, value);
+         ++attempt) {
+        const size_t number = attempt <= 4 ? attempt : program->value_count + attempt;
+        rondo__free(taken);
+        taken = rondo__strformat("%s.%zu", name, number);
     }
-    for (size_t attempt = 1;; ++attempt) {
-        size_t number = attempt <= 4 ? attempt : program->value_count + attempt;
-        char *candidate = rondo__strformat("%s.%zu", name, number);
-        if (candidate == NULL ||
-            rondo__program_find_value(program, candidate) == RONDO__VALUE_NONE) {
-            return candidate;
-        }
-        rondo__free(candidate);
-    }
+    return taken;
 }
 
 rondo_status rondo__program_add_value(rondo_program *program, const char *name,
@@ -37,7 +33,8 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
     RETURN_IF_ERROR(
         RONDO__ARRAY_RESERVE(program->values, program->value_capacity, program->value_count + 1));
     RETURN_IF_ERROR(rondo__namemap_reserve(&program->names, program->value_count + 1));
-    char *copy = make_unique_name(program, name);
+    const int32_t number = (int32_t)program->value_count;
+    char *copy = take_unique_name(program, name, number);
     if (copy == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -46,9 +43,8 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
     for (int32_t i = 0; i < RONDO_RANK_MAX; ++i) {
         value->dims[i] = (rondo__dimension){.number = -1, .symbol = -1};
     }
-    *out_value = (int32_t)program->value_count;
+    *out_value = number;
     program->value_count += 1;
-    (void)rondo__namemap_put(&program->names, copy, *out_value);
     return RONDO_STATUS_OK;
 }
 

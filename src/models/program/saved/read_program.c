@@ -159,7 +159,7 @@ static rondo_status read_values(reader *r) {
     const size_t count = rondo__record_get_count(r->in);
     rondo_program *program = r->program;
     const size_t room = choose_room(count);
-    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, room));
+    RETURN_IF_ERROR(RONDO__ARRAY_ROOM(program->values, program->value_capacity, room));
     RETURN_IF_ERROR(rondo__namemap_reserve(&program->names, room));
     for (size_t i = 0; i < count; ++i) {
         int32_t value = RONDO__VALUE_NONE;
@@ -545,8 +545,8 @@ static rondo_status fill_program(reader *r) {
     RETURN_IF_ERROR(read_values(r));
     RETURN_IF_ERROR(check_symbols(r));
     const size_t node_count = rondo__record_get_count(r->in);
-    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(r->program->nodes, r->program->node_capacity,
-                                         choose_room(node_count)));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_ROOM(r->program->nodes, r->program->node_capacity, choose_room(node_count)));
     for (size_t i = 0; i < node_count; ++i) {
         RETURN_IF_ERROR(read_node(r));
     }

@@ -46,9 +46,9 @@ void rondo__program_get_info(const rondo_program *program, int32_t value,
 }
 
 bool rondo__program_is_known(const rondo_program *program, int32_t value) {
-    rondo__tensor_info info;
-    rondo__program_get_info(program, value, &info);
-    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
+    const rondo__value *v = value >= 0 ? &program->values[value] : NULL;
+    return v == NULL || (rondo__value_has_known_shape(v) &&
+                         (v->dtype != RONDO_DTYPE_NONE || rondo__value_is_constant(v)));
 }
 
 // Buffers for one node's view of its inputs and outputs, grown to the largest node.
