@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Networks of several kinds on one GPU, fp16, batch 1: Rondo beside PyTorch, eager, from a CUDA graph and compiled.
 
-    bench/peers/gpu_networks.py RONDO [NAME...]      default: all networks that are listed below
+    bench/peers/gpu_networks.py RONDO [NAME...]      default: all networks of gpu_network_list.py
     BEFORE=path                                an older tool, timed in turns with RONDO
-    LIMIT_S=530                                no network is begun after so many seconds
-    COMPILE_S=120                              torch.compile is given up after so many; 0: it is left out
+    LIMIT_S=530                                then the table is printed as far as it is, and all ends
+    PREPARE_S=200 COMPILE_S=120                likewise for all that precedes the timing, and torch.compile (0: none)
     ROUNDS=2 FULL=1                            how often each tool runs a network; without --tune full: FULL=0
+    PYTORCH=0                                  without PyTorch
+    SKELETONS=folder                           of graphs without weights, instead of exports
     bench/peers/gpu_networks.py --step export NAME   only makes and exports the network
+    bench/peers/gpu_networks.py --step strip NAME    leaves an export without its weights in SKELETONS
 
-Each network is made with random weights, exported to ONNX and run by ONNX Runtime's CPU provider for the
-expected outputs, unless an earlier call has left all that in $TMPDIR/gpu_networks. Meanwhile a process of
-PyTorch for each compiles it (torch.compile, mode reduce-overhead: with CUDA graphs); then one after another
-they are timed in fp16 (channels last where there are convolutions, cuDNN's benchmark mode on). Behind that
-each tool runs it twice with the default tuning, in turns, on a kernel cache of its own, and RONDO once after
---tune full. At last, several at once, `rondo test` compares fp16 and fp32 with the expected outputs. Latency
-is wall time of one run with the wait, inputs on the device: median and 99th percentile of at least 150 runs.
-A row for each network; all numbers go to $OUT/gpu_networks.json (or build-gpu/out), too. Needs torch,
-torchvision, transformers, onnx, onnxruntime.
+First, JOBS=8 at once: each network is made with random weights and exported to ONNX, or drawn from its skeleton, and
+run by ONNX Runtime's CPU provider for the expected outputs (unless an earlier call has left that in
+$TMPDIR/gpu_networks); each tool compiles all kernels that it will time, into a cache of its own, from which the choices
+made now are removed; `rondo test` compares fp32. Meanwhile a process of PyTorch for each network compiles it
+(torch.compile, mode reduce-overhead: with CUDA graphs), and waits. Then, one after another and alone on the GPU, each
+is timed by PyTorch in fp16 (channels last where there are convolutions, cuDNN's benchmark mode on) and by both tools in
+turns with the default tuning, and behind them all by RONDO once after --tune full. At last, several at once, `rondo
+test` compares fp16. Latency is wall time of one run with the wait, inputs on the device: median and 99th percentile
+of at least 150 runs. Shares of the memory's rate are for steps of decoders: their weights and caches, each read once,
+beside a sum of 8 GB by PyTorch. A row for each network; all numbers go to $OUT/gpu_networks.json (or build-gpu/out),
+too. Needs torch, torchvision, transformers, onnx, onnxruntime.
 """
 import fcntl
+import glob
 import json
 import os
 import signal
@@ -28,298 +34,70 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from threading import Timer
+from threading import Lock, Timer
+
+import gpu_network_list as networks
 
 warnings.filterwarnings("ignore")
 WORK = os.environ.get("TMPDIR", "/tmp") + "/gpu_networks"
 OUT = os.environ.get("OUT", "build-gpu/out")
-
-
-# ---- the networks -------------------------------------------------------------------------------
-
-def image(count=1, size=224):
-    import torch
-    return (torch.randn(count, 3, size, size),)
-
-
-def make_unet():
-    import torch
-    from torch import nn
-
-    def block(inputs, outputs):
-        return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1), nn.InstanceNorm2d(outputs, affine=True),
-                             nn.LeakyReLU(0.1), nn.Conv2d(outputs, outputs, 3, padding=1), nn.GroupNorm(4, outputs),
-                             nn.SiLU())
-
-    class Unet(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.down = nn.ModuleList([block(3, 16), block(16, 32), block(32, 64)])
-            self.up = nn.ModuleList([nn.ConvTranspose2d(64, 32, 2, 2), nn.ConvTranspose2d(32, 16, 4, 2, 1)])
-            self.join = nn.ModuleList([block(64, 32), block(32, 16)])
-            self.pool, self.last = nn.AvgPool2d(2), nn.Conv2d(16, 2, 1)
-
-        def forward(self, x):
-            kept = [self.down[0](x)]
-            kept.append(self.down[1](self.pool(kept[0])))
-            y = self.down[2](self.pool(kept[1]))
-            for up, join, old in zip(self.up, self.join, reversed(kept)):
-                y = join(torch.cat([up(y), old], 1))
-            return nn.functional.interpolate(self.last(y), scale_factor=2, mode="bilinear", align_corners=False)
-
-    return Unet(), image(size=128)
-
-
-def make_gru():
-    import torch
-    from torch import nn
-
-    class Gru(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.layers = nn.Embedding(300, 64), nn.GRU(64, 80, 2, bidirectional=True)
-            self.head = nn.Linear(160, 11)
-
-        def forward(self, ids):
-            return self.head(self.layers(self.words(ids))[0])
-
-    return Gru(), (torch.randint(0, 300, (19, 2)),)
-
-
-def make_vit():
-    import torch
-    from torchvision.models import VisionTransformer
-    net = VisionTransformer(224, 16, 12, 3, 192, 768)
-    torch.nn.init.normal_(net.heads.head.weight, std=0.02)
-    return net, image()
-
-
-class First:
-    """Makes a module of a network and the part of its result that is wanted."""
-
-    def __new__(cls, net, get):
-        import torch
-
-        class Wrapped(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.net = net
-
-            def forward(self, *arguments):
-                return get(self.net, *arguments)
-
-        return Wrapped()
-
-
-def make_deeplab():
-    from torchvision.models.segmentation import deeplabv3_mobilenet_v3_large
-    net = deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None)
-    return First(net, lambda net, x: net(x)["out"]), image()
-
-
-def make_bert():
-    import torch
-    from transformers import BertConfig, BertModel
-    net = BertModel(BertConfig(attn_implementation="eager"))
-    ids, mask = torch.randint(0, 1000, (1, 128)), torch.ones(1, 128, dtype=torch.long)
-    return First(net, lambda net, ids, mask: net(ids, attention_mask=mask)[0]), (ids, mask)
-
-
-def make_gpt2():
-    import argparse
-    import torch
-    from export_gpt2 import Gpt2
-    options = argparse.Namespace(layers=12, width=768, heads=12, words=50257, tokens=128)
-    return Gpt2(options), (torch.randint(0, 1000, (1, 128)),)
-
-
-def make_mixer():
-    """mixer_b16_224: twelve blocks of 196 tokens and 768 channels."""
-    import torch
-    from torch import nn
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norms = nn.ModuleList([nn.LayerNorm(768), nn.LayerNorm(768)])
-            self.tokens = nn.Sequential(nn.Linear(196, 384), nn.GELU(), nn.Linear(384, 196))
-            self.channels = nn.Sequential(nn.Linear(768, 3072), nn.GELU(), nn.Linear(3072, 768))
-
-        def forward(self, x):
-            x = x + self.tokens(self.norms[0](x).transpose(1, 2)).transpose(1, 2)
-            return x + self.channels(self.norms[1](x))
-
-    class Mixer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.stem = nn.Conv2d(3, 768, 16, 16)
-            self.blocks, self.norm = nn.Sequential(*[Block() for _ in range(12)]), nn.LayerNorm(768)
-            self.head = nn.Linear(768, 1000)
-
-        def forward(self, x):
-            return self.head(self.norm(self.blocks(self.stem(x).flatten(2).transpose(1, 2))).mean(1))
-
-    return Mixer(), image()
-
-
-def make_ssdlite():
-    """All 3234 boxes of 90 classes are above the threshold: 300 of each class go through NonMaxSuppression."""
-    import torch
-    from torchvision.models.detection import ssdlite320_mobilenet_v3_large
-    net = ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None)
-    for module in net.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = 1.0
-    for layers in net.head.classification_head.module_list:
-        torch.nn.init.normal_(layers[-1].weight, std=0.06)
-    with torch.no_grad():
-        # Real statistics, so that scores differ by more than a rounding.
-        net.head(list(net.backbone(torch.randn(4, 3, 320, 320)).values()))
-
-    def detect(net, x):
-        found = net([x[0]])[0]
-        return found["boxes"], found["scores"], found["labels"]
-
-    return First(net, detect), image(size=320)
-
-
-def make_llama(layers=8, words=32000, past=511, tokens=1, width=2048, heads=32, groups=8, inner=8192):
-    """One step of a decoder with 511 tokens behind it, or the first pass over a prompt (no past)."""
-    import torch
-    from torch import nn
-    extent = width // heads
-
-    class Norm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(width))
-
-        def forward(self, x):
-            y = x.float()
-            return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * self.weight
-
-    def rotate(x, cosine, sine):
-        return x * cosine + torch.cat([-x[..., extent // 2:], x[..., :extent // 2]], -1) * sine
-
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
-            self.norms = nn.ModuleList([Norm(), Norm()])
-            self.q, self.k, self.v = (linear(width, n * extent) for n in (heads, groups, groups))
-            self.o, self.gate, self.up = linear(width, width), linear(width, inner), linear(width, inner)
-            self.down = linear(inner, width)
-
-        def attend(self, q, k, v):
-            if FUSED and tokens > 1:
-                return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-            shape = (1, groups, heads // groups, k.shape[2], extent)
-            k, v = (x.unsqueeze(2).expand(shape).reshape(1, heads, -1, extent) for x in (k, v))
-            weights = q @ k.transpose(2, 3) / extent ** 0.5
-            if tokens > 1:
-                weights = weights + torch.full((tokens, tokens), -65504.0, dtype=q.dtype, device=q.device).triu(1)
-            return torch.softmax(weights, -1) @ v
-
-        def forward(self, x, cosine, sine, *past):
-            split = lambda product, count: product.view(1, tokens, count, extent).transpose(1, 2)
-            y = self.norms[0](x)
-            q = rotate(split(self.q(y), heads), cosine, sine)
-            k, v = rotate(split(self.k(y), groups), cosine, sine), split(self.v(y), groups)
-            if past:
-                k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
-            x = x + self.o(self.attend(q, k, v).transpose(1, 2).reshape(1, tokens, width))
-            y = self.norms[1](x)
-            return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y)), k, v
-
-    class Llama(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words, self.norm = nn.Embedding(words, width), Norm()
-            self.layers = nn.ModuleList([Layer() for _ in range(layers)])
-            self.head = nn.Linear(width, words, bias=False)
-            for weight in self.parameters():
-                if weight.dim() == 2:
-                    nn.init.normal_(weight, std=0.02)
-
-        def forward(self, ids, cosine, sine, *past):
-            x, caches = self.words(ids), []
-            for i, layer in enumerate(self.layers):
-                x, k, v = layer(x, cosine, sine, *past[2 * i:2 * i + 2])
-                caches += [k, v]
-            return (self.head(self.norm(x[:, -1:])), *caches)
-
-    caches = [torch.randn(1, groups, past, extent) * 0.3 for _ in range(2 * layers if past else 0)]
-    return Llama(), (torch.randint(0, min(words, 32000), (1, tokens)), torch.rand(1, 1, tokens, extent),
-                     torch.rand(1, 1, tokens, extent), *caches)
-
-
-def make_vision(name, count=1, size=224, **options):
-    import torchvision
-    return getattr(torchvision.models, name)(weights=None, **options), image(count, size)
-
-
-FUSED = False  # a prompt's attention as PyTorch's fused op: for its own times, not for the export
-NOT_COMPILED = ("ssdlite320",)  # graphs break at each class
-SLOW = {"ssdlite320": 20}  # runs of each, as the older tool needs a tenth of a second
-
-NETWORKS = {
-    "unet": make_unet, "deeplab": make_deeplab, "gru": make_gru, "bert_base": make_bert, "gpt2": make_gpt2,
-    "vit_tiny": make_vit,
-    "densenet121": lambda: make_vision("densenet121"), "resnet50": lambda: make_vision("resnet50"),
-    "convnext_tiny": lambda: make_vision("convnext_tiny"), "resnet50_b128": lambda: make_vision("resnet50", 128),
-    "inception_v3": lambda: make_vision("inception_v3", size=299, aux_logits=True, init_weights=False),
-    "efficientnet_b0": lambda: make_vision("efficientnet_b0"), "regnet_y_3_2gf": lambda: make_vision("regnet_y_3_2gf"),
-    "mixer_b16": make_mixer, "swin_t": lambda: make_vision("swin_t"),
-    "swin_v2_t": lambda: make_vision("swin_v2_t", size=256), "ssdlite320": make_ssdlite,
-    "llama_half_b": make_llama, "llama_half_b_prompt": lambda: make_llama(past=0, tokens=512),
-    "llama_1b": lambda: make_llama(layers=16, words=128256),
-}
-
-
-def make(name):
-    """The network as after training, and its inputs; the same in each process."""
-    import torch
-    torch.manual_seed(0)
-    net, inputs = NETWORKS[name]()
-    for module in net.modules():
-        if isinstance(module, torch.nn.BatchNorm2d) and name != "ssdlite320":
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 1.5)
-    return net.eval(), inputs
+SKELETONS = os.environ.get("SKELETONS")
+PYTORCH = os.environ.get("PYTORCH") != "0"
+CHOICE_BYTES = 1024  # in a kernel cache: what is smaller is a tuner's choice
 
 
 # ---- steps, in processes of their own -----------------------------------------------------------
 
 def export(name):
-    import numpy as np
-    import onnxruntime
-    import torch
-    from onnx import numpy_helper
-    net, inputs = make(name)
-    data = f"{WORK}/{name}/test_data_set_0"
-    model = f"{WORK}/{name}/model.onnx"
-    if os.path.exists(f"{data}/done"):
+    import gpu_skeleton
+    folder = f"{WORK}/{name}"
+    skeleton = f"{SKELETONS}/{name.replace('_q4', '_f16')}.onnx"
+    if os.path.exists(f"{folder}/test_data_set_0/done"):
         return
-    os.makedirs(data, exist_ok=True)
+    if SKELETONS and os.path.exists(skeleton):
+        gpu_skeleton.fill(skeleton, folder, name.endswith("_q4"))
+    else:
+        if name.endswith("_q4"):
+            sys.exit("4-bit weights are put into a skeleton: see --step strip")
+        write_model(name, folder)
+    gpu_skeleton.expect(folder)
+    open(f"{folder}/test_data_set_0/done", "w").close()
+
+
+def write_model(name, folder):
+    import gpu_skeleton
+    import torch
+    net, inputs = networks.make(name)
+    os.makedirs(f"{folder}/test_data_set_0", exist_ok=True)
     with torch.no_grad():
-        torch.onnx.export(net, inputs, model, opset_version=17, do_constant_folding=True, dynamo=False)
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    feeds = {spec.name: value.numpy() for spec, value in zip(session.get_inputs(), inputs)}
-    outputs = zip((spec.name for spec in session.get_outputs()), session.run(None, feeds))
-    for kind, tensors in (("input", feeds.items()), ("output", outputs)):
-        for number, (tensor_name, value) in enumerate(tensors):
-            with open(f"{data}/{kind}_{number}.pb", "wb") as file:
-                file.write(numpy_helper.from_array(np.asarray(value), tensor_name).SerializeToString())
-    open(f"{data}/done", "w").close()
+        torch.onnx.export(net, inputs, f"{folder}/model.onnx", opset_version=17, do_constant_folding=True, dynamo=False)
+    names = gpu_skeleton.input_names(f"{folder}/model.onnx")
+    for number, (input_name, value) in enumerate(zip(names, inputs)):
+        gpu_skeleton.write(f"{folder}/test_data_set_0/input_{number}.pb", value.numpy(), input_name)
+
+
+def strip(name):
+    import gpu_skeleton
+    if not os.path.exists(f"{WORK}/{name}/model.onnx"):
+        write_model(name, f"{WORK}/{name}")
+    gpu_skeleton.strip(f"{WORK}/{name}", f"{SKELETONS}/{name}.onnx")
+
+
+def summarise(times):
+    times = sorted(times)
+    return statistics.median(times), times[min(len(times) - 1, int(0.99 * len(times)))]
 
 
 def time_torch(name):
     """Compiles, says "ready", waits for a line, and prints the network's name and its numbers."""
-    global FUSED
     import torch
-    FUSED = True
+    networks.FUSED = True
     torch.backends.cudnn.benchmark = True
-    net, inputs = make(name)
+    try:
+        with torch.device("cuda"):  # weights are drawn sooner there
+            net, inputs = networks.make(name)
+    except RuntimeError:
+        net, inputs = networks.make(name)
     net = net.cuda().half()
     inputs = [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
     if any(isinstance(module, torch.nn.Conv2d) for module in net.modules()):
@@ -328,14 +106,14 @@ def time_torch(name):
     found, replays = {}, {"eager": lambda: net(*inputs)}
 
     def measure(way, replay):
-        times = []
-        for _ in range(160):
+        times, start = [], time.perf_counter()
+        while len(times) < 160 and (len(times) < 40 or time.perf_counter() - start < 2):
             torch.cuda.synchronize()
             begin = time.perf_counter()
             replay()
             torch.cuda.synchronize()
             times.append(1e6 * (time.perf_counter() - begin))
-        found[f"{way}_us"] = statistics.median(times[10:])
+        found[f"{way}_us"], found[f"{way}_p99"] = summarise(times[10:])
 
     def attempt(way, step):
         try:
@@ -348,11 +126,13 @@ def time_torch(name):
             raise TimeoutError("torch.compile takes too long")
         signal.signal(signal.SIGALRM, late)
         signal.alarm(int(os.environ.get("COMPILE_S", "120")))
+        begin = time.perf_counter()
         fast = torch.compile(net, mode="reduce-overhead")
         for _ in range(4):
             fast(*inputs)
         torch.cuda.synchronize()
         signal.alarm(0)
+        found["compile_s"] = time.perf_counter() - begin
         replays["compile"] = lambda: fast(*inputs)
 
     def captured():
@@ -372,7 +152,7 @@ def time_torch(name):
             fcntl.flock(lock, fcntl.LOCK_EX)
             net(*inputs)
             torch.cuda.synchronize()
-        if name not in NOT_COMPILED and os.environ.get("COMPILE_S") != "0":
+        if name not in networks.NOT_COMPILED and os.environ.get("COMPILE_S") != "0":
             attempt("compile", compiled)
             signal.alarm(0)
         print("ready", flush=True)
@@ -383,44 +163,113 @@ def time_torch(name):
     print(name, json.dumps(found), flush=True)
 
 
-# ---- the table ----------------------------------------------------------------------------------
+def read_rate(_):
+    """GB/s of a sum over 8 GB, the best of ten."""
+    import torch
+    values, best = torch.zeros(1 << 31, device="cuda"), 1e9
+    for _ in range(10):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        values.sum()
+        end.record()
+        torch.cuda.synchronize()
+        best = min(best, begin.elapsed_time(end))
+    print(values.numel() * 4 / best / 1e6)
 
-def run(command, **environment):
+
+# ---- processes ----------------------------------------------------------------------------------
+
+class Children:
+    """All processes that run, so that the time's end finds them."""
+
+    def __init__(self):
+        self.lock, self.running, self.over = Lock(), set(), False
+
+    def begin(self, command, **options):
+        with self.lock:
+            if self.over:
+                raise TimeoutError("no time")
+            child = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, start_new_session=True, **options)
+            self.running.add(child)
+            return child
+
+    def end(self, child):
+        with self.lock:
+            self.running.discard(child)
+
+    def end_all(self):
+        with self.lock:
+            self.over = True
+            for child in self.running:
+                kill(child)
+
+
+def kill(child):
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=180, env=dict(os.environ, **environment))
-    except subprocess.TimeoutExpired as late:
-        return subprocess.CompletedProcess(command, 124, (late.stdout or b"").decode(), "no time")
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
-def step(what, *names, **environment):
-    return run([sys.executable, __file__, "--step", what, *names], **environment)
+CHILDREN = Children()
+
+
+def run(command, seconds=180, **environment):
+    child = CHILDREN.begin(command, stderr=subprocess.PIPE, env=dict(os.environ, **environment))
+    late = Timer(seconds, kill, (child,))
+    late.start()
+    out, error = child.communicate()
+    late.cancel()
+    CHILDREN.end(child)
+    return subprocess.CompletedProcess(command, child.returncode, out, error)
+
+
+def step(what, name, seconds=60, **environment):
+    return run([sys.executable, __file__, "--step", what, name], seconds, **environment)
 
 
 def begin_torch(name):
-    return subprocess.Popen([sys.executable, __file__, "--step", "time", name], text=True, stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, stderr=open(f"{WORK}/{name}.torch", "w"),
-                            env=dict(os.environ, OMP_NUM_THREADS="2"))
+    return CHILDREN.begin([sys.executable, __file__, "--step", "time", name], stdin=subprocess.PIPE,
+                          stderr=open(f"{WORK}/{name}.torch", "w"),
+                          env=dict(os.environ, OMP_NUM_THREADS="2", TORCHINDUCTOR_COMPILE_THREADS="3"))
 
 
-def finish_torch(name, process):
-    """PyTorch's numbers of a process that is ready, or soon will be."""
-    late = Timer(float(os.environ.get("TORCH_S", "150")), process.kill)
+def wait_ready(child, seconds):
+    late = Timer(seconds, kill, (child,))
     late.start()
-    text = process.communicate("now\n")[0]
+    is_ready = any(line.startswith("ready") for line in iter(child.stdout.readline, ""))
     late.cancel()
+    return is_ready
+
+
+def finish_torch(name, child, seconds=40):
+    """PyTorch's numbers of a process that is ready."""
+    late = Timer(seconds, kill, (child,))
+    late.start()
+    try:
+        text = child.communicate("now\n")[0]
+    except (BrokenPipeError, ValueError):
+        text = ""
+    late.cancel()
+    CHILDREN.end(child)
     lines = [line for line in text.splitlines() if line.startswith(name + " {")]
     error = open(f"{WORK}/{name}.torch").read()[-300:]
-    return json.loads(lines[0].split(" ", 1)[1]) if lines else {"error": error}
+    return json.loads(lines[0].split(" ", 1)[1]) if lines else {"error": "PyTorch: " + error}
 
 
-def time_rondo(rondo, name, tune, cache):
+# ---- Rondo --------------------------------------------------------------------------------------
+
+def bench(rondo, name, tune, cache, *options, seconds=60):
+    return run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
+                "--no-transfers", *options], seconds, RONDO_CACHE_DIR=cache)
+
+
+def time_rondo(rondo, name, tune, cache, iterations):
     path = f"{WORK}/{name}.json"
     if os.path.exists(path):
         os.remove(path)
     begin = time.time()
-    done = run([rondo, "bench", f"{WORK}/{name}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--tune", tune,
-                "--no-transfers", "--iterations", str(SLOW.get(name, 150)), "--duration", "0.4", "--json", path],
-               RONDO_CACHE_DIR=cache)
+    done = bench(rondo, name, tune, cache, "--iterations", str(iterations), "--duration", "0.3", "--json", path)
     if not os.path.exists(path):
         return {"error": (done.stdout + done.stderr)[-300:]}
     found = json.load(open(path))
@@ -430,18 +279,42 @@ def time_rondo(rondo, name, tune, cache):
             "process_s": time.time() - begin, **{key: graph.get(key) for key in ("ops", "nodes", "bypassed_ops")}}
 
 
-def test(rondo, name, dtype, cache):
-    done = run([rondo, "test", "--device", "cuda:0", "--dtype", dtype, f"{WORK}/{name}"], RONDO_CACHE_DIR=cache)
-    return (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[0]
+def test(rondo, name, dtype, cache, seconds=60):
+    done = run([rondo, "test", "--device", "cuda:0", "--dtype", dtype, f"{WORK}/{name}"], seconds,
+               RONDO_CACHE_DIR=cache)
+    return (done.stdout.strip() or done.stderr.strip() or "no time").splitlines()[0]
 
+
+def match_boxes(rondo, name, cache):
+    """How many of the expected boxes there are, whatever their order: of the same class, and nine tenths shared."""
+    import gpu_skeleton
+    import numpy as np
+    folder = f"{WORK}/{name}"
+    feed = f"{gpu_skeleton.input_names(f'{folder}/model.onnx')[0]}={folder}/test_data_set_0/input_0.pb"
+    run([rondo, "run", f"{folder}/model.onnx", "--device", "cuda:0", "--dtype", "fp16", "--input", feed, "--output-dir",
+         f"{folder}/found"], 60, RONDO_CACHE_DIR=cache)
+    names = gpu_skeleton.output_names(f"{folder}/model.onnx")
+    found = [np.load(f"{folder}/found/{each}.npy") for each in names]
+    boxes, scores, labels = (gpu_skeleton.read(f"{folder}/test_data_set_0/output_{i}.pb") for i in range(3))
+    area = lambda x: (x[..., 2] - x[..., 0]).clip(0) * (x[..., 3] - x[..., 1]).clip(0)
+    one, other = boxes[:, None].astype(np.float32), found[0][None].astype(np.float32)
+    shared = area(np.concatenate([np.maximum(one, other)[..., :2], np.minimum(one, other)[..., 2:]], -1))
+    alike = (shared > 0.9 * (area(one) + area(other) - shared)) & (labels[:, None] == found[2][None])
+    same = min(len(scores), len(found[1]))
+    error = np.abs(np.sort(scores)[::-1][:same] - np.sort(found[1].astype(np.float32))[::-1][:same]).max()
+    return f"{int(alike.any(1).sum())} of {len(scores)} boxes found, scores in order off by {error:.4f} at most"
+
+
+# ---- the table ----------------------------------------------------------------------------------
 
 def show(value, digits=0):
     return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "-"
 
 
-HEAD = ("network", "PyTorch eager", "graph", "compile", "before", "now", "again: before", "now", "p99 before", "now",
-        "now / best PyTorch", "now / before", "full", "now / full", "prepare, s", "full", "ops", "nodes before", "now",
-        "bypassed before", "now", "fp16", "fp32")
+HEAD = ("network", "PyTorch eager", "graph", "compile", "p99 of these", "before", "now", "again: before", "now",
+        "p99 before", "now", "now / PyTorch graph", "now / best PyTorch", "now / before", "full", "now / full",
+        "prepare, s", "full", "ops", "nodes before", "now", "bypassed before", "now", "GB/s before", "now",
+        "share of 4800", "of a sum", "fp16", "fp32")
 
 
 def least(rows, key="replay_us"):
@@ -452,73 +325,168 @@ def ratio(value, base):
     return show(value / base if value and base else None, 2)
 
 
-def show_row(row):
+def show_row(row, rate=None):
     torch_side, before, now, full = row["torch"], row["before"], row["now"], row["full"]
     both = [[rows[turn] if turn < len(rows) else {} for rows in (before, now)] for turn in (0, 1)]
-    fastest = min((v for k, v in torch_side.items() if k.endswith("_us")), default=None)
-    cells = [row["name"], *[show(torch_side.get(f"{way}_us")) for way in ("eager", "graph", "compile")],
+    ways = ("eager", "graph", "compile")
+    fastest = min((torch_side[f"{way}_us"] for way in ways if f"{way}_us" in torch_side), default=None)
+    size = row.get("read_bytes")
+    rates = [size / us / 1e3 if size and us else None for us in (least(before), least(now))]
+    cells = [row["name"], *[show(torch_side.get(f"{way}_us")) for way in ways],
+             " ".join(show(torch_side.get(f"{way}_p99")) for way in ways),
              *[show(each.get("replay_us")) for turn in both for each in turn], show(least(before, "p99_us")),
-             show(least(now, "p99_us")), ratio(least(now), fastest), ratio(least(now), least(before)),
-             show(full.get("replay_us")), ratio(least(now), full.get("replay_us")),
+             show(least(now, "p99_us")), ratio(least(now), torch_side.get("graph_us")), ratio(least(now), fastest),
+             ratio(least(now), least(before)), show(full.get("replay_us")), ratio(least(now), full.get("replay_us")),
              show(both[0][1].get("prepare_s"), 1), show(full.get("prepare_s"), 1), both[0][1].get("ops"),
              *[each.get("nodes") for each in both[0]], *[each.get("bypassed_ops") for each in both[0]],
+             *[show(each) for each in rates], ratio(rates[1], 4800), ratio(rates[1], rate),
              row.get("fp16", "-"), row.get("fp32", "-")]
     errors = " ".join(each["error"] for each in (*before, *now, full, torch_side) if "error" in each)
     print("| " + " | ".join(str(cell) for cell in cells) + " | " + errors[-300:].replace("\n", " "), flush=True)
 
 
-def main(rondo, names):
-    begin = time.time()
-    limit = float(os.environ.get("LIMIT_S", "530"))
+class Table:
+    def __init__(self, limit):
+        self.begin, self.rows, self.rate, self.shown = time.time(), [], None, Lock()
+        self.limit = Timer(limit, self.cut)
+        self.limit.daemon = True
+        self.limit.start()
+
+    def seconds(self):
+        return time.time() - self.begin
+
+    def say(self, what):
+        print(f"{what}: {self.seconds():.0f} s", flush=True)
+
+    def keep(self):
+        with open(f"{OUT}/gpu_networks.json", "w") as file:
+            json.dump({"read_gb_s": self.rate, "rows": self.rows}, file, indent=1)
+
+    def print_all(self):
+        if not self.shown.acquire(blocking=False):
+            return
+        self.keep()
+        print(f"a sum of 8 GB by PyTorch: {show(self.rate)} GB/s")
+        print("| " + " | ".join(HEAD) + " |\n|---|" + "---:|" * (len(HEAD) - 3) + "---|---|")
+        for row in self.rows:
+            show_row(row, self.rate)
+        self.say("all")
+
+    def cut(self):
+        self.print_all()
+        print("cut by LIMIT_S", flush=True)
+        CHILDREN.end_all()
+        os._exit(1)
+
+
+def prepare(name, tools, full, end):
+    """Model, expected outputs, kernels and the test in fp32, until `end`; what is wrong, or nothing."""
+    begin, times = time.time(), {}
+    done = step("export", name, end - begin, OMP_NUM_THREADS="2", CUDA_VISIBLE_DEVICES="")
+    times["export"] = time.time() - begin
+    if done.returncode != 0:
+        return f"not exported: {(done.stderr.strip().splitlines() or ['no time'])[-1]}", None
+    for which, tool in tools.items():
+        tune = "full" if full and which == "now" else "fast"
+        bench(tool, name, tune, f"{WORK}/{which}_{name}", "--iterations", "1", "--duration", "0.01", "--warm-up", "0",
+              seconds=max(1, end - time.time()))
+        times[which] = time.time() - begin
+    seconds = max(1, end - time.time())
+    found = None if name in networks.FORMS else test(tools["now"], name, "fp32", f"{WORK}/fp32_{name}", seconds)
+    times["fp32"] = time.time() - begin
+    for path in glob.glob(f"{WORK}/*_{name}/kernels/*.bin"):
+        if os.path.getsize(path) < CHOICE_BYTES:
+            os.remove(path)
+    print(f"{name}: {' '.join(f'{key} {value:.0f}' for key, value in times.items())} s; fp32 {(found or '-')[:150]}",
+          flush=True)
+    return None, found
+
+
+def prepare_all(table, names, tools, full):
+    """What prepare found for each network, and PyTorch's processes, which are ready or dead."""
+    bases = dict.fromkeys(networks.FORMS.get(name, name) for name in names) if PYTORCH else ()
+    torch_sides = {name: begin_torch(name) for name in bases}
+    seconds = float(os.environ.get("PREPARE_S", "200"))
+    end = time.time() + seconds
+    with ThreadPoolExecutor(len(names)) as waiting, ThreadPoolExecutor(int(os.environ.get("JOBS", "8"))) as pool:
+        ready = [waiting.submit(wait_ready, child, seconds) for child in torch_sides.values()]
+        prepared = list(pool.map(lambda name: prepare(name, tools, full, end), names))
+        table.say("models, kernels")
+        for each in ready:
+            each.result()
+    table.say("PyTorch compiled")
+    return prepared, torch_sides
+
+
+def time_row(row, tools):
+    name = row["name"]
+    if name in networks.DECODERS:
+        import gpu_skeleton
+        row["read_bytes"] = gpu_skeleton.count_read_bytes(f"{WORK}/{name}/model.onnx")
+    for _ in range(int(os.environ.get("ROUNDS", "2"))):
+        for which, tool in tools.items():
+            iterations = networks.SLOW.get(name, 150) if which == "before" else 150
+            row[which].append(time_rondo(tool, name, "fast", f"{WORK}/{which}_{name}", iterations))
+
+
+def test_all(rows, rondo):
+    with ThreadPoolExecutor(6) as pool:
+        found = pool.map(lambda row: test(rondo, row["name"], "fp16", f"{WORK}/now_{row['name']}"), rows)
+        for row, result in zip(rows, found):
+            row["fp16"] = result.split()[0]
+            print(f"{row['name']} fp16: {result[:200]}", flush=True)
+    for row in rows:
+        if row["name"] == "ssdlite320":
+            row["boxes"] = match_boxes(rondo, row["name"], f"{WORK}/now_{row['name']}")
+            print(f"{row['name']} fp16: {row['boxes']}", flush=True)
+
+
+def fill_table(table, rondo, names):
     tools = {"before": os.environ.get("BEFORE"), "now": rondo}
-    rows = []
+    tools = {which: tool for which, tool in tools.items() if tool}
+    full, torch_found = os.environ.get("FULL") != "0", {}
+    prepared, torch_sides = prepare_all(table, names, tools, full)
+    table.rate = float(PYTORCH and step("rate", "-").stdout or "nan")
+    for name, (error, fp32) in zip(names, prepared):
+        base = networks.FORMS.get(name, name)
+        if base in torch_sides and base not in torch_found:
+            torch_found[base] = finish_torch(base, torch_sides[base])
+        row = {"name": name, "torch": torch_found.get(base, {}), "before": [], "now": [], "full": {},
+               "fp32": (fp32 or "-").split()[0]}
+        table.rows.append(row)
+        if error:
+            row["now"].append({"error": error})
+        else:
+            time_row(row, tools)
+        table.keep()
+        times = [[round(each.get("replay_us", 0)) for each in row[which]] for which in ("before", "now")]
+        table.say(f"{name} {times}, PyTorch's graph {row['torch'].get('graph_us', 0):.0f}")
+    test_all(table.rows, rondo)
+    table.keep()
+    table.say("tested")
+    for row in table.rows if full else []:
+        row["full"] = time_rondo(rondo, row["name"], "full", f"{WORK}/now_{row['name']}", 150)
+        table.keep()
+
+
+def main(rondo, names):
     os.makedirs(OUT, exist_ok=True)
     os.makedirs(WORK, exist_ok=True)
-    torch_sides = {name: begin_torch(name) for name in names}
-    with ThreadPoolExecutor(8) as pool:
-        exports = dict(zip(names, pool.map(lambda name: step("export", name, OMP_NUM_THREADS="2",
-                                                             CUDA_VISIBLE_DEVICES=""), names)))
-    for name in names:
-        for line in iter(torch_sides[name].stdout.readline, ""):
-            if line.startswith("ready"):
-                break
-    print(f"exported and compiled: {time.time() - begin:.0f} s", flush=True)
-    torch_sides = {name: finish_torch(name, process) for name, process in torch_sides.items()}
-    print(f"PyTorch timed: {time.time() - begin:.0f} s", flush=True)
-    for name in names:
-        if exports[name].returncode != 0:
-            print(f"{name} is not exported: {(exports[name].stderr.strip().splitlines() or [''])[-1]}", flush=True)
-        elif time.time() - begin > limit:
-            print(f"{name}: no time; PyTorch {torch_sides[name]}", flush=True)
-        else:
-            row = {"name": name, "torch": torch_sides[name], "before": [], "now": [], "full": {}}
-            for _ in range(int(os.environ.get("ROUNDS", "2"))):
-                for which, tool in tools.items():
-                    if tool:
-                        row[which].append(time_rondo(tool, name, "fast", f"{WORK}/{which}_{name}"))
-            rows.append(row)
-            json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
-    for row in rows:
-        if time.time() - begin < limit and os.environ.get("FULL") != "0":
-            row["full"] = time_rondo(rondo, row["name"], "full", f"{WORK}/full_{row['name']}")
-    with ThreadPoolExecutor(6) as pool:
-        for dtype in ("fp16", "fp32"):
-            found = pool.map(lambda row: test(rondo, row["name"], dtype, f"{WORK}/now_{row['name']}"), rows)
-            for row, result in zip(rows, list(found)):
-                row[dtype] = result.split()[0]
-                print(f"{row['name']} {dtype}: {result[:200]}", flush=True)
-    json.dump(rows, open(f"{OUT}/gpu_networks.json", "w"), indent=1)
-    print("| " + " | ".join(HEAD) + " |\n|---|" + "---:|" * (len(HEAD) - 3) + "---|---|")
-    for row in rows:
-        show_row(row)
-    print(f"{time.time() - begin:.0f} s")
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", f"{WORK}/inductor")
+    table = Table(float(os.environ.get("LIMIT_S", "530")))
+    signal.signal(signal.SIGTERM, lambda *_: table.cut())
+    try:
+        fill_table(table, rondo, names)
+    finally:
+        table.print_all()
+        table.limit.cancel()
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 3 and sys.argv[1] == "--step":
         for each in sys.argv[3:]:
-            {"export": export, "time": time_torch}[sys.argv[2]](each)
+            {"export": export, "strip": strip, "time": time_torch, "rate": read_rate}[sys.argv[2]](each)
     elif len(sys.argv) > 1 and sys.argv[1] not in ("-h", "--help"):
-        main(sys.argv[1], sys.argv[2:] or list(NETWORKS))
+        main(sys.argv[1], sys.argv[2:] or [*networks.NETWORKS, *networks.FORMS])
     else:
         print(__doc__.strip())
