@@ -672,6 +672,33 @@ TEST(test_program_patterns__appended_attention) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// ---- many tokens ------------------------------------------------------------------------------
+
+TEST(test_program_patterns__gated_products) {
+#define GATED(type, rows)                                                                    \
+    "input x " type " " rows ",8", "const w " type " 8,12", "const v " type " 8,12",         \
+        "MatMul x w > a", "MatMul x v > b", "Sigmoid a > s", "Mul a s > t"
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true};
+    static const program_row rows[] = {
+        {{GATED("f16", "16"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul"},
+        {{GATED("f16", "16"), "Mul b t > y", "output y"}, "~rondo.MatMul rondo.MatMul"},
+        {{GATED("f16", "16"), "Mul b t > y", "output y", "output t"}, "~rondo.MatMul rondo.MatMul"},
+        {{"input x f16 16,8", "input z f16 16,12", "const w f16 8,12", "MatMul x w > a",
+          "Mul z a > y", "output y"},
+         "~rondo.MatMul"},
+        // few rows, f32, a product that others read, a factor of another shape
+        {{GATED("f16", "15"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATED("f32", "16"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATED("f16", "16"), "Mul t b > y", "output y", "output b"},
+         "~rondo.MatMul rondo.MatMul Mul"},
+        {{"input x f16 16,8", "input z f16 12", "const w f16 8,12", "MatMul x w > a",
+          "Mul z a > y", "output y"},
+         "~rondo.MatMul Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- roundings that are written out -----------------------------------------------------------
 
 // A Cast to f16 and back is kept in front of a chain of element-wise ops, which calculates in f32.
