@@ -91,6 +91,10 @@
 // rondo.Rotate       inputs x, cosines, sines
 //   output           y = x * cosines + r * sines, where r is x with the halves of its last axis
 //                    swapped and the first of them then negated; both operands broadcast to x
+//   attributes       heads (numbers; without it as above): x is [batch, rows, columns], whose
+//                    columns are heads of equal width, and output i is [batch, heads[i], rows,
+//                    width], the next heads[i] of them; those of the first `turned` outputs are
+//                    turned as above, the others stay as they are
 //
 // rondo.BestRows     inputs scores [n, m], rows [n, w], both f32
 //   outputs          of each of `columns` columns from `first` on the rows whose score is above
