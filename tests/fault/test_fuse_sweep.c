@@ -23,6 +23,7 @@ static const rondo__pass_options all = {.channels_last = true,
                                         .fuse_concat = true,
                                         .fuse_elementwise = true,
                                         .fuse_norm = true,
+                                        .fuse_rows = true,
                                         .add_shortcuts = true};
 
 static rondo_status run_passes(const rondo_program *source, const rondo_tensor *shapes,

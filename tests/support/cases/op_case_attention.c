@@ -12,7 +12,21 @@
         "com.microsoft.GroupQueryAttention", 1, inputs, "way=1 " attributes, outputs  \
     }
 
+// A known mask, in each of the ways.
+#define CAUSAL(inputs, attributes)                                            \
+    {"rondo.Attention", 17, inputs, "scale=0.25 way=0 " attributes, 1},       \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=1 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=2 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=3 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=4 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=5 " attributes, 1},   \
+        {"rondo.Attention", 17, inputs, "scale=0.25 way=6 " attributes, 1}, { \
+        "rondo.Attention", 17, inputs, "scale=0.25 way=7 " attributes, 1      \
+    }
+
 const op_case op_attention_cases[] = {
+    CAUSAL("T[1,2,150,64] T[1,2,150,64] T[1,2,150,64] T[150,150]:t", ""),
+    CAUSAL("T[2,1,70,20] T[2,1,300,20] T[2,1,300,24] T[70,300]:t", ""),
     // groups, causal, past and present
     ONNX("T[2,4,5,16] T[2,2,7,16] T[2,2,7,24]", "", 1),
     ONNX("T[2,4,21,16] T[2,4,21,16] T[2,4,21,16]", "is_causal=1", 1),

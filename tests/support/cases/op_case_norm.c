@@ -70,6 +70,9 @@ const op_case op_norm_cases[] = {
     {"rondo.Rotate", 17, "T[1,8,1,64] T[1,1,1,64] T[1,1,1,64]", "", 1},
     {"rondo.Rotate", 17, "T[2,7,6] T[2,7,1] T[6]", "", 1},
     {"rondo.Rotate", 17, "T[3,40,9,256] T[3,1,9,256] T[3,40,9,1]", "", 1},
+    {"rondo.Rotate", 17, "T[1,70,768] T[1,1,70,64] T[70,64]", "heads=8,2,2 turned=2", 3},
+    {"rondo.Rotate", 17, "T[3,5,60] T[3,1,5,12] T[1,12]", "heads=3,2 turned=1", 2},
+    {"rondo.Rotate", 17, "T[2,4,40] T[2,1,1,8] T[4,1]", "heads=1,3,1 turned=3", 3},
     // one token over a cache: a head for each, heads that share, parts of the keys, wide heads
     {"rondo.AppendAttention", 17, "T[1,1,192] T[1,2,5,32] T[1,2,5,32] T[32] T[1,1,1,32]",
      "heads=2 shape=1,1,64 scale=0.2", 3},

@@ -68,6 +68,12 @@ const op_case op_product_cases[] = {
     {"rondo.Attention", 17, "T[4,5,3]:=0 T[4,7,3] T[4,7,1]", "unit_rows=1", 1},
     // the left operand turned, with steps along k that are no whole vectors; a bias for each row
     {"rondo.MatMul", 17, "T[36,64] T[36,40]:w T[40] T[64,40]", "trans_a=1 activation=gelu", 1},
+    // Gates: z is a factor of the sums.
+    {"rondo.MatMul", 17, "T[2,65,64] T[64,96]:w - T[2,65,96]", "gates=1 activation=silu", 1},
+    {"rondo.MatMul", 17, "T[140,72] T[72,131]:w T[131] T[140,131]", "gates=1 activation=gelu", 1},
+    {"rondo.MatMul", 17, "T[130,512] T[512,160]:w T[160] T[130,160]", "gates=1 activation=silu", 1},
+    {"rondo.MatMul", 17, "T[130,512] T[512,161]:w - T[130,161]", "gates=1", 1},
+    {"rondo.MatMul", 17, "T[3,20] T[20,7]:w - T[3,7]", "gates=1 activation=relu", 1},
     {"rondo.MatMul", 17, "T[196,136] T[196,75]:w T[75]", "trans_a=1", 1},
     {"rondo.MatMul", 17, "T[1,128,72] T[128,48]:w", "trans_a=1 activation=silu", 1},
     {"rondo.MatMul", 17, "T[64,40] T[64,56]", "trans_a=1", 1},

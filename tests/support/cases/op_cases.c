@@ -77,11 +77,10 @@ static double get_far(rondo_dtype dtype) {
 }
 
 static void fill_values(rondo_tensor *tensor, const char *values) {
-    const int64_t count = rondo_shape_get_count(&tensor->shape);
-    const bool lists = values[0] == '=';
+    const int64_t count = rondo_shape_get_count(&tensor->shape), *e = tensor->shape.extent;
     const double limit = strchr("ink", values[0]) != NULL ? atof(values + 1) : 0.0;
     char *at = NULL;
-    if (lists) {
+    if (values[0] == '=') {
         const char *text = values + 1;
         for (int64_t i = 0; i < count; i++) {
             store(tensor, i, strtod(text, &at));
@@ -90,16 +89,16 @@ static void fill_values(rondo_tensor *tensor, const char *values) {
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        const double u = next_uniform();
-        double value = 2.0 * u - 1.0;
-        if (values[0] == 'p') {
-            value = 0.1 + 1.9 * u;
-        } else if (values[0] == 'f') {
+        const double u = next_uniform(), least = -65504.0;
+        double value = values[0] == 'p' ? 0.1 + 1.9 * u : 2.0 * u - 1.0;
+        if (values[0] == 'f') {
             value += get_far(tensor->dtype);
         } else if (values[0] == 'i') {
             value = floor(u * limit);
         } else if (values[0] == 'n' || values[0] == 'k') {
             value = floor(u * 2.0 * limit) - limit;
+        } else if (values[0] == 't') {
+            value = i % e[1] > i / e[1] + e[1] - e[0] ? least : 0.0;
         }
         store(tensor, i, value);
     }
@@ -150,7 +149,7 @@ static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
     }
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
-    parsed->is_known[index] = strchr("w=k", values[0]) != NULL;
+    parsed->is_known[index] = strchr("w=kt", values[0]) != NULL;
     if (rondo__dtype_is_float(dtype) && !parsed->is_known[index] && values[0] != 'v') {
         spoil_values(&parsed->inputs[index], how);
         parsed->has_spoilt = true;
@@ -513,11 +512,12 @@ static bool run_modes(device_run *run, run_mode mode, const rondo_tensor *wanted
 
 // cuDNN's tensor core engines let infinities of x vanish or spread. Attention takes keys in tiles:
 // of a key that one row sees, what is not finite makes NaN of the others. The host cuts a transform
-// by its factors: infinity less infinity is NaN.
+// by its factors: infinity less infinity is NaN. Keys that a known mask hides are not read.
 typedef enum outcome { PASSED, FAILED, FAILED_AS_KNOWN, UNSUPPORTED } outcome;
 
 static bool is_excused_op(const op_case *source) {
     return strcmp(source->op, "DFT") == 0 || strcmp(source->op, "STFT") == 0 ||
+           strstr(source->inputs, ":t") != NULL ||
            (strstr(source->op, "Attention") != NULL && strcmp(source->op, "rondo.Attention") != 0 &&
             strcmp(source->op, "LinearAttention") != 0);
 }

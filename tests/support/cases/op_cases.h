@@ -14,6 +14,8 @@
 //                           :v  as none, and stays finite: a filter's infinity times padding is NaN
 //                           :w  as none, and known when the kernel is prepared
 //                           :kN as :nN, and known when the kernel is prepared; unsigned wrap
+//                           :t  a mask: row i of n sees columns up to i, the last row all of
+//                               them; known when it is prepared
 //                           :=  the listed values over and over, known when it is prepared
 //                           -   absent
 //   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a

@@ -672,6 +672,60 @@ TEST(test_program_patterns__appended_attention) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+// ---- many tokens ------------------------------------------------------------------------------
+
+TEST(test_program_patterns__heads_of_many_tokens) {
+#define TOKENS(rows)                                                                           \
+    "input j f32 1," rows ",32", "list parts 16,8,8", "list axis -1,", "list zero 0,",         \
+        "list half 4,", "list end 8,", "input c f32 1,1," rows ",8", "input s f32 " rows ",8", \
+        "list qs 1," rows ",2,8", "list ks 1," rows ",1,8", SPLIT("q0 k0 v0")
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_attention = true, .fuse_elementwise = true, .fuse_rows = true};
+    static const program_row rows[] = {
+        {{TOKENS("5"), TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v"},
+         "~rondo.Rotate"},
+        // the last part is turned, too; only the first one is
+        {{TOKENS("5"), TURNED_HEADS("q"), TURNED_HEADS("k"), TURNED_HEADS("v"), "output qr",
+          "output kr", "output vr"},
+         "~rondo.Rotate"},
+        {{TOKENS("5"), TURNED_HEADS("q"), "output qr", "output k", "output v"}, "~rondo.Rotate"},
+        // a part before a turned one is not, a part that others read, one token
+        {{TOKENS("5"), TURNED_HEADS("k"), "output q", "output kr", "output v"},
+         "~Split Reshape Transpose Reshape rondo.Rotate Reshape"},
+        {{TOKENS("5"), TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v",
+          "output v0"},
+         "~Split Reshape Transpose rondo.Rotate Reshape rondo.Rotate Reshape"},
+        {{TOKENS("1"), TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v"},
+         "~Split Reshape Reshape rondo.Rotate Reshape rondo.Rotate Reshape"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
+TEST(test_program_patterns__gated_products) {
+#define GATED(type, rows)                                                            \
+    "input x " type " " rows ",8", "const w " type " 8,12", "const v " type " 8,12", \
+        "MatMul x w > a", "MatMul x v > b", "Sigmoid a > s", "Mul a s > t"
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true};
+    static const program_row rows[] = {
+        {{GATED("f16", "16"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul"},
+        {{GATED("f16", "16"), "Mul b t > y", "output y"}, "~rondo.MatMul rondo.MatMul"},
+        {{GATED("f16", "16"), "Mul b t > y", "output y", "output t"}, "~rondo.MatMul rondo.MatMul"},
+        {{"input x f16 16,8", "input z f16 16,12", "const w f16 8,12", "MatMul x w > a",
+          "Mul z a > y", "output y"},
+         "~rondo.MatMul"},
+        // few rows, f32, a product that others read, a factor of another shape
+        {{GATED("f16", "15"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATED("f32", "16"), "Mul t b > y", "output y"}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{GATED("f16", "16"), "Mul t b > y", "output y", "output b"},
+         "~rondo.MatMul rondo.MatMul Mul"},
+        {{"input x f16 16,8", "input z f16 12", "const w f16 8,12", "MatMul x w > a", "Mul z a > y",
+          "output y"},
+         "~rondo.MatMul Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 // ---- roundings that are written out -----------------------------------------------------------
 
 // A Cast to f16 and back is kept in front of a chain of element-wise ops, which calculates in f32.

@@ -18,7 +18,8 @@
 // rondo.MatMul       inputs a, b, bias?, z?   outputs y, moments?
 //   y                act(alpha_scale * (op(a) x op(b)) + bias + z)
 //   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
-//                    alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's)
+//                    alpha, beta, to (ONNX's number of y's dtype, f32 or f16; without it a's),
+//                    gates (1: y is alpha_scale * (op(a) x op(b)) + bias, times act(z))
 //   a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias [N], or
 //                    [M, 1]: one number for each row; z has y's shape
 //   moments          f32 [rows of y, N / 32, 2], for N divisible by 32: of each 32 neighbouring
@@ -90,6 +91,10 @@
 // rondo.Rotate       inputs x, cosines, sines
 //   output           y = x * cosines + r * sines, where r is x with the halves of its last axis
 //                    swapped and the first of them then negated; both operands broadcast to x
+//   attributes       heads (numbers; without it as above): x is [batch, rows, columns], whose
+//                    columns are heads of equal width, and output i is [batch, heads[i], rows,
+//                    width], the next heads[i] of them; those of the first `turned` outputs are
+//                    turned as above, the others stay as they are
 //
 // rondo.BestRows     inputs scores [n, m], rows [n, w], both f32
 //   outputs          of each of `columns` columns from `first` on the rows whose score is above

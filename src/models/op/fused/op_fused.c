@@ -330,6 +330,14 @@ static rondo_status finish_matmul(rondo__compute *compute, rondo__scratch *scrat
     } else {
         add_repeated(count, product.n, wide_bias, y);
     }
+    if (rondo__op_get_int(op, "gates", 0) != 0) {
+        for (int64_t i = 0; z != NULL && i < count; i++) {
+            double factor = z[i];
+            apply_epilogue(&ending, 1, &factor);
+            y[i] *= factor;
+        }
+        return rondo__narrow(compute, 0, y);
+    }
     add_repeated(count, count, z, y);
     apply_epilogue(&ending, count, y);
     return rondo__narrow(compute, 0, y);

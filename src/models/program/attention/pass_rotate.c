@@ -6,11 +6,19 @@
 //      └─ Slice (first half) ────────────────────────── Concat ── Mul sines ──┘
 //
 // The halves may be a Split's. In a plan, where shapes and types are known.
+//
+// Then what stands behind the joined product of several rows (pass_join.c) becomes one rotation of
+// heads, which reads the product as it is:
+//
+//   Split ─┬─ Reshape ── Transpose ── rondo.Rotate ── q          rondo.Rotate (heads) ─┬─ q
+//          ├─ Reshape ── Transpose ── rondo.Rotate ── k                                ├─ k
+//          └─ Reshape ── Transpose ── v                                                └─ v
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/fused/rotate.h"
 #include "program/passes/match.h"
 #include "program/passes/passes.h"
 #include "program/passes/rewrite.h"
@@ -140,6 +148,110 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     inputs[2] = sines;
     rondo__node_become(&program->nodes[sum], &op, inputs, 3);
     return RONDO_STATUS_OK;
+}
+
+// ---- heads ------------------------------------------------------------------------------------
+
+typedef struct heads {
+    int32_t x, outputs[RONDO__ROTATE_PARTS_MOST], angles[2];
+    size_t count, turned;
+    int64_t heads[RONDO__ROTATE_PARTS_MOST], columns, width;  // columns: of the parts so far
+    size_t gone_count, gone[3 * RONDO__ROTATE_PARTS_MOST];
+} heads;
+
+// Whether angles are the same for all heads.
+static bool are_for_heads(const rondo_program *program, int32_t angles) {
+    rondo_shape shape;
+    return rondo__value_get_shape(&program->values[angles], &shape) && shape.rank <= 4 &&
+           (shape.rank < 3 || shape.extent[shape.rank - 3] == 1);
+}
+
+// Follows a part of the Split as far as heads stand in front of rows.
+static bool take_heads(const rondo__rewriting *r, int32_t part, heads *h) {
+    const rondo_program *program = r->program;
+    int32_t value = part, user = rondo__uses_get_single(&r->uses, part);
+    for (int i = 0; i < 2 && user >= 0 && !r->remove[user] &&
+                    ((program->nodes[user].op.def->flags & RONDO__OP_VIEW) != 0 ||
+                     rondo__node_is(&program->nodes[user], RONDO__OP_Transpose));
+         ++i) {
+        h->gone[h->gone_count++] = (size_t)user;
+        value = program->nodes[user].outputs[0];
+        user = rondo__uses_get_single(&r->uses, value);
+    }
+    rondo__view view;
+    rondo_shape x;
+    rondo__view_trace(program, value, false, &view);
+    if (view.base != h->x || view.rank != 4 || view.stride[3] != 1 || view.extent[3] % 2 != 0 ||
+        !rondo__value_get_shape(&program->values[h->x], &x) || x.rank != 3 ||
+        view.extent[0] != x.extent[0] || view.extent[2] != x.extent[1] ||
+        view.offset != h->columns || (h->width != 0 && view.extent[3] != h->width) ||
+        (view.extent[0] > 1 && view.stride[0] != x.extent[1] * x.extent[2]) ||
+        (view.extent[1] > 1 && view.stride[1] != view.extent[3]) ||
+        (view.extent[2] > 1 && view.stride[2] != x.extent[2])) {
+        return false;
+    }
+    h->width = view.extent[3];
+    h->columns += view.extent[1] * view.extent[3];
+    h->heads[h->count] = view.extent[1];
+    const rondo__node *rotate = user >= 0 && !r->remove[user] ? &program->nodes[user] : NULL;
+    if (rotate != NULL && rondo__node_is(rotate, RONDO__FUSED_Rotate) &&
+        rotate->output_count == 1 && rotate->inputs[0] == value && h->turned == h->count &&
+        are_for_heads(program, rotate->inputs[1]) && are_for_heads(program, rotate->inputs[2]) &&
+        (h->turned == 0 ||
+         (rotate->inputs[1] == h->angles[0] && rotate->inputs[2] == h->angles[1]))) {
+        h->angles[0] = rotate->inputs[1];
+        h->angles[1] = rotate->inputs[2];
+        h->turned += 1;
+        h->gone[h->gone_count++] = (size_t)user;
+        value = rotate->outputs[0];
+    }
+    h->outputs[h->count++] = value;
+    return value != part;
+}
+
+static rondo_status join_heads(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    const rondo__node *split = &program->nodes[n];
+    heads h = {0};
+    rondo_shape x;
+    if (r->remove[n] || !rondo__node_is(split, RONDO__OP_Split) || split->output_count < 2 ||
+        split->output_count > RONDO__ROTATE_PARTS_MOST ||
+        !rondo__value_get_shape(&program->values[split->inputs[0]], &x) || x.rank != 3 ||
+        x.extent[0] * x.extent[1] < 2) {
+        return RONDO_STATUS_OK;
+    }
+    h.x = split->inputs[0];
+    for (size_t i = 0; i < split->output_count; ++i) {
+        if (split->outputs[i] < 0 || !take_heads(r, split->outputs[i], &h)) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    if (h.turned == 0 || h.columns != x.extent[2]) {
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < h.gone_count; ++i) {
+        r->remove[h.gone[i]] = true;
+    }
+    r->remove[n] = true;
+    for (size_t i = 0; i < h.count; ++i) {
+        program->values[h.outputs[i]].producer = -1;
+    }
+    const int32_t inputs[3] = {h.x, h.angles[0], h.angles[1]};
+    const int32_t like = program->values[h.x].producer;
+    RETURN_IF_ERROR(rondo__program_add_simple(program, "rondo", "Rotate",
+                                              program->values[h.outputs[0]].name, inputs, 3,
+                                              h.outputs, h.count));
+    rondo__node *node = &program->nodes[program->node_count - 1];
+    if (like >= 0) {
+        node->precision = program->nodes[like].precision;
+        node->place = program->nodes[like].place;
+    }
+    RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "heads", h.heads, h.count));
+    return rondo__op_set_int(&node->op, "turned", (int64_t)h.turned);
+}
+
+rondo_status rondo__pass_rotate_heads(rondo_program *program) {
+    return rondo__program_rewrite(program, join_heads);
 }
 
 rondo_status rondo__pass_rotate(rondo_program *program) {

@@ -251,7 +251,7 @@ static void resume(chain *c, const rondo__node *node, bool *out_is_candidate) {
     const rondo__op *op = &node->op;
     const int activation = rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
     if (node->input_count != 4 || activation < 0 || rondo__op_find(op, "to") != NULL ||
-        get_user(c, node->outputs[0]) < 0) {
+        rondo__op_find(op, "gates") != NULL || get_user(c, node->outputs[0]) < 0) {
         return;
     }
     *out_is_candidate = true;

@@ -103,7 +103,7 @@ static bool is_product_of(const pattern *p, size_t n) {
     rondo_shape b;
     if (!rondo__node_is(node, RONDO__FUSED_MatMul) || p->r->remove[n] ||
         node->inputs[0] != p->rows || rondo__op_get_int(&node->op, "trans_a", 0) != 0 ||
-        rondo__match_input(node, 3) == p->rows ||
+        rondo__op_find(&node->op, "gates") != NULL || rondo__match_input(node, 3) == p->rows ||
         !rondo__value_is_constant(&program->values[node->inputs[1]]) ||
         !rondo__value_get_shape(&program->values[node->inputs[1]], &b) || b.rank != 2) {
         return false;

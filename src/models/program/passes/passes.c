@@ -83,6 +83,8 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_matmul, rondo__pass_widen},
         // Of moves and products as they are at last:
         {options->append_attention, rondo__pass_append_attention},
+        {options->fuse_rows, rondo__pass_rotate_heads},
+        {options->fuse_rows, rondo__pass_gate_products},
         {options->fuse_rows, rondo__pass_row_product},
         {options->fuse_norm, rondo__pass_norm_product},
         {options->fuse_norm, rondo__pass_moments},

@@ -26,7 +26,8 @@ typedef struct rondo__pass_options {
     bool fuse_concat;       // rondo.Concat
     bool fuse_elementwise;  // rondo.Elementwise
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
-    bool fuse_rows;         // rondo.RowProduct, out of rondo.MatMul of one row
+    bool fuse_rows;         // rondo.RowProduct, out of rondo.MatMul of one row; rotations of heads
+                            // and gates of products, where there are several
     bool fuse_bit_rows;     // rondo.BitsRow, out of MatMulNBits of one row
     bool append_attention;  // rondo.AppendAttention, out of rondo.Attention
     bool end_batches;       // rondo.BatchNormalization with an Add and a Relu behind it
@@ -148,6 +149,8 @@ rondo_status rondo__pass_shares(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 rondo_status rondo__pass_update(rondo_program *program);
 rondo_status rondo__pass_widen(rondo_program *program);
+rondo_status rondo__pass_gate_products(rondo_program *program);
+rondo_status rondo__pass_rotate_heads(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
 rondo_status rondo__pass_row_product(rondo_program *program);

@@ -96,7 +96,7 @@ struct parts_arguments {
     part parts[PARTS];
 };
 
-extern "C" __global__ void __launch_bounds__(256) move_parts(const parts_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) move_parts(const __grid_constant__ parts_arguments a) {
     take_turn();
     T *const elements = a.parts[blockIdx.y].elements;
     const INDEX run = (INDEX)a.parts[blockIdx.y].run;
@@ -129,7 +129,7 @@ struct images_arguments {
     image_part parts[IMAGES];
 };
 
-extern "C" __global__ void __launch_bounds__(256) join_images(const images_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) join_images(const __grid_constant__ images_arguments a) {
     take_turn();
     const T *const elements = a.parts[blockIdx.y].elements;
     const INDEX run = (INDEX)a.parts[blockIdx.y].run, block = (INDEX)a.parts[blockIdx.y].block;

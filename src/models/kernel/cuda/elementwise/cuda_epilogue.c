@@ -18,6 +18,7 @@ bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue 
     }
     if (is_fused) {
         out_epilogue->activation = (rondo__activation)activation;
+        out_epilogue->gates = rondo__op_get_int(op, "gates", 0) != 0;
         out_epilogue->alpha = rondo__op_get_float(op, "alpha", 0.0f);
         out_epilogue->beta = rondo__op_get_float(op, "beta", 0.0f);
     }
@@ -61,6 +62,9 @@ void rondo__define_ending(rondo__defines *defines, const rondo__cuda_ending *end
     }
     if (ending->epilogue->has_moments) {
         rondo__define_int(defines, "MOMENTS", 1);
+    }
+    if (ending->epilogue->gates) {
+        rondo__define_int(defines, "GATES", 1);
     }
     if (ending->epilogue->has_row_bias) {
         rondo__define_int(defines, "ROW_BIAS", 1);

@@ -12,6 +12,7 @@ typedef struct rondo__cuda_epilogue {
     rondo__activation activation;
     float alpha, beta;
     bool has_bias, has_residual;
+    bool gates;         // the residual, activated, is a factor of the sums; of products alone
     bool has_row_bias;  // the bias has a number for each row; by the tensor core kernels alone
     rondo__address bias, residual;
     bool has_moments;  // of the rows of y, as op/fused/fused.h has them

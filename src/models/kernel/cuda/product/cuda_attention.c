@@ -26,6 +26,9 @@ enum {
     WAYS_MAX = 16,
     KEY_WARPS_MOST = 8,
     TENSOR_WARPS_LEAST = 4,
+    F16_LEAST = 0xfbff,  // bits: -65504
+    F16_MINUS_INF = 0xfc00,
+    F16_MAGNITUDE = 0x7fff,
 };
 
 typedef enum way_kind { WAY_TILES, WAY_PARTS, WAY_TENSOR, WAY_PRODUCTS } way_kind;
@@ -34,6 +37,7 @@ typedef struct way {
     way_kind kind;
     int64_t rows;   // of a thread; with tensor cores warps that share their rows
     int64_t parts;  // of the keys
+    int64_t keys;   // with tensor cores: of a warp and tile, at most
     size_t number;  // of the ways of both products
 } way;
 
@@ -189,18 +193,20 @@ static int64_t get_tensor_warps(int64_t key_warps) {
     return key_warps > TENSOR_WARPS_LEAST ? key_warps : TENSOR_WARPS_LEAST;
 }
 
+// Two tiles where one has not all keys.
 static int64_t get_tensor_bytes(const rondo__attention *a, int64_t key_warps, int64_t keys) {
     const int64_t pitches = (a->width + 15) / 16 * 16 + (a->v_width + 15) / 16 * 16 + 2 * 8;
-    const int64_t tile_bytes = keys * key_warps * pitches * 2;
+    const int64_t tiles = keys * key_warps < a->n ? 2 : 1;
+    const int64_t tile_bytes = tiles * keys * key_warps * pitches * 2;
     const int64_t merge_bytes =
         key_warps > 1 ? get_tensor_warps(key_warps) * 16 * (a->v_width + 2) * 4 : 0;
     return tile_bytes > merge_bytes ? tile_bytes : merge_bytes;
 }
 
 // Keys of a warp and tile, so many that one tile has them all if that can be: to begin another
-// takes as long as a load is on its way. 0: what the block needs does not fit.
+// takes time. 0: what the block needs does not fit.
 static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__attention *a,
-                               int64_t key_warps) {
+                               int64_t key_warps, int64_t most) {
     if (a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2) {
         return 0;
     }
@@ -208,7 +214,7 @@ static int64_t get_tensor_keys(const rondo_device_info *info, const rondo__atten
     while (keys < TENSOR_KEYS_MOST && keys * key_warps < a->n) {
         keys *= 2;
     }
-    keys = keys * key_warps < a->n ? KEYS_MOST : keys;
+    keys = keys * key_warps < a->n ? most : keys;
     const int64_t other_bytes = get_tensor_warps(key_warps) * 16 * 4;  // the kernel's own arrays
     const int64_t key_bytes = a->unit_rows ? key_warps * 4 : 0;        // likewise, for a key
     while (keys >= KEYS_LEAST &&
@@ -242,7 +248,8 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     if (!rondo__cuda_check(kernel, rondo__device_get_facts(kernel->device, &info))) {
         return;
     }
-    const int64_t keys = get_tensor_keys(&info, a, w->rows), rows = get_tensor_rows(w->rows);
+    const int64_t keys = get_tensor_keys(&info, a, w->rows, w->keys);
+    const int64_t rows = get_tensor_rows(w->rows);
     rondo__define_int(&defines, "WIDTH", a->width);
     rondo__define_int(&defines, "V_WIDTH", a->v_width);
     rondo__define_int(&defines, "KEY_WARPS", w->rows);
@@ -410,8 +417,17 @@ static void list_tensor(attention_problem *problem, const rondo_device_info *inf
         for (int64_t warps = 1; warps <= KEY_WARPS_MOST; warps *= 2) {
             const int64_t blocks = count_tensor_tiles(problem, warps) * a->batch * a->heads;
             const bool fills = blocks >= get_units(info) || warps == KEY_WARPS_MOST;
-            if (fills == (turn == 0) && get_tensor_keys(info, a, warps) > 0) {
-                add_way(problem, (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1});
+            const int64_t few = get_tensor_keys(info, a, warps, KEYS_MOST);
+            const int64_t many = get_tensor_keys(info, a, warps, TENSOR_KEYS_MOST);
+            if (fills == (turn == 0) && few > 0) {
+                add_way(problem,
+                        (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1, .keys = KEYS_MOST});
+            }
+            // What a mask adds to a tile's scores lies in registers, too.
+            if (fills == (turn == 0) && many > few && !problem->all.has_mask) {
+                add_way(
+                    problem,
+                    (way){.kind = WAY_TENSOR, .rows = warps, .parts = 1, .keys = TENSOR_KEYS_MOST});
             }
         }
     }
@@ -457,6 +473,14 @@ static void list_products(const rondo__cuda_kernel *kernel, attention_problem *p
     }
 }
 
+static bool has_tensor_cores(const rondo__cuda_kernel *kernel, const rondo__cuda_attention *all,
+                             rondo_device_info *out_info) {
+    if (rondo__device_get_facts(kernel->device, out_info) != RONDO_STATUS_OK) {
+        *out_info = (rondo_device_info){.struct_size = sizeof *out_info};
+    }
+    return all->dtype == RONDO_DTYPE_F16 && out_info->arch_major >= 8;
+}
+
 // The best guess first: it runs where nothing is timed. Without tensor cores a library's products
 // win where there is much to compute.
 static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *problem) {
@@ -464,10 +488,7 @@ static void list_ways(const rondo__cuda_kernel *kernel, attention_problem *probl
     const double work = (double)(a->batch * a->heads) * (double)get_rows(problem) * (double)a->n *
                         (double)(a->width + a->v_width);
     rondo_device_info info = {.struct_size = sizeof info};
-    if (rondo__device_get_facts(kernel->device, &info) != RONDO_STATUS_OK) {
-        info = (rondo_device_info){.struct_size = sizeof info};
-    }
-    const bool has_tensor = problem->all.dtype == RONDO_DTYPE_F16 && info.arch_major >= 8;
+    const bool has_tensor = has_tensor_cores(kernel, &problem->all, &info);
     const bool is_large =
         !has_tensor && work >= PRODUCTS_WORK_LEAST && rondo__cuda_get_cublaslt_version(kernel) != 0;
     if (is_large) {
@@ -509,7 +530,8 @@ static void describe_way(const rondo__cuda_kernel *kernel, const void *data, siz
         (void)snprintf(text, text_bytes, "two products %zu of version %zu", w->number,
                        rondo__cuda_get_cublaslt_version(kernel));
     } else if (w->kind == WAY_TENSOR) {
-        (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows", (long long)w->rows);
+        (void)snprintf(text, text_bytes, "tensor cores, %lld warps share rows, %lld keys",
+                       (long long)w->rows, (long long)w->keys);
     } else {
         (void)snprintf(text, text_bytes, "tiles of %lld rows, %lld parts", (long long)w->rows * 16,
                        (long long)w->parts);
@@ -579,6 +601,56 @@ static rondo__address find_input(const rondo__cuda_attention *all, size_t input,
                                  (size_t)strides->offset * rondo_dtype_get_bytes(all->dtype));
 }
 
+// Whether a constant mask of halves adds 0 to the first keys of each row, one more for each row,
+// and hides all others by the least number or by -inf. Then the kernel needs no mask, and hidden
+// keys are not read.
+static bool is_causal(const rondo_tensor *mask, const rondo__attention *a, int64_t *out_first) {
+    int64_t first = 0;
+    if (mask == NULL || mask->data == NULL || mask->dtype != RONDO_DTYPE_F16 || a->m < 2 ||
+        a->mask.batch != 0 || a->mask.head != 0 || a->mask.row != a->n || a->mask.column != 1 ||
+        a->mask.offset != 0 || rondo_shape_get_count(&mask->shape) != a->m * a->n) {
+        return false;
+    }
+    const uint16_t *row = mask->data;
+    while (first < a->n && (row[first] & F16_MAGNITUDE) == 0) {
+        first++;
+    }
+    if (first == 0 || first + a->m - 1 > a->n) {
+        return false;
+    }
+    for (int64_t m = 0; m < a->m; m++, row += a->n) {
+        for (int64_t n = 0; n < a->n; n++) {
+            const bool is_hidden = row[n] == F16_LEAST || row[n] == F16_MINUS_INF;
+            if (n < first + m ? (row[n] & F16_MAGNITUDE) != 0 : !is_hidden) {
+                return false;
+            }
+        }
+    }
+    *out_first = first;
+    return true;
+}
+
+// For tensor cores; other ways may be a library's products, which take a mask.
+static void take_causal_mask(const rondo__cuda_kernel *kernel, rondo__cuda_attention *all) {
+    const rondo__attention *a = &all->attention;
+    rondo_device_info info = {.struct_size = sizeof info};
+    int64_t first = 0;
+    if (all->has_mask && has_tensor_cores(kernel, all, &info) &&
+        is_causal(rondo__cuda_input(kernel, 3)->constant, a, &first)) {
+        all->has_mask = false;
+        all->sight = (rondo__cuda_sight){.is_partial = true,
+                                         .lengths_input = -1,
+                                         .total_input = -1,
+                                         .fresh = a->m,
+                                         .past = first - 1,
+                                         .keys = a->n,
+                                         .columns = a->n,
+                                         .is_causal = true,
+                                         .left = -1,
+                                         .right = -1};
+    }
+}
+
 void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     rondo__cuda_attention all = {
@@ -610,5 +682,6 @@ void rondo__cuda_prepare_attention(rondo__cuda_kernel *kernel) {
     all.q = find_input(&all, 0, &all.attention.q);
     all.k = find_input(&all, 1, &all.attention.k);
     all.v = find_input(&all, 2, &all.attention.v);
+    take_causal_mask(kernel, &all);
     rondo__cuda_add_attention(kernel, &all);
 }

@@ -278,8 +278,8 @@ static bool is_turned(const rondo__cuda_matmul *p) {
 }
 
 static bool suits_vector(const rondo__cuda_matmul *p) {
-    return is_simple(p) && !(p->epilogue.has_bias && p->bias_row != 0) && p->m <= VECTOR_ROWS_MAX &&
-           rondo__cuda_is_float(p->dtype) &&
+    return is_simple(p) && !(p->epilogue.has_bias && p->bias_row != 0) && !p->epilogue.gates &&
+           p->m <= VECTOR_ROWS_MAX && rondo__cuda_is_float(p->dtype) &&
            p->k % (16 / (int64_t)rondo_dtype_get_bytes(p->dtype)) == 0;
 }
 
@@ -485,6 +485,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
                        p->dtype == RONDO_DTYPE_F64      ? "double"
                        : rondo__cuda_is_float(p->dtype) ? "float"
                                                         : "i64");
+    rondo__define_int(&defines, "GATES", p->epilogue.gates);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines,
                                                "matmul_plain", (p->n + 63) / 64, RONDO__CUDA_BLOCK);
     if (step != NULL) {
@@ -730,7 +731,8 @@ void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_
         rondo_dtype_get_name(p->dtype), (long long)p->m, (long long)p->n, (long long)p->k,
         (long long)p->batch_count, (long long)p->a_row, (long long)p->a_column, (long long)p->b_row,
         (long long)p->b_column, (int)p->epilogue.activation, (int)p->epilogue.has_bias,
-        (long long)p->bias_row, (long long)p->bias_column, (int)p->epilogue.has_residual,
+        (long long)p->bias_row, (long long)p->bias_column,
+        (int)p->epilogue.has_residual + (int)p->epilogue.gates,
         p->y_dtype != p->dtype ? " to f32" : "", p->epilogue.has_moments ? " moments" : "");
 }
 

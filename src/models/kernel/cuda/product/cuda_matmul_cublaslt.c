@@ -101,7 +101,7 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
         return false;
     }
     // The addend has the type of the result.
-    if (p->y_dtype != p->dtype && p->epilogue.has_residual) {
+    if (p->y_dtype != p->dtype && p->epilogue.has_residual && !p->epilogue.gates) {
         return false;
     }
     // One batch extent, or none.
@@ -224,6 +224,7 @@ static rondo_status choose(lt_state *state, size_t plan) {
 // The part of the epilogue that the library cannot do, in place on y.
 static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, bool adds_bias,
                        bool activates) {
+    const bool gates = p->epilogue.gates;
     rondo__pointwise pointwise = {
         .input_count = 1,
         .output = p->y,
@@ -244,6 +245,14 @@ static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, 
         rondo__pointwise_append_float(&pointwise.body, p->factor);
         rondo__text_append(&pointwise.body, " * x1;\n");
     }
+    if (gates) {
+        const size_t at = pointwise.input_count++;
+        pointwise.inputs[at].address = p->epilogue.residual;
+        pointwise.inputs[at].dtype = p->dtype;
+        pointwise.inputs[at].shape = pointwise.output_shape;
+        rondo__text_append(&pointwise.body, "            const float sum = t;\n");
+        rondo__text_append(&pointwise.body, "            t = x%zu;\n", at);
+    }
     if (activates) {
         rondo__text_append(&pointwise.body, "            t = activate<%d>(t, ",
                            (int)p->epilogue.activation);
@@ -252,7 +261,7 @@ static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, 
         rondo__pointwise_append_float(&pointwise.body, p->epilogue.beta);
         rondo__text_append(&pointwise.body, ");\n");
     }
-    rondo__text_append(&pointwise.body, "            y = t;\n");
+    rondo__text_append(&pointwise.body, "            y = %st;\n", gates ? "sum * " : "");
     rondo__cuda_add_pointwise(kernel, &pointwise);
 }
 
@@ -282,17 +291,18 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
                               p->y_dtype == p->dtype;
     const bool our_bias = ending->has_bias && !library_bias;
     const bool our_activation = ending->activation != RONDO__ACTIVATION_NONE;
+    const bool adds_residual = ending->has_residual && !ending->gates;
     const int epilogue = library_bias ? RONDO__LT_EPILOGUE_BIAS : RONDO__LT_EPILOGUE_NONE;
     *state = (lt_state){
         .api = api,
         .device = rondo__cuda_device_of(kernel->device),
         .scale = p->scale,
         .scale_wide = (double)p->scale,
-        .beta = ending->has_residual ? 1.0f : 0.0f,
-        .beta_wide = ending->has_residual ? 1.0 : 0.0,
+        .beta = adds_residual ? 1.0f : 0.0f,
+        .beta_wide = adds_residual ? 1.0 : 0.0,
         .is_wide = is_wide,
         .has_bias = library_bias,
-        .has_residual = ending->has_residual,
+        .has_residual = adds_residual,
         .a_address = p->a,
         .b_address = p->b,
         .y = p->y,
@@ -317,7 +327,7 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
     }
     (void)rondo__cuda_add_call(kernel, run_product, state, destroy_state);
     kernel->head.implementation = "cublaslt";
-    if (our_bias || our_activation) {
+    if (our_bias || our_activation || ending->gates) {
         add_ending(kernel, p, our_bias, our_activation);
     }
 }

@@ -55,8 +55,8 @@ static bool read_operands(const rondo__kernel_request *request, rondo__product_f
         form->activation = (rondo__activation)activation;
         form->alpha = rondo__op_get_float(op, "alpha", 0.0f);
         form->beta = rondo__op_get_float(op, "beta", 0.0f);
-        // A bias for each row is for GPUs.
-        return activation >= 0 &&
+        // A bias for each row, and a factor of each element, are for GPUs.
+        return activation >= 0 && rondo__op_get_int(op, "gates", 0) == 0 &&
                (form->bias_input < 0 || request->inputs[form->bias_input].shape.rank < 2);
     }
     *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;

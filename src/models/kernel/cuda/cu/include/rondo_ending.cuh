@@ -41,6 +41,9 @@ typedef RONDO_Y Y;
 #ifndef GROUPED
 #define GROUPED 0  // 1: filters are those of groups, of which a block has one; not with NARROW, NORM or MOMENTS
 #endif
+#ifndef GATES
+#define GATES 0  // 1: the residual is no addend: activated, it is a factor of the sums
+#endif
 #ifndef ROW_BIAS
 #define ROW_BIAS 0  // 1: the bias has one number for each pixel; not with NORM
 #endif
@@ -353,8 +356,10 @@ struct ending {
 #else
             t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
 #endif
-            t += p.z != 0 ? half_to_float(z[0].value[v]) : 0.0f;
-            result.value[v] = convert<Y>(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
+            const float residual = p.z != 0 ? half_to_float(z[0].value[v]) : 0.0f;
+            const float activated =
+                activate<ACTIVATION>(GATES ? residual : t + residual, (float)p.alpha, (float)p.beta);
+            result.value[v] = convert<Y>(GATES ? t * activated : activated);
         }
         return result;
     }

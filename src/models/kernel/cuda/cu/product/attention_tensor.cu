@@ -5,7 +5,8 @@
 //   memory   k [tile keys][width + 8], v [tile keys][v_width + 8]: the 8 halves behind each row spread
 //            the rows of a block of 8 x 8 over all banks
 //
-// What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once. Where one
+// What a short sequence takes is how long a warp waits: so all that a tile needs is asked for at once, and where there
+// are several tiles the next one is on its way while a warp works. Where one
 // tile has all keys (ONE_TILE) warps that share rows tell each other their peaks before they make weights, so that
 // their parts are just added up; v is waited for no earlier than that.
 //
@@ -69,9 +70,10 @@ enum {
     SCORES = KEYS / 4,  // of a lane and row
     K_BYTES = TILE * K_PITCH * 2,
     TILE_BYTES = K_BYTES + TILE * V_PITCH * 2,
+    TILES = ONE_TILE ? 1 : 2,  // at once in memory
     MERGE_BYTES = KEY_WARPS > 1 ? WARPS * 16 * (V_WIDTH + 2) * 4 : 0,
     SHARES_PEAK = ONE_TILE && KEY_WARPS > 1,
-    BYTES = TILE_BYTES > MERGE_BYTES ? TILE_BYTES : MERGE_BYTES,
+    BYTES = TILES * TILE_BYTES > MERGE_BYTES ? TILES * TILE_BYTES : MERGE_BYTES,
     PAIR = V_WIDTH % 2 == 0 ? 2 : 1,  // halves that are written at once
 };
 
@@ -84,7 +86,8 @@ __device__ __forceinline__ void load_tile(u16 *tile, const f16 *from, int first,
         enum { IS_EVEN = THREADS % PIECES == 0 };  // a thread stays in its column
         const int begin = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
         const f16 *at_row = from + (i64)(first + begin) * s.row + piece;
-#pragma unroll 1  // code that runs once takes longer to fetch than to run
+        constexpr int at_once = ONE_TILE ? 1 : 4;  // code that runs once takes longer to fetch than to run
+#pragma unroll at_once
         for (int i = 0; i < TURNS; i++) {
             const int at = (int)threadIdx.x + i * THREADS;
             const int row = IS_EVEN ? begin + i * (THREADS / PIECES) : at / PIECES;
@@ -171,6 +174,12 @@ __device__ __forceinline__ float add_squares(const u16 *row) {
     return sum;
 }
 
+// 2^(x - peak), where no peak (all before was -inf) takes nothing away. The weights become halves, for which the
+// instruction is precise enough; expf is eight.
+__device__ __forceinline__ float weigh(float x, float peak) {
+    return power_of_two(x - (peak == -infinity() ? 0.0f : peak));
+}
+
 // One by a sum of weights.
 __device__ __forceinline__ float share_of(float total) {
     return ZEROES_EMPTY && total == 0.0f ? 0.0f : 1.0f / total;
@@ -194,7 +203,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
     const int slice = warp % KEY_WARPS, row_in_block = warp / KEY_WARPS * 16 + g;
     const i64 head = blockIdx.y, batch = blockIdx.z;
-    const int first_row = (int)blockIdx.x * BLOCK_ROWS, rows = (int)a.m * GROUP;
+    // Rows that see more keys begin first.
+    const int row_tile = (int)(HAS_SIGHT ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    const int first_row = row_tile * BLOCK_ROWS, rows = (int)a.m * GROUP;
     const int row = first_row + row_in_block;
     const f16 *k = a.k + find(a.at_k, batch, head, 0), *v = a.v + find(a.at_v, batch, head, 0);
     // What a lane shows of a block of 8 x 8: row lane % 8 of block lane / 8. Of k the blocks are two of
@@ -208,6 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
     await_predecessors();
 
     int first_key = 0, keys = (int)a.n, own_begin[2] = {0, 0}, own_end[2] = {keys, keys};
+    int all_begin = 0, all_end = keys;  // what each row of the warp sees
     if (HAS_SIGHT) {
         const extents e = get_extents(a.sight, a.m, batch);
         const int end_row = first_row + BLOCK_ROWS < rows ? first_row + BLOCK_ROWS : rows;
@@ -219,6 +231,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             const sight own = get_row_sight(a.sight, e, a.m, row + r * 8);
             own_begin[r] = (int)own.begin;
             own_end[r] = (int)own.end;
+        }
+        all_begin = own_begin[0] > own_begin[1] ? own_begin[0] : own_begin[1];
+        all_end = own_end[0] < own_end[1] ? own_end[0] : own_end[1];
+#pragma unroll
+        for (int step = 4; step < 32; step *= 2) {
+            const int begin = __shfl_xor_sync(0xffffffffu, all_begin, step);
+            const int end = __shfl_xor_sync(0xffffffffu, all_end, step);
+            all_begin = begin > all_begin ? begin : all_begin;
+            all_end = end < all_end ? end : all_end;
         }
     }
     load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, first_key, keys, a.at_k);
@@ -242,7 +263,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             of_q[s][i] = load_q(q[i & 1], s * 16 + 2 * t + (i >> 1) * 8, a.at_q);
         }
     }
-    const float scale = get_scale(a, head);
+    // Scores and their peaks are logarithms to the base of two.
+    const float log2_of_e = 1.4426950408889634f;
+    enum { IS_BARE = !HAS_MASK && !HAS_SOFTCAP };  // scores are multiplied by the scale, and that is all
+    const float scale = get_scale(a, head) * (IS_BARE ? log2_of_e : 1.0f);
     float scale_of[2] = {scale, scale};
 #pragma unroll
     for (int r = 0; r < 2 && UNIT_ROWS; r++) {
@@ -258,16 +282,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
     for (int r = 0; r < 2 && HAS_SINK != 0; r++) {  // one of those that share a row begins with it
         if (slice == 0 && row + r * 8 < rows) {
-            peak[r] = get_sink(a, head, row + r * 8);
+            peak[r] = get_sink(a, head, row + r * 8) * log2_of_e;
             total[r] = 1.0f;
         }
     }
+    int at_tile = 0;  // in halves
     for (int key = first_key; key < (ONE_TILE ? first_key + 1 : keys); key += TILE) {
-        if (!ONE_TILE && key > first_key) {
-            __syncthreads();
-            load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile, k, key, keys, a.at_k);
-            load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile, v, key, keys, a.at_v);
-        }
         const int mine = key + slice * KEYS + 2 * t;
         float added[2][SCORES];
 #pragma unroll
@@ -285,19 +305,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             wait_copies();
         }
         __syncthreads();
+        if (!ONE_TILE && key + TILE < keys) {  // where the last tile but one was, which all have left
+            const int to = TILE_BYTES / 2 - at_tile, next = key + TILE;
+            load_tile<WIDTH, STEPS * 16, K_PITCH, K_IS_WIDE>(k_tile + to, k, next, keys, a.at_k);
+            load_tile<V_WIDTH, V_PAIRS * 16, V_PITCH, V_IS_WIDE>(v_tile + to, v, next, keys, a.at_v);
+        }
         if (UNIT_ROWS) {
             for (int i = threadIdx.x; i < TILE; i += THREADS) {
-                of_key[i] = inverse_length(add_squares(k_tile + i * K_PITCH));
+                of_key[i] = inverse_length(add_squares(k_tile + at_tile + i * K_PITCH));
             }
             __syncthreads();
         }
+        const bool is_seen = key + slice * KEYS >= all_begin && key + (slice + 1) * KEYS <= all_end;
         float score[KEYS / 8][4] = {};
 #pragma unroll
         for (int j = 0; j < KEYS / 8; j += 2) {
 #pragma unroll
             for (int s = 0; s < STEPS; s++) {
                 u32 block[4];
-                load_blocks(block, k_block + j * 8 * K_PITCH + s * 16);
+                load_blocks(block, k_block + at_tile + j * 8 * K_PITCH + s * 16);
                 const u32 first[2] = {block[0], block[1]}, second[2] = {block[2], block[3]};
                 mma_f16(score[j], of_q[s], first);
                 mma_f16(score[j + 1], of_q[s], second);
@@ -310,12 +336,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
                 x *= UNIT_ROWS ? of_key[slice * KEYS + 2 * t + (at >> 1) * 8 + (at & 1)] : 1.0f;
-                x = add_mask(cap_score(x * scale_of[r], a.softcap), added[r][at]);
-                if (HAS_SIGHT) {
+                x *= scale_of[r];
+                if (!IS_BARE) {
+                    x = add_mask(cap_score(x, a.softcap), added[r][at]) * log2_of_e;
+                }
+                if (HAS_SIGHT && !is_seen) {
                     const int at_key = mine + (at >> 1) * 8 + (at & 1);
                     x = at_key >= own_begin[r] && at_key < own_end[r] ? x : -infinity();
                 }
-                const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
+                const bool is_key =
+                    FULL_KEYS || HAS_SIGHT || mine + (at >> 1) * 8 + (at & 1) < keys;
                 highest[r] = is_key ? fmaxf(highest[r], x) : highest[r];
             }
             highest[r] = row_max(highest[r]);
@@ -335,20 +365,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         }
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            // Where no peak is, all is -inf, and nothing is taken away. The weights become halves, for which the
-            // instruction is precise enough; expf is eight.
-            const float log2_of_e = 1.4426950408889634f;
             const float base = highest[r] == -infinity() ? 0.0f : highest[r];
             float sum = 0.0f;
 #pragma unroll
             for (int at = 0; at < SCORES; at++) {
                 float &x = score[at >> 1][r * 2 + (at & 1)];
-                const bool is_key = FULL_KEYS || mine + (at >> 1) * 8 + (at & 1) < keys;
-                x = is_key ? power_of_two((x - base) * log2_of_e) : 0.0f;
+                const bool is_key =
+                    FULL_KEYS || HAS_SIGHT || mine + (at >> 1) * 8 + (at & 1) < keys;
+                x = is_key ? power_of_two(x - base) : 0.0f;
                 sum += half_to_float(half_from_float(x));  // as the product takes it
             }
             const bool was_none = ONE_TILE && HAS_SINK == 0;
-            const float kept = was_none ? 0.0f : weight_of(peak[r], highest[r]);
+            const float kept = was_none ? 0.0f : weigh(peak[r], highest[r]);
             peak[r] = highest[r];
             total[r] = (was_none ? 0.0f : total[r] * kept) + row_sum(sum);
 #pragma unroll
@@ -365,12 +393,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
             for (int j = 0; j < V_PAIRS; j++) {
                 u32 block[4];
-                load_blocks_turned(block, v_block + s * 16 * V_PITCH + j * 16);
+                load_blocks_turned(block, v_block + at_tile + s * 16 * V_PITCH + j * 16);
                 const u32 first[2] = {block[0], block[1]}, second[2] = {block[2], block[3]};
                 mma_f16(sums[2 * j], weights, first);
                 mma_f16(sums[2 * j + 1], weights, second);
             }
         }
+        at_tile = ONE_TILE ? 0 : TILE_BYTES / 2 - at_tile;
     }
     if (HAS_SIGHT && !ONE_TILE) {
         wait_copies();  // where no key is seen, what was asked for at first has not arrived
@@ -428,10 +457,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {
             const float *of = part + s * BLOCK_ROWS * (V_WIDTH + 2);
-            all += of[1] * weight_of(of[0], highest);
+            all += of[1] * weigh(of[0], highest);
         }
         const float *of = part + threadIdx.x / BLOCK_ROWS * BLOCK_ROWS * (V_WIDTH + 2);
-        factors[threadIdx.x] = weight_of(of[0], highest) * share_of(all);
+        factors[threadIdx.x] = weigh(of[0], highest) * share_of(all);
     }
     if (!SHARES_PEAK) {
         __syncthreads();
@@ -439,7 +468,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
 #pragma unroll 1
     for (int i = threadIdx.x; i < BLOCK_ROWS * V_WIDTH / PAIR; i += THREADS) {
         const int line = i * PAIR / V_WIDTH, column = i * PAIR % V_WIDTH;
-        const int to = (int)blockIdx.x * BLOCK_ROWS + line;
+        const int to = first_row + line;
         float sum[PAIR] = {}, all = 0.0f;
 #pragma unroll
         for (int s = 0; s < KEY_WARPS; s++) {

@@ -18,6 +18,10 @@ typedef RONDO_Y Y;
 #endif
 typedef RONDO_A A;
 
+#ifndef GATES
+#define GATES 0  // 1: z is no addend: activated, it is a factor of the sums
+#endif
+
 struct matmul_arguments {
     const T *a;
     const T *b;
@@ -80,14 +84,16 @@ extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_argu
                 value += (A)p.factor * (A)convert<compute_of<T>::type>(
                                            p.bias[m * p.bias_row + n * p.bias_column]);
             }
+            A end = value;
             if (p.z != 0) {
-                value += (A)convert<compute_of<T>::type>(p.z[at]);
+                const A z = (A)convert<compute_of<T>::type>(p.z[at]);
+                end = GATES ? z : value + z;
             }
             if (p.activation != 0) {
-                value = (A)activate_by_number(p.activation, (float)value, (float)p.alpha,
-                                              (float)p.beta);
+                end = (A)activate_by_number(p.activation, (float)end, (float)p.alpha,
+                                            (float)p.beta);
             }
-            p.y[at] = convert<Y>(value);
+            p.y[at] = convert<Y>(GATES ? (A)(value * end) : end);
         }
     }
 }
