@@ -118,6 +118,7 @@ static void check_turn(const char *ptx) {
         {"ring_row", 13, 1u << 1 | 0x3fu << 5 | 1u << 12, 0},
         // x, b, scales, zeros, bias, y, gain, and three of a gate, which are constants as b is
         {"bits_row", 10, 7u << 1 | 7u << 7, 0},
+        {"bits_few", 10, 7u << 1 | 7u << 7, 0},
         {NULL, 0, 0, 0}};
     char why[600];
     if (!ptx_takes_turns(ptx, constants, why, sizeof why)) {

@@ -611,8 +611,12 @@ TEST(test_program_patterns__rows_of_few_bits) {
          "~rondo.BitsRow"},
         {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "MatMul n h > z", "output y", "output z"},
          "~rondo.BitsRow rondo.BitsRow"},
-        // several rows; somebody else reads the row, or a product; no activation; single precision
-        {{BITS_HEAD("2"), BITS_NORMAL, "MatMul n f > y", "output y"},
+        // several rows, with an addend for each number
+        {{BITS_HEAD("2"), BITS_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
+        {{BITS_HEAD("2"), "input z f16 2,7", "MatMul x f > a", "Add z a > y", "output y"},
+         "~rondo.BitsRow"},
+        // more rows; somebody else reads the row, or a product; no activation; single precision
+        {{BITS_HEAD("9"), BITS_NORMAL, "MatMul n f > y", "output y"},
          "~RMSNormalization com.microsoft.MatMulNBits"},
         {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "output y", "output n"},
          "~RMSNormalization com.microsoft.MatMulNBits"},

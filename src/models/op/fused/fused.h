@@ -42,7 +42,7 @@
 //
 // rondo.BitsRow      inputs as com.microsoft.MatMulNBits (op/math/bits_product.h), without g_idx,
 //                    then gain?, and of a gate B?, scales?, zeros?
-//   y                as rondo.RowProduct's, of weights of a few bits
+//   y                as rondo.RowProduct's, of weights of a few bits; bias may have y's shape
 //   attributes       those of MatMulNBits; activation, alpha, beta, epsilon
 //
 // rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool

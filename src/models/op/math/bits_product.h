@@ -8,8 +8,9 @@
 //           [n, blocks]
 //   g_idx   i32 [k]: the block that gives scale and zero point of a number; absent: where it stands
 //
-// rondo.BitsRow has the same inputs, but for g_idx, which is absent, and four more: gain [k], and
-// B, scales and zeros of a second matrix, the gate (op/fused/fused.h).
+// rondo.BitsRow has the same inputs, but for g_idx, which is absent, and bias, which may have y's
+// shape; and four more: gain [k], and B, scales and zeros of a second matrix, the gate
+// (op/fused/fused.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

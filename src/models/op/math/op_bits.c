@@ -88,7 +88,8 @@ static rondo_status check_matrix(const rondo__infer *infer, const rondo__bits_pr
     return check_count(infer, zeros, "zero_points", p->n * (is_packed ? p->zero_bytes : p->blocks));
 }
 
-static rondo_status infer_bits_product(rondo__infer *infer) {
+// has_rows  a bias may have a number for each element of the result
+static rondo_status infer_bits(rondo__infer *infer, bool has_rows) {
     const rondo__tensor_info *inputs = infer->inputs;
     const rondo_dtype dtype = inputs[RONDO__BITS_A].dtype;
     RETURN_IF_ERROR(rondo__infer_check_float(infer, RONDO__BITS_A, 1));
@@ -101,10 +102,17 @@ static rondo_status infer_bits_product(rondo__infer *infer) {
         rondo_shape_get_count(&inputs[RONDO__BITS_GROUPS].shape) < p.k) {
         RETURN_IF_ERROR(check_count(infer, RONDO__BITS_GROUPS, "g_idx", p.k));
     }
-    RETURN_IF_ERROR(check_count(infer, RONDO__BITS_BIAS, "bias", p.n));
+    if (!has_rows || !rondo__infer_has_input(infer, RONDO__BITS_BIAS) ||
+        rondo_shape_get_count(&inputs[RONDO__BITS_BIAS].shape) != p.m * p.n) {
+        RETURN_IF_ERROR(check_count(infer, RONDO__BITS_BIAS, "bias", p.n));
+    }
     rondo_shape y = inputs[RONDO__BITS_A].shape;
     y.extent[y.rank - 1] = p.n;
     return rondo__infer_set_output(infer, 0, dtype, &y);
+}
+
+static rondo_status infer_bits_product(rondo__infer *infer) {
+    return infer_bits(infer, false);
 }
 
 typedef struct bits_operands {
@@ -159,16 +167,17 @@ static bits_operands read_matrix(const rondo__compute *compute, const rondo__bit
     };
 }
 
-// a [m, k] times the matrix, of which each column of the result has one number more, or none.
+// a [m, k] times the matrix, of which each column of the result has one number more, or each of its
+// elements (bias_stride numbers from row to row), or none.
 static double *multiply(const bits_operands *o, const double *a, const double *bias,
-                        rondo__scratch *scratch) {
+                        int64_t bias_stride, rondo__scratch *scratch) {
     const rondo__bits_product *p = o->product;
     double *column = rondo__scratch_create(scratch, p->k);
     double *y = rondo__scratch_create(scratch, p->m * p->n);
     for (int64_t c = 0; c < p->n && scratch->status == RONDO_STATUS_OK; c++) {
         widen_column(o, c, column);
         for (int64_t r = 0; r < p->m; r++) {
-            double sum = bias != NULL ? bias[c] : 0.0;
+            double sum = bias != NULL ? bias[r * bias_stride + c] : 0.0;
             for (int64_t i = 0; i < p->k; i++) {
                 sum += a[r * p->k + i] * column[i];
             }
@@ -190,7 +199,7 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
         rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, RONDO__BITS_BIAS));
     bits_operands operands = read_matrix(compute, &p, RONDO__BITS_B, &scratch);
     operands.groups = groups != NULL ? groups->data : NULL;
-    const double *y = multiply(&operands, a, bias, &scratch);
+    const double *y = multiply(&operands, a, bias, 0, &scratch);
     return rondo__scratch_end_as(&scratch, compute, 0, y);
 }
 
@@ -199,7 +208,7 @@ static rondo_status compute_bits_product(rondo__compute *compute) {
 static rondo_status infer_bits_row(rondo__infer *infer) {
     const rondo__op *op = infer->op;
     rondo__bits_product p;
-    RETURN_IF_ERROR(infer_bits_product(infer));
+    RETURN_IF_ERROR(infer_bits(infer, true));
     RETURN_IF_ERROR(rondo__bits_product_init(op, &infer->inputs[RONDO__BITS_A].shape, &p));
     RETURN_IF_ERROR(check_dtype(infer, RONDO__BITS_GAIN, infer->inputs[RONDO__BITS_A].dtype));
     RETURN_IF_ERROR(check_count(infer, RONDO__BITS_GAIN, "gain", p.k));
@@ -212,6 +221,12 @@ static rondo_status infer_bits_row(rondo__infer *infer) {
         return RONDO_OP_FAIL(op, BAD_DATA, "inputs or attributes do not fit together");
     }
     return RONDO_STATUS_OK;
+}
+
+// From row to row: 0 where all rows have the same bias, or none.
+static int64_t get_bias_stride(const rondo__compute *compute, const rondo__bits_product *p) {
+    const rondo_tensor *bias = rondo__compute_get_input(compute, RONDO__BITS_BIAS);
+    return bias != NULL && rondo_shape_get_count(&bias->shape) > p->n ? p->n : 0;
 }
 
 static rondo_status compute_bits_row(rondo__compute *compute) {
@@ -234,10 +249,11 @@ static rondo_status compute_bits_row(rondo__compute *compute) {
                               (double)rondo__op_get_float(op, "epsilon", 1e-5f));
     }
     const bits_operands matrix = read_matrix(compute, &p, RONDO__BITS_B, &scratch);
-    double *y = multiply(&matrix, a, bias, &scratch), *gates = y;
+    const int64_t bias_stride = get_bias_stride(compute, &p);
+    double *y = multiply(&matrix, a, bias, bias_stride, &scratch), *gates = y;
     if (has_gate) {
         const bits_operands gate = read_matrix(compute, &p, RONDO__BITS_GATE, &scratch);
-        gates = multiply(&gate, a, NULL, &scratch);
+        gates = multiply(&gate, a, NULL, 0, &scratch);
     }
     for (int64_t i = 0; i < p.m * p.n && scratch.status == RONDO_STATUS_OK; i++) {
         const double end =

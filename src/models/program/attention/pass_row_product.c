@@ -6,9 +6,9 @@
 //
 // Such a product takes as long as reading its weights, and so does whatever is done to the row on
 // the way; a launch of its own would cost more. What is added to a product of few bits becomes its
-// bias; products of 4 bits in half precision become rondo.BitsRow likewise. Then Muls of two
-// products of one value become one, then normalisations go into products, where all their users
-// are such. Weights are constants, so that they are read along k.
+// bias; products of 4 bits in half precision become rondo.BitsRow likewise, also of a few rows.
+// Then Muls of two products of one value become one, then normalisations go into products, where
+// all their users are such. Weights are constants, so that they are read along k.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
@@ -217,9 +217,11 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
     return RONDO_STATUS_OK;
 }
 
-// A product that rondo.BitsRow can be: of one row in half precision, with constants that tensor
-// cores take in whole blocks.
-static bool is_bits_row(const rondo__rewriting *r, size_t n) {
+enum { BITS_ROWS_MOST = 32, NORM_ROWS_MOST = 8 };
+
+// A product that rondo.BitsRow can be: of `most` rows or fewer in half precision, with constants
+// that tensor cores take in whole blocks.
+static bool is_bits_row(const rondo__rewriting *r, size_t n, int64_t most) {
     enum { STEP = 64, LONGEST = 8192, BLOCK_LEAST = 32 };
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
@@ -228,7 +230,7 @@ static bool is_bits_row(const rondo__rewriting *r, size_t n) {
     if (r->remove[n] ||
         (!rondo__node_is(node, RONDO__MS_MatMulNBits) &&
          !rondo__node_is(node, RONDO__FUSED_BitsRow)) ||
-        rondo__op_get_int(&node->op, "bits", 4) != 4 || k % STEP != 0 || k > LONGEST ||
+        rondo__op_get_int(&node->op, "bits", 4) != 4 || k < 1 || k % STEP != 0 || k > LONGEST ||
         rondo__op_get_int(&node->op, "block_size", 0) < BLOCK_LEAST ||
         rondo__match_input(node, RONDO__BITS_GROUPS) >= 0 ||
         rondo__match_dtype(program, node->inputs[RONDO__BITS_A]) != RONDO_DTYPE_F16 ||
@@ -243,7 +245,8 @@ static bool is_bits_row(const rondo__rewriting *r, size_t n) {
             return false;
         }
     }
-    return rondo_shape_get_count(&x) == k;
+    const int64_t count = rondo_shape_get_count(&x);
+    return count >= k && count % k == 0 && count <= most * k;
 }
 
 // Makes node `n` a rondo.BitsRow with the attributes of `op` and the inputs; those of MatMulNBits
@@ -274,7 +277,7 @@ static int32_t get_bits_factor(const rondo__rewriting *r, int32_t value) {
     const int32_t maker = r->program->values[value].producer;
     const bool is_it = maker >= 0 && rondo__uses_get_single(&r->uses, value) >= 0 &&
                        rondo__node_is(&r->program->nodes[maker], RONDO__MS_MatMulNBits) &&
-                       is_bits_row(r, (size_t)maker) &&
+                       is_bits_row(r, (size_t)maker, BITS_ROWS_MOST) &&
                        rondo__match_input(&r->program->nodes[maker], RONDO__BITS_BIAS) < 0;
     return is_it ? maker : -1;
 }
@@ -341,10 +344,38 @@ static rondo_status join_bits_gate(rondo__rewriting *r, size_t n) {
     return RONDO_STATUS_OK;
 }
 
+// The Add to a product of several rows; that of one row becomes a bias (join_sum).
+static rondo_status join_bits_sum(rondo__rewriting *r, size_t n) {
+    rondo_program *program = r->program;
+    const rondo__node *add = &program->nodes[n];
+    for (size_t i = 0; i < 2 && rondo__node_is(add, RONDO__OP_Add) && !r->remove[n]; ++i) {
+        const int32_t value = add->inputs[i], other = add->inputs[1 - i];
+        const int32_t maker = get_bits_factor(r, value);
+        rondo_shape sums, addend;
+        if (maker < 0 || other == value ||
+            memcmp(&add->place, &program->nodes[maker].place, sizeof add->place) != 0 ||
+            !rondo__value_get_shape(&program->values[value], &sums) ||
+            !rondo__value_get_shape(&program->values[other], &addend) ||
+            !rondo_shape_is_equal(&sums, &addend) ||
+            rondo_shape_get_count(&sums) == sums.extent[sums.rank - 1] ||
+            rondo__match_dtype(program, other) != RONDO_DTYPE_F16) {
+            continue;
+        }
+        int32_t inputs[RONDO__BITS_ROW_INPUTS];
+        rondo__op op = {0};
+        list_inputs(&program->nodes[maker], inputs);
+        inputs[RONDO__BITS_BIAS] = other;
+        RETURN_IF_ERROR(rondo__op_copy(&program->nodes[maker].op, &op));
+        RETURN_IF_ERROR(become_bits_row(program, n, &op, inputs));
+        r->remove[maker] = true;
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Whether the node is such a product of `row` that does not read it otherwise.
 static bool reads_row(const rondo__rewriting *r, size_t n, int32_t row) {
     const rondo__node *node = &r->program->nodes[n];
-    bool reads = is_bits_row(r, n) && node->inputs[RONDO__BITS_A] == row &&
+    bool reads = is_bits_row(r, n, NORM_ROWS_MOST) && node->inputs[RONDO__BITS_A] == row &&
                  rondo__match_input(node, RONDO__BITS_GAIN) < 0;
     for (size_t i = RONDO__BITS_B; i < RONDO__BITS_INPUTS && reads; ++i) {
         reads = rondo__match_input(node, i) != row;
@@ -385,6 +416,7 @@ static rondo_status join_bits_norm(rondo__rewriting *r, size_t n) {
 
 rondo_status rondo__pass_bits_row(rondo_program *program) {
     RETURN_IF_ERROR(rondo__program_rewrite(program, join_bits_gate));
+    RETURN_IF_ERROR(rondo__program_rewrite(program, join_bits_sum));
     return rondo__program_rewrite(program, join_bits_norm);
 }
 

@@ -31,6 +31,9 @@ enum {
     ROW_STEP = 64,  // what k is a multiple of
     ROW_COLUMNS = 16,
     ROW_PIECE_BYTES = 80,  // of 32 numbers in shared memory
+    FEW_TURNS_MOST = 2,    // of bits_few.cu, as the next two
+    FEW_NORM_ROWS_MOST = 8,
+    FEW_ROW_TILES_MOST = 4,
 };
 
 static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -138,33 +141,19 @@ static bool is_constant(const rondo__cuda_kernel *kernel, size_t input) {
            rondo__cuda_input(kernel, input)->constant != NULL;
 }
 
-static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+static bool has_constant_weights(const rondo__cuda_kernel *kernel) {
     static const size_t early[] = {RONDO__BITS_B,           RONDO__BITS_SCALES,
                                    RONDO__BITS_ZEROS,       RONDO__BITS_GATE,
                                    RONDO__BITS_GATE_SCALES, RONDO__BITS_GATE_ZEROS};
-    const rondo__op *op = kernel->request->op;
-    rondo__defines defines = {0};
-    const int64_t warps = count_row_warps(kernel, p->k);
-    const int64_t turns = (p->k + warps * ROW_SPAN - 1) / (warps * ROW_SPAN);
-    const int64_t blocks = (p->n + ROW_COLUMNS - 1) / ROW_COLUMNS;
-    bool is_early = true;
+    bool are = true;
     for (size_t i = 0; i < sizeof early / sizeof early[0]; ++i) {
-        is_early = is_early && is_constant(kernel, early[i]);
+        are = are && is_constant(kernel, early[i]);
     }
-    rondo__define_int(&defines, "WARPS", warps);
-    rondo__define_int(&defines, "TURNS", turns);
-    rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
-    rondo__define_int(&defines, "GATED", rondo__cuda_has_input(kernel, RONDO__BITS_GATE));
-    rondo__define_int(&defines, "PREPARED", prepares_row(kernel, blocks, turns));
-    rondo__define_int(&defines, "EARLY", is_early);
-    rondo__define_int(&defines, "BLOCK", p->block);
-    rondo__define_int(&defines, "ZEROS", rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS));
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_bits_row, &defines, "bits_row",
-                                               blocks, (uint32_t)warps * 32);
-    if (step != NULL) {
-        step->launch.shared_bytes =
-            (uint32_t)(warps * turns * (ROW_SPAN / FEW_BLOCK) * ROW_PIECE_BYTES);
-    }
+    return are;
+}
+
+// What bits_row.cu and bits_few.cu take: inputs and the output, and what happens to sums.
+static void push_row(rondo__step *step, const rondo__cuda_kernel *kernel) {
     rondo__step_input(step, RONDO__BITS_A);
     rondo__step_input(step, RONDO__BITS_B);
     rondo__step_input(step, RONDO__BITS_SCALES);
@@ -174,15 +163,111 @@ static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     for (size_t i = RONDO__BITS_GAIN; i < RONDO__BITS_ROW_INPUTS; ++i) {
         rondo__step_optional_input(step, kernel, i);
     }
+}
+
+static void push_ending(rondo__step *step, const rondo__op *op) {
+    rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
+    rondo__step_int(step, rondo__activation_parse(rondo__op_get_string(op, "activation", "none")));
+    rondo__step_float(step, (double)rondo__op_get_float(op, "alpha", 0.0f));
+    rondo__step_float(step, (double)rondo__op_get_float(op, "beta", 0.0f));
+}
+
+static void add_row(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    const rondo__op *op = kernel->request->op;
+    rondo__defines defines = {0};
+    const int64_t warps = count_row_warps(kernel, p->k);
+    const int64_t turns = (p->k + warps * ROW_SPAN - 1) / (warps * ROW_SPAN);
+    const int64_t blocks = (p->n + ROW_COLUMNS - 1) / ROW_COLUMNS;
+    rondo__define_int(&defines, "WARPS", warps);
+    rondo__define_int(&defines, "TURNS", turns);
+    rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
+    rondo__define_int(&defines, "GATED", rondo__cuda_has_input(kernel, RONDO__BITS_GATE));
+    rondo__define_int(&defines, "PREPARED", prepares_row(kernel, blocks, turns));
+    rondo__define_int(&defines, "EARLY", has_constant_weights(kernel));
+    rondo__define_int(&defines, "BLOCK", p->block);
+    rondo__define_int(&defines, "ZEROS", rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS));
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_bits_row, &defines, "bits_row",
+                                               blocks, (uint32_t)warps * 32);
+    if (step != NULL) {
+        step->launch.shared_bytes =
+            (uint32_t)(warps * turns * (ROW_SPAN / FEW_BLOCK) * ROW_PIECE_BYTES);
+    }
+    push_row(step, kernel);
     rondo__step_int(step, p->n);
     rondo__step_int(step, p->k);
     rondo__step_int(step, p->blocks);
     rondo__step_int(step, p->blocks * p->block_bytes);
     rondo__step_int(step, p->zero_bytes);
-    rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
-    rondo__step_int(step, rondo__activation_parse(rondo__op_get_string(op, "activation", "none")));
-    rondo__step_float(step, (double)rondo__op_get_float(op, "alpha", 0.0f));
-    rondo__step_float(step, (double)rondo__op_get_float(op, "beta", 0.0f));
+    push_ending(step, op);
+}
+
+// ---- two to 32 rows of f16 with 4 bits: bits_few.cu -----------------------------------------
+
+// Warps of a block, which hold all of k in a turn each or two; each makes 32 elements at the end.
+static int64_t count_few_warps(const rondo__cuda_kernel *kernel, int64_t k) {
+    return k > 8 * ROW_SPAN * (rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ? 1 : 2) ? 16 : 8;
+}
+
+static bool suits_few(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    return has_tensor(kernel, p) && p->bits == 4 && p->m > 1 &&
+           p->m <= (rondo__cuda_has_input(kernel, RONDO__BITS_GAIN)
+                        ? FEW_NORM_ROWS_MOST
+                        : FEW_ROW_TILES_MOST * FEW_TILE_ROWS) &&
+           p->block % FEW_BLOCK == 0 && p->k % ROW_STEP == 0 &&
+           p->k <= count_few_warps(kernel, p->k) * ROW_SPAN * FEW_TURNS_MOST &&
+           has_plain_zeros(kernel, RONDO__BITS_ZEROS) &&
+           has_plain_zeros(kernel, RONDO__BITS_GATE_ZEROS) &&
+           (!rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ||
+            rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS) ==
+                rondo__cuda_has_input(kernel, RONDO__BITS_GATE_ZEROS));
+}
+
+// From row to row: 0 where all rows have the same addend, or none.
+static int64_t get_addend_stride(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    return rondo__cuda_has_input(kernel, RONDO__BITS_BIAS) &&
+                   rondo_shape_get_count(&rondo__cuda_input(kernel, RONDO__BITS_BIAS)->shape) > p->n
+               ? p->n
+               : 0;
+}
+
+static void add_few(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    const rondo__op *op = kernel->request->op;
+    rondo__defines defines = {0};
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (!rondo__cuda_check(kernel, rondo_device_get_info(kernel->device, &info))) {
+        return;
+    }
+    const bool is_gated = rondo__cuda_has_input(kernel, RONDO__BITS_GATE);
+    const int64_t warps = count_few_warps(kernel, p->k);
+    const int64_t turns = (p->k + warps * ROW_SPAN - 1) / (warps * ROW_SPAN);
+    // Twice as many columns a block, so that rows are read half as often, where blocks remain.
+    const int64_t tiles =
+        !is_gated && turns == 1 && p->n >= 4 * ROW_COLUMNS * (int64_t)info.compute_units ? 2 : 1;
+    int64_t row_tiles = 1;
+    while (row_tiles * FEW_TILE_ROWS < p->m) {
+        row_tiles *= 2;
+    }
+    rondo__define_int(&defines, "WARPS", warps);
+    rondo__define_int(&defines, "TURNS", turns);
+    rondo__define_int(&defines, "COLUMN_TILES", tiles);
+    rondo__define_int(&defines, "ROW_TILES", row_tiles);
+    rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
+    rondo__define_int(&defines, "GATED", is_gated);
+    rondo__define_int(&defines, "EARLY", has_constant_weights(kernel));
+    rondo__define_int(&defines, "BLOCK", p->block);
+    rondo__define_int(&defines, "ZEROS", rondo__cuda_has_input(kernel, RONDO__BITS_ZEROS));
+    rondo__step *step = rondo__cuda_add_launch(
+        kernel, rondo__cu_bits_few, &defines, "bits_few",
+        (p->n + ROW_COLUMNS * tiles - 1) / (ROW_COLUMNS * tiles), (uint32_t)warps * 32);
+    push_row(step, kernel);
+    rondo__step_int(step, p->m);
+    rondo__step_int(step, p->n);
+    rondo__step_int(step, p->k);
+    rondo__step_int(step, p->blocks);
+    rondo__step_int(step, p->blocks * p->block_bytes);
+    rondo__step_int(step, p->zero_bytes);
+    rondo__step_int(step, get_addend_stride(kernel, p));
+    push_ending(step, op);
 }
 
 // ---- a few rows of f16 with 4 bits: bits_rows.cu ------------------------------------------------
@@ -275,8 +360,10 @@ void rondo__cuda_prepare_bits_product(rondo__cuda_kernel *kernel) {
         rondo__cuda_refuse(kernel, "A of this type");
     } else if (!has_groups && suits_row(kernel, &p)) {
         add_row(kernel, &p);
+    } else if (!has_groups && suits_few(kernel, &p)) {
+        add_few(kernel, &p);
     } else if (kernel->request->op->def->id == RONDO__FUSED_BitsRow) {
-        rondo__cuda_refuse(kernel, "more rows than one, or weights that tensor cores do not take");
+        rondo__cuda_refuse(kernel, "so many rows, or weights that tensor cores do not take");
     } else if (!has_groups && suits_rows(kernel, &p)) {
         add_rows(kernel, &p);
     } else if (!has_groups && p.m <= VECTOR_ROWS_MAX) {
