@@ -48,7 +48,8 @@ static void merge_extents(rondo__strided_copy *copy) {
     copy->rank = rank;
 }
 
-void rondo__strided_copy_simplify(rondo__strided_copy *copy) {
+// Drops and merges extents, and widens the element where whole vectors move.
+static void simplify(rondo__strided_copy *copy) {
     merge_extents(copy);
     const int32_t inner = copy->rank - 1;
     if (copy->stride_x[inner] != 1 || copy->stride_y[inner] != 1) {
@@ -134,7 +135,7 @@ void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_cop
     if (count == 0) {
         return;
     }
-    rondo__strided_copy_simplify(copy);
+    simplify(copy);
     if (copy->rank == 1 && copy->stride_x[0] == 1 && copy->stride_y[0] == 1) {
         (void)rondo__cuda_add_copy(kernel, get_source(copy), get_destination(copy),
                                    (size_t)copy->extent[0] * copy->element_bytes);
