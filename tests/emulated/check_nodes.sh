@@ -17,7 +17,7 @@ for directory in "$nodes"/*; do
     # Logits of 10 000 are known to f16 to the nearest 8 only.
     case $directory in *softmax_large_number*) continue ;; esac
     if [ $count = "$part" ] &&
-        ! grep -qx "${directory##*/}" "$here/../support/onnx_known_wrong.txt"; then
+        ! grep -qx "${directory##*/}" "$here/../support/models/onnx_known_wrong.txt"; then
         set -- "$@" "$directory"
     fi
 done
