@@ -3,7 +3,7 @@
 """Builds the wheel: librondo by CMake, the package around it. Only the standard library is needed,
 and the compiler and packages that tools/setup names; so `pip install .` works without a network.
 
-pip calls the functions of PEP 517; by hand:  backend.py OUTPUT_FOLDER
+pip calls the functions of PEP 517; by hand:  backend.py OUTPUT_FOLDER. CMAKE_ARGS adds arguments of CMake.
 
 One wheel serves every Python from 3.11 on, as nothing in it is compiled against one. It has no part
 of CUDA, which is found when it is used. protobuf-c is linked into the library where its static form
@@ -13,6 +13,7 @@ import base64
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,7 @@ def build_library():
         command += ["-G", "Ninja"]
     if shutil.which("ccache"):
         command += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
+    command += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     subprocess.run(command, check=True, stdout=sys.stderr)
     jobs = os.environ.get("JOBS") or str(os.cpu_count() or 2)
     subprocess.run(["cmake", "--build", BUILD, "--target", "rondo_shared", "rondo_torch", "-j", jobs],

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 set(cases ${CMAKE_CURRENT_BINARY_DIR}/test_kernel_cases cuda:0)
-rondo_register_emulated(kernel_cases_sample short 300 ${cases} 37)
+rondo_get_part(part 37)
+rondo_register_emulated(kernel_cases_sample short 600 ${cases} ${part})
 rondo_register_emulated(kernel_cases long 1800 ${cases} @${RONDO_TEST_PART})
 # Programs that run their tests on each device there is (support/on_devices.h).
 foreach(name executor_bound_run executor_carried executor_run_arena executor_counted executor_faults executor_record_run executor_rest executor_single_op
@@ -42,7 +43,8 @@ endforeach()
 foreach(capability 80 90)
   set(plans ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=${capability}
     ${CMAKE_CURRENT_BINARY_DIR}/test_kernel_cuda_tensor_plans)
-  rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} 2/48)
+  rondo_get_part(part ${plan_parts})
+  rondo_register_emulated(tensor_plans_sample_${capability} short 300 ${plans} ${part})
   rondo_register_emulated(tensor_plans_${capability} long 1800 ${plans} ${RONDO_TEST_PART})
 endforeach()
 # A decode step's attention needs clusters.
@@ -53,7 +55,7 @@ rondo_register_emulated(executor_tensor_map short 300
 rondo_register_emulated(attention_tensor long 1800
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Attention@${RONDO_TEST_PART})
 rondo_register_emulated(bits_tensor short 300
-  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Bits)
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} Bits@${RONDO_SWEEP_PART})
 rondo_register_emulated(recurrent_tensor long 600
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=80 ${cases} GRU@${RONDO_TEST_PART})
 rondo_register_emulated(group_norm_clusters long 600

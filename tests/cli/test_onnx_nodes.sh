@@ -8,7 +8,7 @@ if [ ! -d "$nodes" ]; then
     exit 77
 fi
 
-known_wrong=$here/../support/onnx_known_wrong.txt
+known_wrong=$here/../support/models/onnx_known_wrong.txt
 set --
 for directory in "$nodes"/*; do
     grep -qx "${directory##*/}" "$known_wrong" || set -- "$@" "$directory"

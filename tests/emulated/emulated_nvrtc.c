@@ -45,7 +45,8 @@ static const char *const g_options[] = {
 #ifdef EMULATED_SANITIZE
     ("-fsanitize=" EMULATED_SANITIZE),
     "-fno-sanitize-recover=all",
-    "-fno-sanitize=vptr",
+    // What the hardware or the address sanitizer shows, too: a seventh of the compiler's time.
+    "-fno-sanitize=vptr,null,pointer-overflow,object-size",
     "-g1",
 #endif
 };

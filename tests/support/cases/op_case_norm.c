@@ -184,7 +184,7 @@ const op_case op_norm_cases[] = {
      "dilations=1,1 channels_last=1 kernel_shape=3,3 strides=1,1 pads=1,1,1,1", 1},
     {"rondo.Conv", 17, "T[2,11,9,40]:v T[5,8,7,6]:v",
      "group=5 kernel_shape=7,6 strides=1,1 dilations=1,2 pads=1,2,0,3 channels_last=1", 1},
-    {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3] T[24]", "group=3 strides=2,2 pads=1,0,1,1", 1},
+    {"ConvTranspose", 11, "T[2,6,7,5] T[6,8,3,3]:v T[24]", "group=3 strides=2,2 pads=1,0,1,1", 1},
     {"ConvTranspose", 11, "T[3,20,9,11] T[20,33,2,2]:v", "strides=2,2 output_padding=1,0", 1},
     {"ConvTranspose", 11, "T[1,5,70] T[5,7,5]:w T[7]", "strides=2 pads=3,2", 1},
     {"Gather", 13, "T[2,3,9] i64[2,4]:n9", "axis=2", 1},

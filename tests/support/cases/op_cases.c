@@ -727,8 +727,7 @@ static const op_case *get_case(op_case_values values, size_t index) {
 static bool is_wanted(const char *filter, const op_case *c, size_t *in_out_count) {
     char name[64] = "";
     unsigned part = 1, parts = 1;
-    // A number alone says how many parts; the first one is taken.
-    if (filter != NULL && sscanf(filter, "%u", &parts) != 1) {
+    if (filter != NULL && sscanf(filter, "%u/%u", &part, &parts) != 2) {
         (void)sscanf(filter, "%63[^@]", name);
         (void)sscanf(filter + strlen(name), "@%u/%u", &part, &parts);
     }

@@ -1,4 +1,5 @@
-// NVRTC and the library's kernel texts, without a GPU.
+// NVRTC and the library's kernel texts, without a GPU: each text for three generations of chips,
+// or, with an argument K/N of several parts, for one of them, by K another.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include "rondo/status.h"
 #include "support/test.h"
 
-enum { SKIP = 77 };
+enum { SKIP = 77, CHIPS = 3 };
+
+static size_t g_part = 1, g_part_count = 1;
 
 static const char g_good_text[] =
     "extern \"C\" __global__ void add(float *x, float y) { x[threadIdx.x] += y * SCALE; }\n";
@@ -86,15 +89,17 @@ TEST(test_cuda_nvrtc__too_many_options) {
 }
 
 // One text for the oldest and the newest chips it serves; what only Hopper can run, for that.
-static size_t compile_for_each_chip(const rondo__cu_source *source) {
-    static const int32_t archs[] = {80, 90, 100};
+static size_t compile_for_chips(const rondo__cu_source *source, size_t index) {
+    static const int32_t archs[CHIPS] = {80, 90, 100};
     static const char *const of_hopper[] = {"--gpu-architecture=sm_90a"};
     const bool is_of_hopper = strcmp(source->name, "conv_tma") == 0;
     const int32_t first_arch = strcmp(source->name, "ring_row") == 0 ? 90 : 80;
     size_t failure_count = 0;
-    for (size_t j = 0; j < sizeof(archs) / sizeof(archs[0]); j++) {
+    for (size_t j = 0; j < CHIPS; j++) {
         rondo__cuda_image image;
-        if (archs[j] < first_arch || (is_of_hopper && archs[j] != 90)) {
+        const bool is_served = is_of_hopper ? archs[j] == 90 : archs[j] >= first_arch;
+        const bool is_for_all = !is_of_hopper && first_arch == archs[0];
+        if (!is_served || (g_part_count > 1 && is_for_all && (index + g_part) % CHIPS != j)) {
             continue;
         }
         rondo_status status = rondo__cuda_compile(source->text, is_of_hopper ? of_hopper : NULL,
@@ -112,10 +117,10 @@ static size_t compile_for_each_chip(const rondo__cu_source *source) {
 TEST(test_cuda_nvrtc__every_text_compiles) {
     size_t failure_count = 0;
     for (size_t i = 0; i < rondo__core_cu_source_count; i++) {
-        failure_count += compile_for_each_chip(&rondo__core_cu_sources[i]);
+        failure_count += compile_for_chips(&rondo__core_cu_sources[i], i);
     }
     for (size_t i = 0; i < rondo__cu_source_count; i++) {
-        failure_count += compile_for_each_chip(&rondo__cu_sources[i]);
+        failure_count += compile_for_chips(&rondo__cu_sources[i], i);
     }
     print_message("compiled %zu texts\n", rondo__core_cu_source_count + rondo__cu_source_count);
     assert_int_equal(failure_count, 0);
@@ -127,8 +132,11 @@ TEST(test_cuda_nvrtc__unknown_library) {
     assert_null(library);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     int32_t version = 0;
+    if (argc > 1 && sscanf(argv[1], "%zu/%zu", &g_part, &g_part_count) != 2) {
+        return 2;
+    }
     if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
         const char *required = getenv("RONDO_REQUIRE");
         printf("skipped: %s\n", rondo_error_get_last()->message);

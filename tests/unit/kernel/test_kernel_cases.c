@@ -3,8 +3,8 @@
 // that are long enough to lose digits; these are replayed only where a kernel has a workspace.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name, or
-// is a number n: each nth case, without the long sums; NAME@K/N and @K/N take the kth of n parts. A
-// third one names one of the rounds below, and "" before it filters nothing.
+// is K/N: the kth of n parts, without the long sums; NAME@K/N and @K/N have them, too. A third one
+// names one of the rounds below, and "" before it filters nothing.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,6 +18,28 @@ struct rondo__host_chunk {
     _Alignas(16) unsigned char bytes[];
 };
 
+static void destroy_branches(rondo__host_branches *branches) {
+    if (branches == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < branches->count; ++i) {
+        if (branches->bodies[i] != NULL) {
+            rondo__host_destroy_template(&branches->bodies[i]->head);
+        }
+    }
+    rondo__free(branches);
+}
+
+static const char *get_branches_name(const rondo__host_branches *branches) {
+    static const char *const names[] = {
+        [RONDO_SCOPE_IF] = "if",
+        [RONDO_SCOPE_IF_ELSE] = "if_else",
+        [RONDO_SCOPE_SWITCH] = "switch",
+        [RONDO_SCOPE_WHILE] = "while",
+    };
+    return names[branches->kind];
+}
+
 // Bytes that stay where they are as long as the template lives.
 static void *reserve_bytes(rondo__host_template *recorded, size_t bytes) {
     size_t wanted = rondo__align_up(bytes, (size_t)ARGUMENT_ALIGNMENT);
@@ -84,7 +106,7 @@ void rondo__host_destroy_template(rondo__template *template_) {
         recorded->chunks = next;
     }
     for (size_t i = 0; i < recorded->node_count && !recorded->borrows_branches; ++i) {
-        rondo__host_branches_destroy(recorded->nodes[i].branches);
+        destroy_branches(recorded->nodes[i].branches);
     }
     rondo__free(recorded->nodes);
     rondo__free(recorded->predecessors);
@@ -139,7 +161,7 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
         const rondo__host_external *arguments = node->arguments;
         info.event = arguments->event;
     } else if (node->branches != NULL) {
-        info.name = rondo__host_branches_get_name(node->branches);
+        info.name = get_branches_name(node->branches);
         info.predicate = node->branches->predicate;
         info.branch_count = node->branches->count;
     }
@@ -185,28 +207,6 @@ rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pair
 }
 
 // ---- conditional nodes ------------------------------------------------------------------------
-
-void rondo__host_branches_destroy(rondo__host_branches *branches) {
-    if (branches == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < branches->count; ++i) {
-        if (branches->bodies[i] != NULL) {
-            rondo__host_destroy_template(&branches->bodies[i]->head);
-        }
-    }
-    rondo__free(branches);
-}
-
-const char *rondo__host_branches_get_name(const rondo__host_branches *branches) {
-    static const char *const names[] = {
-        [RONDO_SCOPE_IF] = "if",
-        [RONDO_SCOPE_IF_ELSE] = "if_else",
-        [RONDO_SCOPE_SWITCH] = "switch",
-        [RONDO_SCOPE_WHILE] = "while",
-    };
-    return names[branches->kind];
-}
 
 rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body) {

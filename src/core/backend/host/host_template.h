@@ -46,9 +46,6 @@ struct rondo__host_branches {
     rondo__host_template *bodies[];  // NULL: empty
 };
 
-void rondo__host_branches_destroy(rondo__host_branches *branches);  // NULL is fine
-const char *rondo__host_branches_get_name(const rondo__host_branches *branches);
-
 // A node to be recorded.
 typedef struct rondo__host_node {
     rondo__node_kind kind;

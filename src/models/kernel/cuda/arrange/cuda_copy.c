@@ -8,6 +8,7 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/arrange/slice.h"
+#include "op/support.h"
 
 enum { PARTS_MAX = RONDO__STEP_ADDRESSES_MAX - 1 };  // of one launch: beside the whole
 
@@ -48,7 +49,8 @@ static void merge_extents(rondo__strided_copy *copy) {
     copy->rank = rank;
 }
 
-void rondo__strided_copy_simplify(rondo__strided_copy *copy) {
+// Drops and merges extents, and widens the element where whole vectors move.
+static void simplify(rondo__strided_copy *copy) {
     merge_extents(copy);
     const int32_t inner = copy->rank - 1;
     if (copy->stride_x[inner] != 1 || copy->stride_y[inner] != 1) {
@@ -134,7 +136,7 @@ void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_cop
     if (count == 0) {
         return;
     }
-    rondo__strided_copy_simplify(copy);
+    simplify(copy);
     if (copy->rank == 1 && copy->stride_x[0] == 1 && copy->stride_y[0] == 1) {
         (void)rondo__cuda_add_copy(kernel, get_source(copy), get_destination(copy),
                                    (size_t)copy->extent[0] * copy->element_bytes);
@@ -169,14 +171,6 @@ void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_cop
 
 // ---- the ops ----------------------------------------------------------------------------------
 
-static void get_strides(const rondo_shape *shape, int64_t *out_strides) {
-    int64_t stride = 1;
-    for (int32_t d = shape->rank - 1; d >= 0; d--) {
-        out_strides[d] = stride;
-        stride *= shape->extent[d];
-    }
-}
-
 static rondo__strided_copy begin_copy(const rondo__cuda_kernel *kernel, size_t input,
                                       size_t output) {
     return (rondo__strided_copy){
@@ -201,8 +195,8 @@ void rondo__cuda_prepare_transpose(rondo__cuda_kernel *kernel) {
     size_t count = 0;
     const int64_t *permutation = rondo__op_get_ints(kernel->request->op, "perm", &count);
 
-    get_strides(x, strides_x);
-    get_strides(&rondo__cuda_output(kernel, 0)->shape, strides_y);
+    rondo__shape_get_strides(x, strides_x);
+    rondo__shape_get_strides(&rondo__cuda_output(kernel, 0)->shape, strides_y);
     for (int32_t d = 0; d < x->rank; d++) {
         const int32_t from = permutation != NULL && (size_t)d < count
                                  ? rondo__cuda_wrap_axis(permutation[d], x->rank)
@@ -413,7 +407,7 @@ void rondo__cuda_prepare_slice(rondo__cuda_kernel *kernel) {
         return;
     }
     rondo__strided_copy copy = begin_copy(kernel, 0, 0);
-    get_strides(y, strides_y);
+    rondo__shape_get_strides(y, strides_y);
     copy.offset_x = slice.offset;
     for (int32_t d = 0; d < y->rank; d++) {
         rondo__strided_copy_push(&copy, y->extent[d], slice.stride[d], strides_y[d]);
@@ -427,8 +421,8 @@ void rondo__cuda_prepare_expand(rondo__cuda_kernel *kernel) {
     rondo__strided_copy copy = begin_copy(kernel, 0, 0);
     int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
 
-    get_strides(x, strides_x);
-    get_strides(y, strides_y);
+    rondo__shape_get_strides(x, strides_x);
+    rondo__shape_get_strides(y, strides_y);
     for (int32_t d = 0; d < y->rank; d++) {
         const int32_t own = d - (y->rank - x->rank);
         const bool repeats = own < 0 || x->extent[own] == 1;
@@ -444,8 +438,8 @@ void rondo__cuda_prepare_tile(rondo__cuda_kernel *kernel) {
     rondo__strided_copy copy = begin_copy(kernel, 0, 0);
     int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
 
-    get_strides(x, strides_x);
-    get_strides(y, strides_y);
+    rondo__shape_get_strides(x, strides_x);
+    rondo__shape_get_strides(y, strides_y);
     for (int32_t d = 0; d < x->rank; d++) {
         if (x->extent[d] == 0) {
             return;
@@ -472,8 +466,8 @@ void rondo__cuda_prepare_depth_space(rondo__cuda_kernel *kernel) {
     const int64_t height = deep->extent[2], width = deep->extent[3];
     int64_t sd[RONDO_RANK_MAX], sw[RONDO_RANK_MAX];
 
-    get_strides(deep, sd);
-    get_strides(wide, sw);
+    rondo__shape_get_strides(deep, sd);
+    rondo__shape_get_strides(wide, sw);
     // Deep channel number: DCR (bh * b + bw) * C + c; CRD c * b * b + bh * b + bw.
     const int64_t step_c = is_crd ? block * block : 1;
     const int64_t step_bh = is_crd ? block : block * channels;

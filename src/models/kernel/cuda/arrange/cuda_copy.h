@@ -22,7 +22,5 @@ typedef struct rondo__strided_copy {
 // Appends an extent with its strides.
 void rondo__strided_copy_push(rondo__strided_copy *copy, int64_t extent, int64_t stride_x,
                               int64_t stride_y);
-// Pure: drops and merges extents, and widens the element where whole vectors move.
-void rondo__strided_copy_simplify(rondo__strided_copy *copy);
 // Simplifies and adds the cheapest step that does it.
 void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_copy *copy);

@@ -16,14 +16,6 @@ static size_t bytes_of(const rondo__tensor_info *info) {
     return rondo_dtype_get_bytes(info->dtype);
 }
 
-static void get_strides(const rondo_shape *shape, int64_t *out_strides) {
-    int64_t stride = 1;
-    for (int32_t d = shape->rank - 1; d >= 0; d--) {
-        out_strides[d] = stride;
-        stride *= shape->extent[d];
-    }
-}
-
 static bool define_index(rondo__cuda_kernel *kernel, rondo__defines *defines, size_t input) {
     const rondo_dtype dtype = rondo__cuda_input(kernel, input)->dtype;
     if (dtype != RONDO_DTYPE_I32 && dtype != RONDO_DTYPE_I64) {
@@ -81,7 +73,7 @@ static void add_elements(rondo__cuda_kernel *kernel, const char *name, const ron
     if (count == 0) {
         return;
     }
-    get_strides(target, strides);
+    rondo__shape_get_strides(target, strides);
     rondo__define_bytes(&defines, "T", bytes_of(rondo__cuda_output(kernel, 0)));
     rondo__define_int(&defines, "RANK", target->rank);
     if (!define_index(kernel, &defines, index_input)) {
@@ -133,7 +125,7 @@ static void add_nd(rondo__cuda_kernel *kernel, const char *name, const rondo_sha
         rondo__cuda_refuse(kernel, "index tuples of this length");
         return;
     }
-    get_strides(target, strides);
+    rondo__shape_get_strides(target, strides);
     rondo__define_bytes(&defines, "T", bytes_of(rondo__cuda_output(kernel, 0)));
     rondo__define_int(&defines, "RANK", depth);
     if (!define_index(kernel, &defines, 1)) {
@@ -185,7 +177,7 @@ static void add_pad(rondo__cuda_kernel *kernel, const int64_t *before, const cha
                                    bytes_of(x));
         return;
     }
-    get_strides(&x->shape, strides);
+    rondo__shape_get_strides(&x->shape, strides);
     for (int32_t d = 0; d < rank; d++) {
         const rondo__kept_range range =
             rondo__pad_get_kept(x->shape.extent[d], y->shape.extent[d], before[d]);
@@ -401,11 +393,7 @@ void rondo__cuda_prepare_trilu(rondo__cuda_kernel *kernel) {
     rondo__step_output(step, 0);
     rondo__step_int(step, x->shape.extent[x->shape.rank - 2]);
     rondo__step_int(step, x->shape.extent[x->shape.rank - 1]);
-    if (rondo__cuda_has_input(kernel, 1)) {
-        rondo__step_input(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional_input(step, kernel, 1);
     rondo__step_int(step, rondo__op_get_int(kernel->request->op, "upper", 1));
 }
 

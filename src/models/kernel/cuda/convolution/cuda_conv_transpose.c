@@ -70,11 +70,7 @@ static void push_form(rondo__step *step, const rondo__cuda_kernel *kernel, const
     const rondo__convolution *c = &form->convolution;
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
-    if (rondo__cuda_has_input(kernel, 2)) {
-        rondo__step_input(step, 2);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional_input(step, kernel, 2);
     rondo__step_output(step, 0);
     rondo__step_int(step, c->batch);
     rondo__step_int(step, c->group);

@@ -15,11 +15,7 @@ static void push_two(rondo__step *step, const int64_t *values) {
 static void push_deform(rondo__step *step, const rondo__cuda_kernel *kernel,
                         const rondo__convolution *c, rondo__address columns) {
     for (size_t i = 0; i < 5; i++) {
-        if (rondo__cuda_has_input(kernel, i)) {
-            rondo__step_input(step, i);
-        } else {
-            rondo__step_int(step, 0);
-        }
+        rondo__step_optional_input(step, kernel, i);
     }
     rondo__step_output(step, 0);
     rondo__step_address(step, columns);

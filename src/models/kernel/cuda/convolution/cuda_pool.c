@@ -133,11 +133,7 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, groups);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);
-    if (rondo__cuda_wants_output(kernel, 1)) {
-        rondo__step_output(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional_output(step, kernel, 1);
     rondo__step_int(step, window.channels_in / width);
     rondo__step_ints(step, window.in, 3);
     rondo__step_ints(step, window.out, 3);

@@ -26,16 +26,8 @@ bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue 
 }
 
 void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue) {
-    if (epilogue->has_bias) {
-        rondo__step_address(step, epilogue->bias);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    if (epilogue->has_residual) {
-        rondo__step_address(step, epilogue->residual);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional(step, epilogue->has_bias ? &epilogue->bias : NULL);
+    rondo__step_optional(step, epilogue->has_residual ? &epilogue->residual : NULL);
 }
 
 static void push_norm(rondo__step *step, const rondo__cuda_row_norm *norm) {

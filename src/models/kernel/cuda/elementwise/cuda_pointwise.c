@@ -10,6 +10,17 @@
 
 // ---- the loop nest ----------------------------------------------------------------------------
 
+// The merged loop nest: what the kernel text and its parameters are made from.
+typedef struct pointwise_layout {
+    int32_t rank;    // at least 1
+    int32_t width;   // elements of one access
+    int64_t groups;  // vectors in the output
+    int64_t extent[RONDO_RANK_MAX];
+    int64_t stride[RONDO__POINTWISE_INPUTS_MAX][RONDO_RANK_MAX];  // in elements; innermost 0 or 1
+                                                                  // where width > 1
+    bool is_wide;                                                 // 64-bit offsets
+} pointwise_layout;
+
 static void set_strides(const rondo_shape *shape, const rondo_shape *output, int64_t *out_strides) {
     int64_t stride = 1;
     const int32_t shift = output->rank - shape->rank;
@@ -22,7 +33,7 @@ static void set_strides(const rondo_shape *shape, const rondo_shape *output, int
 }
 
 // Whether vectors of `width` elements can be used by every tensor.
-static bool fits_width(const rondo__pointwise *pointwise, const rondo__pointwise_layout *layout,
+static bool fits_width(const rondo__pointwise *pointwise, const pointwise_layout *layout,
                        int32_t width) {
     const int32_t inner = layout->rank - 1;
     if (layout->extent[inner] % width != 0) {
@@ -45,8 +56,8 @@ static bool fits_width(const rondo__pointwise *pointwise, const rondo__pointwise
     return true;
 }
 
-void rondo__pointwise_plan(const rondo__pointwise *pointwise, rondo__pointwise_layout *out_layout) {
-    rondo__pointwise_layout layout = {0};
+static void plan(const rondo__pointwise *pointwise, pointwise_layout *out_layout) {
+    pointwise_layout layout = {0};
     int64_t strides[RONDO__POINTWISE_INPUTS_MAX][RONDO_RANK_MAX];
     const rondo_shape *output = &pointwise->output_shape;
 
@@ -101,7 +112,7 @@ void rondo__pointwise_append_float(rondo__text *text, float value) {
 }
 
 // Where each operand stands for the group at hand.
-static void write_offsets(const rondo__pointwise_layout *layout, size_t inputs, rondo__text *text) {
+static void write_offsets(const pointwise_layout *layout, size_t inputs, rondo__text *text) {
     const char *index = layout->is_wide ? "u64" : "u32";
     if (layout->rank > 1) {
         rondo__text_append(text, "        %s rest = group, i;\n        %s", index, index);
@@ -134,7 +145,7 @@ static void write_offsets(const rondo__pointwise_layout *layout, size_t inputs, 
     }
 }
 
-static void write_loads(const rondo__pointwise *pointwise, const rondo__pointwise_layout *layout,
+static void write_loads(const rondo__pointwise *pointwise, const pointwise_layout *layout,
                         rondo__text *text) {
     const int32_t inner = layout->rank - 1;
     // Offsets of moving operands count in vectors along the innermost extent, so each is scaled by
@@ -154,8 +165,9 @@ static void write_loads(const rondo__pointwise *pointwise, const rondo__pointwis
     }
 }
 
-void rondo__pointwise_write(const rondo__pointwise *pointwise,
-                            const rondo__pointwise_layout *layout, rondo__text *text) {
+// Appends the kernel ("pointwise") to `text`, which holds the texts it needs.
+static void write_kernel(const rondo__pointwise *pointwise, const pointwise_layout *layout,
+                         rondo__text *text) {
     const size_t inputs = pointwise->input_count;
     const int32_t inner = layout->rank - 1;
     const char *index = layout->is_wide ? "u64" : "u32";
@@ -248,11 +260,11 @@ static bool has_narrow(const rondo__pointwise *pointwise) {
 }
 
 void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *pointwise) {
-    rondo__pointwise_layout layout;
+    pointwise_layout layout;
     rondo__text text = {0};
     rondo__defines defines = {0};
 
-    rondo__pointwise_plan(pointwise, &layout);
+    plan(pointwise, &layout);
     const int32_t inner = layout.rank - 1;
     // Each op rounds, as it does alone: a Floor behind a Mul and an Add depends on the last bit.
     rondo__define_option(&defines, "-fmad=false");
@@ -261,7 +273,7 @@ void rondo__cuda_add_pointwise(rondo__cuda_kernel *kernel, rondo__pointwise *poi
     }
     rondo__text_append_bytes(&text, rondo__cu_elementwise, strlen(rondo__cu_elementwise));
     rondo__text_append(&text, "#define WIDTH %d\n", layout.width);
-    rondo__pointwise_write(pointwise, &layout, &text);
+    write_kernel(pointwise, &layout, &text);
     if (rondo__cuda_check(kernel, rondo__text_get_status(&pointwise->body)) &&
         rondo__cuda_check(kernel, rondo__text_get_status(&text)) && layout.groups > 0) {
         rondo__step *step =

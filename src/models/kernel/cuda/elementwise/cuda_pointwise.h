@@ -29,22 +29,6 @@ typedef struct rondo__pointwise {
     rondo__fault fault;  // that they tell of, as `a.told.tell()`; 0: none
 } rondo__pointwise;
 
-// The merged loop nest: what the kernel text and its parameters are made from.
-typedef struct rondo__pointwise_layout {
-    int32_t rank;    // at least 1
-    int32_t width;   // elements of one access
-    int64_t groups;  // vectors in the output
-    int64_t extent[RONDO_RANK_MAX];
-    int64_t stride[RONDO__POINTWISE_INPUTS_MAX][RONDO_RANK_MAX];  // in elements; innermost 0 or 1
-                                                                  // where width > 1
-    bool is_wide;                                                 // 64-bit offsets
-} rondo__pointwise_layout;
-
-// Pure: fills the layout.
-void rondo__pointwise_plan(const rondo__pointwise *pointwise, rondo__pointwise_layout *out_layout);
-// Pure: appends the kernel ("pointwise") to `text`, which holds the texts it needs.
-void rondo__pointwise_write(const rondo__pointwise *pointwise,
-                            const rondo__pointwise_layout *layout, rondo__text *text);
 // What texts with narrow types need, by the attributes of a Cast or QuantizeLinear.
 void rondo__cuda_define_narrow(rondo__defines *defines, const rondo__op *op);
 // Adds the launch and frees the body, also on failure.

@@ -37,21 +37,13 @@ static void push_loss(rondo__step *step, const rondo__cuda_kernel *kernel, const
     const bool is_each = strcmp(reduction, "none") == 0;
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
-    if (rondo__cuda_has_input(kernel, 2)) {
-        rondo__step_input(step, 2);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional_input(step, kernel, 2);
     if (is_each && rondo__cuda_wants_output(kernel, 0)) {
         rondo__step_output(step, 0);
     } else {
         rondo__step_int(step, 0);
     }
-    if (rondo__cuda_wants_output(kernel, 1)) {
-        rondo__step_output(step, 1);
-    } else {
-        rondo__step_int(step, 0);
-    }
+    rondo__step_optional_output(step, kernel, 1);
     rondo__step_address(step, parts);
     rondo__step_int(step, set->length);
     rondo__step_int(step, set->inner);

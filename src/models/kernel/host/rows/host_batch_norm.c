@@ -109,11 +109,6 @@ static void normalise_channels(void *data, int64_t first, int64_t end) {
 
 // ---- channels last ------------------------------------------------------------------------------
 
-static int64_t get_line_length(const rondo__line_cut *cut, int64_t line) {
-    const int64_t rest = cut->floats - line * cut->lanes;
-    return rest < cut->lanes ? rest : cut->lanes;
-}
-
 // The sums of x - center and of its square, of some parts.
 static void add_parts(void *data, int64_t first, int64_t end) {
     const batch_run *run = data;
@@ -132,19 +127,10 @@ static void add_parts(void *data, int64_t first, int64_t end) {
             for (; line < stop; ++line) {
                 run->kernel->simd->accumulate_moments(run->x + line * cut->lanes, run->center,
                                                       lines, lines + cut->lanes,
-                                                      get_line_length(cut, line));
+                                                      rondo__line_get_length(cut, line));
             }
             rondo__line_add(cut, lines, sums);
             rondo__line_add(cut, lines + cut->lanes, sums + cut->channels);
-        }
-    }
-}
-
-static void join_parts(const batch_run *run) {
-    const rondo__line_cut *cut = &run->kernel->cut;
-    for (int64_t part = 1; part < cut->parts; ++part) {
-        for (int64_t i = 0; i < 2 * cut->channels; ++i) {
-            run->sums[i] += run->sums[part * 2 * cut->channels + i];
         }
     }
 }
@@ -207,7 +193,7 @@ static void scale_lines(void *data, int64_t first, int64_t end) {
     for (int64_t line = first; line < end; ++line) {
         run->kernel->simd->scale_shift(run->x + line * cut->lanes, run->center, run->rest,
                                        run->factor, run->offset, run->y + line * cut->lanes,
-                                       get_line_length(cut, line));
+                                       rondo__line_get_length(cut, line));
     }
 }
 
@@ -223,7 +209,7 @@ static void normalise_lines(batch_run *run, double *workspace) {
     guess_centers(run);
     for (int tries = 0; tries < 2; ++tries) {
         rondo__workers_loop(cut->parts, part_grain, add_parts, run);
-        join_parts(run);
+        rondo__line_cut_join(&run->kernel->cut, run->sums);
         if (find_channels(run, tries == 1)) {
             break;
         }

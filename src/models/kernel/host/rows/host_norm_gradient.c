@@ -37,11 +37,6 @@ typedef struct gradient_run {
 
 enum { LANE_VECTORS = 5, LINES_OF_PART = 5 };
 
-static int64_t get_line_length(const rondo__line_cut *cut, int64_t line) {
-    const int64_t rest = cut->floats - line * cut->lanes;
-    return rest < cut->lanes ? rest : cut->lanes;
-}
-
 static void put(float *result, int64_t channel, double value) {
     if (result != NULL) {
         result[channel] = (float)value;
@@ -86,19 +81,10 @@ static void add_parts(void *data, int64_t first, int64_t end) {
             for (; line < stop; ++line) {
                 const int64_t at = line * cut->lanes;
                 kernel->simd->add_changes(run->dy + at, get_behind(run, at), run->x + at, &lanes,
-                                          get_line_length(cut, line));
+                                          rondo__line_get_length(cut, line));
             }
             rondo__line_add(cut, lanes.product, sums);
             rondo__line_add(cut, lanes.sum, sums + cut->channels);
-        }
-    }
-}
-
-static void join_parts(const gradient_run *run) {
-    const rondo__line_cut *cut = &run->kernel->cut;
-    for (int64_t part = 1; part < cut->parts; ++part) {
-        for (int64_t i = 0; i < 2 * cut->channels; ++i) {
-            run->sums[i] += run->sums[part * 2 * cut->channels + i];
         }
     }
 }
@@ -109,7 +95,8 @@ static void apply_lines(void *data, int64_t first, int64_t end) {
     for (int64_t line = first; line < end; ++line) {
         const int64_t at = line * cut->lanes;
         run->kernel->simd->apply_changes(run->dy + at, get_behind(run, at), run->x + at,
-                                         &run->lanes, run->dx + at, get_line_length(cut, line));
+                                         &run->lanes, run->dx + at,
+                                         rondo__line_get_length(cut, line));
     }
 }
 
@@ -126,7 +113,7 @@ static void go_back_last(gradient_run *run) {
     rondo__workers_loop(cut->parts,
                         rondo__host_get_grain(cut->parts, (double)cut->floats * 12.0, 0.0),
                         add_parts, run);
-    join_parts(run);
+    rondo__line_cut_join(&run->kernel->cut, run->sums);
     for (int64_t c = 0; c < cut->channels; ++c) {
         put_factors(run, c, c, run->sums[c], run->sums[cut->channels + c], count);
     }
@@ -287,7 +274,7 @@ static rondo_status run_gradient(rondo__host_kernel *head, const void *const *in
     rondo__workers_loop(cut->parts,
                         rondo__host_get_grain(cut->parts, (double)cut->floats * 32.0, 0.0),
                         go_back_rows, &run);
-    join_parts(&run);
+    rondo__line_cut_join(&run.kernel->cut, run.sums);
     for (int64_t c = 0; c < cut->channels; ++c) {
         put(run.results[0], c, run.sums[c]);
         put(run.results[1], c, run.sums[cut->channels + c]);

@@ -31,6 +31,11 @@ static inline rondo__line_cut rondo__line_cut_of(int64_t positions, int64_t chan
     return cut;
 }
 
+static inline int64_t rondo__line_get_length(const rondo__line_cut *cut, int64_t line) {
+    const int64_t rest = cut->floats - line * cut->lanes;
+    return rest < cut->lanes ? rest : cut->lanes;
+}
+
 // A vector of the channels becomes one of a line.
 static inline void rondo__line_repeat(const rondo__line_cut *cut, float *line) {
     for (int64_t i = cut->channels; i < cut->lanes; i += cut->channels) {
@@ -43,6 +48,15 @@ static inline void rondo__line_add(const rondo__line_cut *cut, const float *line
     for (int64_t i = 0; i < cut->lanes; i += cut->channels) {
         for (int64_t c = 0; c < cut->channels; ++c) {
             sums[c] += (double)line[i + c];
+        }
+    }
+}
+
+// Two sums of each channel and part: those of the first part become those of all.
+static inline void rondo__line_cut_join(const rondo__line_cut *cut, double *sums) {
+    for (int64_t part = 1; part < cut->parts; ++part) {
+        for (int64_t i = 0; i < 2 * cut->channels; ++i) {
+            sums[i] += sums[part * 2 * cut->channels + i];
         }
     }
 }
