@@ -287,6 +287,12 @@ rondo_status rondo__device_get_function(rondo_device *device, const char *source
                                          out_function);
 }
 
+rondo_status rondo__device_prefer_shared(rondo_device *device, void *function, int percent) {
+    return device->backend->prefer_shared != NULL
+               ? device->backend->prefer_shared(device, function, percent)
+               : RONDO_STATUS_OK;
+}
+
 size_t rondo__device_count_kernels(rondo_device *device) {
     return device->backend->count_kernels != NULL ? device->backend->count_kernels(device) : 0;
 }

@@ -32,7 +32,16 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
                                                        size_t option_count, const char *kernel_name,
                                                        void **out_function);
 
-// Shows the machine code that the call above has loaded for the device so far.
+// Asks for `percent` of the memory that a multiprocessor has for its first-level cache and for
+// shared memory, as shared memory, where that kernel runs. Kernels that ask for the same share run
+// beside each other; others wait until a multiprocessor is empty.
+//
+// Errors:    DRIVER.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__device_prefer_shared(rondo_device *device, void *function,
+                                                        int percent);
+
+// Shows the machine code that rondo__device_get_function has loaded for the device so far.
 //
 // Errors:    NO_MEMORY, and what `visit` returns.
 // Threads:   safe.

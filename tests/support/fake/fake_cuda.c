@@ -635,8 +635,10 @@ rondo__cu_result fake_cuFuncGetAttribute(int *out_value, int attribute,
 }
 
 rondo__cu_result fake_cuFuncSetAttribute(rondo__cu_function function, int attribute, int value) {
-    (void)attribute;
     ENTER("cuFuncSetAttribute");
+    if (attribute == RONDO__CU_FUNCTION_ATTRIBUTE_SHARED_PERCENT) {
+        return fake_leave(value >= -1 && value <= 100 ? code : RONDO__CU_ERROR_INVALID_VALUE);
+    }
     if (value != FAKE_SHARED_MAX - 1024) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }

@@ -160,6 +160,13 @@ TEST(test_cuda_device__large_shared_memory) {
     OK(rondo_stream_synchronize(g_stream));  // not poisoned
 }
 
+TEST(test_cuda_device__share_of_shared_memory) {
+    OK(rondo__device_prefer_shared(g_device, get_kernel("use_shared"), 100));
+    assert_int_equal(rondo__device_prefer_shared(g_device, get_kernel("use_shared"), 101),
+                     RONDO_STATUS_DRIVER);
+    assert_non_null(strstr(rondo_error_get_last()->message, "kernel"));
+}
+
 TEST(test_cuda_device__bad_kernels) {
     void *function = NULL;
     assert_int_equal(rondo__device_get_function(g_device, "not C", NULL, 0, "x", &function),

@@ -272,9 +272,12 @@ static rondo_status read_launch(rondo__cuda_kernel *kernel, rondo__record *recor
             step->words[word] ^= (uint64_t)(uintptr_t)kernel;
         }
     }
-    return record->is_bad ? RONDO_STATUS_BAD_DATA
-                          : kernel->device->backend->find_function(
-                                kernel->device, key, name, &launch->function, &launch->name);
+    if (record->is_bad) {
+        return RONDO_STATUS_BAD_DATA;
+    }
+    RETURN_IF_ERROR(kernel->device->backend->find_function(kernel->device, key, name,
+                                                           &launch->function, &launch->name));
+    return rondo__cuda_prefer_shared_of(kernel->device, launch->function, launch->name);
 }
 
 static rondo_status read_step(rondo__cuda_kernel *kernel, rondo__record *record) {

@@ -253,6 +253,23 @@ rondo__step *rondo__cuda_add_step(rondo__cuda_kernel *kernel, rondo__step_kind k
     return step;
 }
 
+rondo_status rondo__cuda_prefer_shared_of(rondo_device *device, void *function, const char *name) {
+    static const struct {
+        const char *name;
+        int percent;
+    } wishes[] = {{"append_attention", 32}, {"bits_few", 32}, {"bits_row", 32}};
+    rondo_device_info info = {.struct_size = sizeof info};
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        if (strcmp(name, wishes[i].name) == 0) {
+            RETURN_IF_ERROR(rondo_device_get_info(device, &info));
+            return info.arch_major == 9
+                       ? rondo__device_prefer_shared(device, function, wishes[i].percent)
+                       : RONDO_STATUS_OK;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,
                                     const rondo__defines *defines, const char *name, int64_t blocks,
                                     uint32_t threads) {
@@ -269,7 +286,9 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
         rondo__device_want_function(kernel->device, text, options, defines->count, name);
     } else if (!rondo__cuda_check(
                    kernel, rondo__device_get_function(kernel->device, text, options, defines->count,
-                                                      name, &function))) {
+                                                      name, &function)) ||
+               !rondo__cuda_check(kernel,
+                                  rondo__cuda_prefer_shared_of(kernel->device, function, name))) {
         return NULL;
     }
     rondo__step *step = rondo__cuda_add_step(kernel, RONDO__STEP_LAUNCH);

@@ -209,6 +209,11 @@ const char *rondo__cuda_type_name(rondo_dtype dtype);
 
 // ---- steps ------------------------------------------------------------------------------------
 
+// Asks for the share of shared memory that was measured to be the best for the kernel `name`, on
+// chips where it was (rondo__device_prefer_shared).
+RONDO_MUST_USE rondo_status rondo__cuda_prefer_shared_of(rondo_device *device, void *function,
+                                                         const char *name);
+
 // A launch of `name` from CUDA C `text`. `blocks` is clamped to at least 1 and to what a grid can
 // hold, so kernels over elements loop with a grid stride. NULL after a failure.
 rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,

@@ -329,6 +329,20 @@ leave:
     return status;
 }
 
+rondo_status rondo__cuda_prefer_shared(rondo_device *device_, void *function, int percent) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    const rondo__cu_result code = device->api->cuFuncSetAttribute(
+        function, RONDO__CU_FUNCTION_ATTRIBUTE_SHARED_PERCENT, percent);
+    const rondo_status status =
+        code == RONDO__CU_SUCCESS
+            ? RONDO_STATUS_OK
+            : RONDO__CUDA_FAIL(device, code, "cuFuncSetAttribute", "cannot set up a kernel");
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
 rondo_status rondo__cuda_find_function(rondo_device *device_, rondo__hash128 key, const char *name,
                                        void **out_function, const char **out_name) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);

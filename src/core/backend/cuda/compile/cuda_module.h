@@ -20,4 +20,5 @@ bool rondo__cuda_name_function(rondo_device *device, const void *function, rondo
                                const char **out_name);
 rondo_status rondo__cuda_find_function(rondo_device *device, rondo__hash128 key, const char *name,
                                        void **out_function, const char **out_name);
+rondo_status rondo__cuda_prefer_shared(rondo_device *device, void *function, int percent);
 void rondo__cuda_unload_modules(rondo__cuda_device *device);

@@ -125,6 +125,7 @@ enum {
     X(FUNCTION_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1)                \
     X(FUNCTION_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,                                            \
       CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                                          \
+    X(FUNCTION_ATTRIBUTE_SHARED_PERCENT, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 9)    \
     X(GRAPH_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL, 0)                                             \
     X(GRAPH_NODE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMCPY, 1)                                             \
     X(GRAPH_NODE_MEMSET, CU_GRAPH_NODE_TYPE_MEMSET, 2)                                             \

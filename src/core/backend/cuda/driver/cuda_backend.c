@@ -350,6 +350,7 @@ const rondo__backend rondo__backend_cuda = {
     .get_function = rondo__cuda_get_function,
     .name_function = rondo__cuda_name_function,
     .find_function = rondo__cuda_find_function,
+    .prefer_shared = rondo__cuda_prefer_shared,
     .visit_kernels = rondo__cuda_visit_kernels,
     .count_kernels = rondo__cuda_count_kernels,
     .offer_kernel = rondo__cuda_offer_kernel,
