@@ -26,6 +26,7 @@ enum {
     WAYS_MAX = 16,
     KEY_WARPS_MOST = 8,
     TENSOR_WARPS_LEAST = 4,
+    BLOCK_BYTES = 1024,  // of shared memory, that a block has beside what it asks for
     F16_LEAST = 0xfbff,  // bits: -65504
     F16_MINUS_INF = 0xfc00,
     F16_MAGNITUDE = 0x7fff,
@@ -241,6 +242,23 @@ static int64_t count_tensor_tiles(const attention_problem *problem, int64_t key_
     return (get_rows(problem) + rows - 1) / rows;
 }
 
+static int64_t get_units(const rondo_device_info *info) {
+    return info->compute_units > 0 ? info->compute_units : 1;
+}
+
+// Blocks of several tiles ask for so much memory that a multiprocessor takes no more than its
+// share: they start while the launch before still runs, and would pile up where that ends first.
+static int64_t get_spread_bytes(const rondo_device_info *info, const attention_problem *problem,
+                                const way *w, int64_t keys) {
+    const rondo__attention *a = &problem->all.attention;
+    const int64_t blocks = count_tensor_tiles(problem, w->rows) * a->batch * a->heads;
+    const int64_t beside = (blocks + get_units(info) - 1) / get_units(info);
+    const int64_t own = get_tensor_bytes(a, w->rows, keys);
+    const int64_t all = rondo__cuda_get_shared_bytes(info) + BLOCK_BYTES;
+    const int64_t share = all / (beside + 1) / 16 * 16 - BLOCK_BYTES + 16;
+    return keys * w->rows < a->n && share > own ? share : own;
+}
+
 static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *problem, const way *w) {
     const rondo__attention *a = &problem->all.attention;
     rondo__defines defines = {0};
@@ -272,7 +290,7 @@ static void add_tensor(rondo__cuda_kernel *kernel, const attention_problem *prob
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)a->heads;
         step->launch.grid[2] = (uint32_t)a->batch;
-        step->launch.shared_bytes = (uint32_t)get_tensor_bytes(a, w->rows, keys);
+        step->launch.shared_bytes = (uint32_t)get_spread_bytes(&info, problem, w, keys);
     }
     push_attention(step, kernel, problem, w, problem->all.y, NULL);
 }
@@ -391,10 +409,6 @@ static void add_way(attention_problem *problem, way w) {
         problem->library |= w.kind == WAY_PRODUCTS ? UINT64_C(1) << problem->count : 0;
         problem->ways[problem->count++] = w;
     }
-}
-
-static int64_t get_units(const rondo_device_info *info) {
-    return info->compute_units > 0 ? info->compute_units : 1;
 }
 
 // Few blocks and many keys: as many parts as fill the chip twice.

@@ -319,9 +319,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
         const bool is_seen = key + slice * KEYS >= all_begin && key + (slice + 1) * KEYS <= all_end;
         float score[KEYS / 8][4] = {};
 #pragma unroll
-        for (int j = 0; j < KEYS / 8; j += 2) {
+        for (int s = 0; s < STEPS; s++) {
 #pragma unroll
-            for (int s = 0; s < STEPS; s++) {
+            for (int j = 0; j < KEYS / 8; j += 2) {
                 u32 block[4];
                 load_blocks(block, k_block + at_tile + j * 8 * K_PITCH + s * 16);
                 const u32 first[2] = {block[0], block[1]}, second[2] = {block[2], block[3]};
@@ -329,7 +329,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 mma_f16(score[j + 1], of_q[s], second);
             }
         }
-        float highest[2] = {peak[0], peak[1]};
 #pragma unroll
         for (int r = 0; r < 2; r++) {
 #pragma unroll
@@ -340,10 +339,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_tensor(const att
                 if (!IS_BARE) {
                     x = add_mask(cap_score(x, a.softcap), added[r][at]) * log2_of_e;
                 }
-                if (HAS_SIGHT && !is_seen) {
+            }
+        }
+        if (HAS_SIGHT && !is_seen) {
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+#pragma unroll
+                for (int at = 0; at < SCORES; at++) {
+                    float &x = score[at >> 1][r * 2 + (at & 1)];
                     const int at_key = mine + (at >> 1) * 8 + (at & 1);
                     x = at_key >= own_begin[r] && at_key < own_end[r] ? x : -infinity();
                 }
+            }
+        }
+        float highest[2] = {peak[0], peak[1]};
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+#pragma unroll
+            for (int at = 0; at < SCORES; at++) {
+                const float x = score[at >> 1][r * 2 + (at & 1)];
                 const bool is_key =
                     FULL_KEYS || HAS_SIGHT || mine + (at >> 1) * 8 + (at & 1) < keys;
                 highest[r] = is_key ? fmaxf(highest[r], x) : highest[r];
