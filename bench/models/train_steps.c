@@ -265,9 +265,9 @@ static void put_step(const way *by) {
 }
 
 static void run_step(const way *by) {
-    check(by->bound != NULL ? rondo_bound_run_run(by->bound)
-                            : rondo_executor_run(by->executor, by->feeds, 2, by->fetches,
-                                                 by->fetch_count));
+    check(by->bound != NULL
+              ? rondo_bound_run_run(by->bound)
+              : rondo_executor_run(by->executor, by->feeds, 2, by->fetches, by->fetch_count));
 }
 
 // Steps that are waited for; then steps put on the stream, each when the one before is done, in
@@ -291,7 +291,8 @@ static void compare_with_launch(const setting *how, const char *name, const way 
         put[i < 0 ? 0 : i] = get_us() - start;
         check(rondo_executor_wait(by->executor));
         start = get_us();
-        const rondo__cu_result code = launch_in_driver(last_launched, rondo_stream_get_native(stream));
+        const rondo__cu_result code =
+            launch_in_driver(last_launched, rondo_stream_get_native(stream));
         bare[i < 0 ? 0 : i] = get_us() - start;
         check(rondo_stream_synchronize(stream));
         bare_waited[i < 0 ? 0 : i] = get_us() - start;

@@ -228,6 +228,9 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 // All is copied, also what strings and the items of sequences hold: nothing that was fed is needed
 // after the call, and what was fetched stands for itself.
 //
+// On a GPU calls that repeat each other with at most 16 device tensors come to be done as a bound
+// run (rondo/executor_stream.h) of the executor's own: one replay, and rondo_run_times as there.
+//
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape, on
 //            another device: the message says what was expected), STATE (the executor's stream
 //            records), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of range, a
