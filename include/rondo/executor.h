@@ -142,7 +142,8 @@ typedef struct rondo_executor_options {
 //
 // A pattern (* for any characters, ? for one) names nodes or op types, in bodies, too; a control op
 // takes its bodies along; keep_f32 wins over use_f16. One that matches nothing is an error.
-// What a training step makes of its variables is f32, whatever a pattern says.
+// What a training step makes of its variables is f32, whatever a pattern says, but for the averages
+// of several ranks: use_f16 of "AllReduce" sends matrices' gradients as f16.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed

@@ -97,11 +97,20 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
     return RONDO_STATUS_OK;
 }
 
+// Averages over ranks leave vectors, which are few bytes, and a launch each to round.
+static bool stays_single(const rondo_program *program, const rondo__node *node, size_t input) {
+    rondo_shape shape;
+    return rondo__half_is_fixed_input(node, input) ||
+           (rondo__node_is(node, RONDO__FUSED_AllReduce) &&
+            (!rondo__value_get_shape(&program->values[node->inputs[input]], &shape) ||
+             shape.rank < 2));
+}
+
 static rondo_status convert_inputs(halving *h, size_t n) {
     for (size_t i = 0; i < h->program->nodes[n].input_count; ++i) {
         const int32_t value = h->program->nodes[n].inputs[i];
         if (value < 0 || !is_single(h->program, value) ||
-            rondo__half_is_fixed_input(&h->program->nodes[n], i)) {
+            stays_single(h->program, &h->program->nodes[n], i)) {
             continue;
         }
         int32_t half;
