@@ -1,9 +1,10 @@
-// Ranks that send gradients in f16: a number that only rounding makes infinite is seen before it
-// reaches the weights.
+// What ranks send: buckets of a share of all gradients; in f16 a number that only rounding makes
+// infinite is seen before it reaches the weights.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
 
+#include "program/program.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
 #include "support/models/build_node.h"
@@ -80,6 +81,42 @@ TEST(test_training_sent__what_rounding_makes_infinite_is_left_out) {
         ranks_world_run(size, "host", learn, program);
     }
     rondo_program_destroy(program);
+}
+
+// The averages of a step on variables of 16 MiB each.
+static size_t count_buckets(int variables, size_t bucket_bytes) {
+    const rondo_start start = {.struct_size = sizeof start, .kind = RONDO_START_NORMAL, .b = 1.0};
+    const rondo_minimize_options options = {.struct_size = sizeof options,
+                                            .learning_rate = 0.01,
+                                            .average_ranks = true,
+                                            .bucket_bytes = bucket_bytes};
+    static const char *const names[] = {"v0", "v1", "v2", "v3", "v4"};
+    static const char *const sums[] = {"x", "s1", "s2", "s3", "s4", "s5"};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 4 << 20)));
+    for (int i = 0; i < variables; ++i) {
+        const char *const inputs[] = {sums[i], names[i]};
+        OK(rondo_builder_add_variable(b, &PORT(names[i], RONDO_DTYPE_F32, 4 << 20), &start));
+        OK(rondo_builder_add_node(b, "Add", inputs, 2, &sums[i + 1], 1, NULL));
+    }
+    OK(rondo_builder_add_mean(b, sums[variables], "loss"));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_minimize(b, "loss", &options));
+    rondo_program *program = build_finish(b);
+    size_t count = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        count += program->nodes[n].op.def->id == RONDO__FUSED_AllReduce ? 1 : 0;
+    }
+    rondo_program_destroy(program);
+    return count;
+}
+
+TEST(test_training_sent__buckets_are_shares) {
+    assert_int_equal(count_buckets(1, 0), 1);
+    assert_int_equal(count_buckets(3, 0), 3);  // two are above 25 MiB, the least
+    assert_int_equal(count_buckets(5, 0), 3);  // two fifths are two
+    assert_int_equal(count_buckets(5, 100 << 20), 1);
+    assert_int_equal(count_buckets(5, 1), 5);
 }
 
 TEST_MAIN()

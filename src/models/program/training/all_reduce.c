@@ -14,7 +14,7 @@
 #include "program/edit.h"
 #include "program/training/step_parts.h"
 
-enum { TENSORS_MAX = 240, BUCKET_BYTES = 25 << 20 };
+enum { TENSORS_MAX = 240, LEAST_BUCKET_BYTES = 25 << 20 };
 
 // Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
 //
@@ -125,9 +125,20 @@ static void average_bucket(rondo__step *step, const char *options, const ready *
     }
 }
 
+// Large buckets slow the way back less, but it has to go on beside them.
+static size_t choose_bucket_bytes(const rondo__step *step, const ready *list) {
+    size_t all = 0;
+    for (size_t i = 0; i < step->count; ++i) {
+        all += list[i].bytes;
+    }
+    const size_t share = all / 5 * 2;
+    return step->options.bucket_bytes > 0 ? step->options.bucket_bytes
+           : share > LEAST_BUCKET_BYTES   ? share
+                                          : LEAST_BUCKET_BYTES;
+}
+
 static void average_all(rondo__step *step, const char *options, const ready *list) {
-    const size_t given = step->options.bucket_bytes;
-    const size_t most = given > 0 ? given : BUCKET_BYTES;
+    const size_t most = choose_bucket_bytes(step, list);
     for (size_t first = 0; first < step->count;) {
         size_t end = first;
         size_t bytes = 0;
