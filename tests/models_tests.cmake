@@ -6,7 +6,7 @@ rondo_get_part(part 37)
 rondo_register_emulated(kernel_cases_sample short 600 ${cases} ${part})
 rondo_register_emulated(kernel_cases long 1800 ${cases} @${RONDO_TEST_PART})
 # Programs that run their tests on each device there is (support/on_devices.h).
-foreach(name executor_bound_run executor_carried executor_run_arena executor_counted executor_faults executor_record_run executor_rest executor_single_op
+foreach(name executor_bound_run executor_carried executor_run_arena executor_counted executor_faults executor_record_run executor_repeated executor_rest executor_single_op
     executor_sequences executor_states executor_stream executor_tables kernel_cast op_caches
     random_executor)
   rondo_register_emulated(${name} short 300 ${CMAKE_CURRENT_BINARY_DIR}/test_${name})

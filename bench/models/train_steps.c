@@ -6,6 +6,7 @@
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
 //               [--gradients] [--records FILE] [--processor] [--branches on|off]
 //               [--losses N] [--seed S] [--dtype fp32|fp16|bf16] [--keep OP]
+//               [--use OP] [--average] [--bucket BYTES]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
@@ -14,14 +15,18 @@
 // of a step is the optimiser's. --show: the plan, op by op; --profile: where the time of "replay"
 // goes; --records: the same with each kernel's begin and end, as JSON, for step_times.py beside it,
 // where "%d" becomes the rank. --processor: what the processor spends to put a step on the stream,
-// beside a bare cuGraphLaunch of the recorded step. --losses: the loss of each Nth step of "run",
-// and the scale at last; weights are drawn from S; --keep: ops of that type stay in f32. Started by
+// beside a bare cuGraphLaunch of the same executable. --losses: the loss of each Nth step of "run",
+// and the scale at last; weights are drawn from S; --keep: ops of that type stay in f32; --use:
+// they do not ("AllReduce" of a step: ranks send half the bytes). Started by
 // mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its gradients with
-// the others'; "cuda" is the GPU of the rank.
+// the others' in buckets of BYTES; "cuda" is the GPU of the rank. --average: so does a single rank,
+// whose records tell when each bucket is ready (RONDO_RANK=0 RONDO_RANKS=1).
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
+#include "backend/cuda/driver/cuda_api.h"
 #include "bench.h"
+#include "executor/state/plan.h"
 #include "rondo/executor_stream.h"
 #include "train_nets.h"
 
@@ -33,12 +38,14 @@ typedef struct setting {
     bool shows;
     bool is_bare;  // gradients alone
     rondo_ranks ranks;
+    bool averages;
+    size_t bucket_bytes;
     bool profiles;
     const char *records;
     bool has_processor;
     int losses;         // 0: none are printed
     rondo_dtype dtype;  // BOOL: as the case has it
-    const char *keep;
+    const char *keep, *use;
     rondo_branches_mode branches;
 } setting;
 
@@ -135,7 +142,8 @@ static void add_minimize(const setting *how, net *n, const char *name) {
         .momentum = is_adam || is_table ? 0.0 : 0.9,
         .weight_decay = is_adam ? 0.01 : 0.0,
         .scale_loss = get_dtype(how, name) == RONDO_DTYPE_F16,
-        .average_ranks = how->ranks.size > 1};
+        .average_ranks = how->averages,
+        .bucket_bytes = how->bucket_bytes};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
 
@@ -217,92 +225,108 @@ static void profile(const setting *how, rondo_executor *executor, const rondo_bi
     }
 }
 
-// Puts steps on the stream one at a time, each when the one before is done, by the executor and by
-// the driver alone, and tells what the processor spent.
-static void compare_submissions(const setting *how, const char *name, rondo_device *device,
-                                rondo_executor *executor, const rondo_binding *feeds,
-                                rondo_binding *fetches, size_t fetch_count) {
-    int (*launch)(void *executable, void *stream) = NULL;
-    double *times = make_values(4 * (size_t)how->steps);
-    double *bare = times + how->steps;
-    double *waited = bare + how->steps;
-    double *bare_waited = waited + how->steps;
-    rondo_stream *stream;
-    rondo_graph *graph;
-    void *executable;
-    find_in_driver("cuGraphLaunch", &launch);
-    check(rondo_stream_create(device, NULL, &stream));
-    check(rondo_graph_create(device, NULL, &graph));
-    check(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    check(rondo_executor_record(executor, stream, feeds, 2, fetches, fetch_count));
-    check(rondo_graph_capture_end(graph));
-    check(rondo_graph_replay(graph, stream));
-    check(rondo_stream_synchronize(stream));
-    check(rondo_graph_get_native(graph, NULL, &executable));
+// ---- the processor's time ---------------------------------------------------------------------
+
+typedef rondo__cu_result (*launch_function)(rondo__cu_graph_exec, rondo__cu_stream);
+
+static launch_function launch_in_driver;
+static void *last_launched;  // a graph's executable
+
+static rondo__cu_result note_launch(rondo__cu_graph_exec executable, rondo__cu_stream stream) {
+    last_launched = executable;
+    return launch_in_driver(executable, stream);
+}
+
+// From now on the executable of the last launch is known.
+static void note_launches(void) {
+    static rondo__cuda_api noting;
+    const rondo__cuda_api *api;
+    check(rondo__cuda_get_api(&api));
+    launch_in_driver = api->cuGraphLaunch;
+    noting = *api;
+    noting.cuGraphLaunch = note_launch;
+    rondo__cuda_set_api(&noting);
+}
+
+// A way to put a step on the executor's stream.
+typedef struct way {
+    const char *name;
+    rondo_executor *executor;
+    rondo_bound_run *bound;  // NULL: by names
+    const rondo_binding *feeds;
+    rondo_binding *fetches;
+    size_t fetch_count;
+} way;
+
+static void put_step(const way *by) {
+    check(by->bound != NULL ? rondo_bound_run_run_async(by->bound, NULL)
+                            : rondo_executor_run_async(by->executor, by->feeds, 2, by->fetches,
+                                                       by->fetch_count, NULL));
+}
+
+static void run_step(const way *by) {
+    check(by->bound != NULL
+              ? rondo_bound_run_run(by->bound)
+              : rondo_executor_run(by->executor, by->feeds, 2, by->fetches, by->fetch_count));
+}
+
+// Steps that are waited for; then steps put on the stream, each when the one before is done, in
+// turns with launches of the same executable by the driver alone, which are steps, too. All are on
+// the executor's stream, since the driver takes longer where an executable goes to another one.
+static void compare_with_launch(const setting *how, const char *name, const way *by) {
+    rondo_stream *stream = by->executor->main.stream;
+    const size_t count = (size_t)how->steps;
+    double *times = make_values(4 * count);
+    double *put = times + count;
+    double *bare = put + count;
+    double *bare_waited = bare + count;
+    for (int i = -how->warm_up; i < how->steps; ++i) {
+        const double start = get_us();
+        run_step(by);
+        times[i < 0 ? 0 : i] = get_us() - start;
+    }
     for (int i = -how->warm_up; i < how->steps; ++i) {
         double start = get_us();
-        check(rondo_executor_run_async(executor, feeds, 2, fetches, fetch_count, NULL));
-        times[i < 0 ? 0 : i] = get_us() - start;
-        check(rondo_executor_wait(executor));
-        waited[i < 0 ? 0 : i] = get_us() - start;
+        put_step(by);
+        put[i < 0 ? 0 : i] = get_us() - start;
+        check(rondo_executor_wait(by->executor));
         start = get_us();
-        if (launch(executable, rondo_stream_get_native(stream)) != 0) {
-            fprintf(stderr, "cuGraphLaunch failed\n");
-            exit(EXIT_FAILURE);
-        }
+        const rondo__cu_result code =
+            launch_in_driver(last_launched, rondo_stream_get_native(stream));
         bare[i < 0 ? 0 : i] = get_us() - start;
         check(rondo_stream_synchronize(stream));
         bare_waited[i < 0 ? 0 : i] = get_us() - start;
+        if (code != 0) {
+            fprintf(stderr, "cuGraphLaunch failed: %d\n", code);
+            exit(EXIT_FAILURE);
+        }
     }
-    const double own = get_median(times, (size_t)how->steps);
-    const double least = get_median(bare, (size_t)how->steps);
+    const double own = get_median(put, count);
+    const double least = get_median(bare, count);
     printf(
-        "%s on %s: to put a step on the stream %.1f us, cuGraphLaunch %.1f us, %+.1f us; with the "
-        "wait %.1f and %.1f us\n",
-        name, how->device, own, least, own - least, get_median(waited, (size_t)how->steps),
-        get_median(bare_waited, (size_t)how->steps));
-    rondo_graph_destroy(graph);
-    rondo_stream_destroy(stream);
+        "%s on %s, %s: with the wait %.1f us, cuGraphLaunch of the same graph %.1f us; put on the "
+        "stream %.1f us, cuGraphLaunch %.1f us, %+.1f us\n",
+        name, how->device, by->name, get_median(times, count), get_median(bare_waited, count), own,
+        least, own - least);
     free(times);
 }
 
-// Steps of a bound run, each waited for, then put on the stream, beside steps by names.
-static void compare_bound(const setting *how, const char *name, rondo_executor *executor,
-                          const rondo_binding *feeds, rondo_binding *fetches, size_t fetch_count) {
-    double *times = make_values(3 * (size_t)how->steps);
-    double *bound = times + how->steps;
-    double *put = bound + how->steps;
-    rondo_bound_run *step;
-    check(rondo_bound_run_create(executor, &step));
+// What the processor spends on a step, by names and bound.
+static void compare_submissions(const setting *how, const char *name, rondo_executor *executor,
+                                const rondo_binding *feeds, rondo_binding *fetches,
+                                size_t fetch_count) {
+    way by = {"by names", executor, NULL, feeds, fetches, fetch_count};
+    compare_with_launch(how, name, &by);
+    by.name = "bound";
+    check(rondo_bound_run_create(executor, &by.bound));
     for (size_t i = 0; i < 2; ++i) {
-        check(rondo_bound_run_set_feed(step, feeds[i].name, &feeds[i].tensor));
+        check(rondo_bound_run_set_feed(by.bound, feeds[i].name, &feeds[i].tensor));
     }
     for (size_t i = 0; i < fetch_count; ++i) {
-        check(rondo_bound_run_set_fetch(step, fetches[i].name, &fetches[i].tensor));
+        check(rondo_bound_run_set_fetch(by.bound, fetches[i].name, &fetches[i].tensor));
     }
-    for (int i = -how->warm_up; i < how->steps; ++i) {
-        const double start = get_us();
-        check(rondo_bound_run_run(step));
-        bound[i < 0 ? 0 : i] = get_us() - start;
-    }
-    for (int i = -how->warm_up; i < how->steps; ++i) {
-        const double start = get_us();
-        check(rondo_bound_run_run_async(step, NULL));
-        put[i < 0 ? 0 : i] = get_us() - start;
-        check(rondo_executor_wait(executor));
-    }
-    for (int i = -how->warm_up; i < how->steps; ++i) {
-        const double start = get_us();
-        check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
-        times[i < 0 ? 0 : i] = get_us() - start;
-    }
-    printf(
-        "%s on %s: a bound step with the wait %.1f us, by names %.1f us; to put it on the stream "
-        "%.1f us\n",
-        name, how->device, get_median(bound, (size_t)how->steps),
-        get_median(times, (size_t)how->steps), get_median(put, (size_t)how->steps));
-    rondo_bound_run_destroy(step);
-    free(times);
+    compare_with_launch(how, name, &by);
+    rondo_bound_run_destroy(by.bound);
 }
 
 static void run(const setting *how, const char *name) {
@@ -312,6 +336,8 @@ static void run(const setting *how, const char *name) {
                                       .dtype = get_dtype(how, name),
                                       .keep_f32 = &how->keep,
                                       .keep_f32_count = how->keep != NULL,
+                                      .use_f16 = &how->use,
+                                      .use_f16_count = how->use != NULL,
                                       .branches = how->branches,
                                       .memory_limit_bytes = (uint64_t)40 << 30};
     rondo_program *program;
@@ -334,7 +360,7 @@ static void run(const setting *how, const char *name) {
     }
     check(rondo_builder_finish(n.b, &program));
     rondo_builder_destroy(n.b);
-    if (how->ranks.size > 1) {
+    if (how->averages) {
         check(rondo_communicator_create(device, NULL, &options.communicator));
     }
     check(rondo_executor_create(program, device, &options, &executor));
@@ -369,8 +395,7 @@ static void run(const setting *how, const char *name) {
         profile(how, executor, near, fetches, fetch_count);
     }
     if (how->has_processor) {
-        compare_submissions(how, name, device, executor, near, fetches, fetch_count);
-        compare_bound(how, name, executor, near, fetches, fetch_count);
+        compare_submissions(how, name, executor, near, fetches, fetch_count);
     }
     if (how->shows) {
         check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, show, stdout));
@@ -421,6 +446,10 @@ int main(int argc, char **argv) {
             how.profiles = true;
         } else if (strcmp(argv[i], "--processor") == 0) {
             how.has_processor = true;
+        } else if (strcmp(argv[i], "--average") == 0) {
+            how.averages = true;
+        } else if (strcmp(argv[i], "--bucket") == 0 && i + 1 < argc) {
+            how.bucket_bytes = (size_t)strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--branches") == 0 && i + 1 < argc) {
             how.branches = strcmp(argv[++i], "on") == 0 ? RONDO_BRANCHES_ON : RONDO_BRANCHES_OFF;
         } else if (strcmp(argv[i], "--records") == 0 && i + 1 < argc) {
@@ -433,6 +462,8 @@ int main(int argc, char **argv) {
             how.dtype = find_dtype(argv[++i]);
         } else if (strcmp(argv[i], "--keep") == 0 && i + 1 < argc) {
             how.keep = argv[++i];
+        } else if (strcmp(argv[i], "--use") == 0 && i + 1 < argc) {
+            how.use = argv[++i];
         } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
             how.steps = atoi(argv[++i]);
         } else if (i == 1) {
@@ -445,6 +476,7 @@ int main(int argc, char **argv) {
     char own[24];
     how.ranks.struct_size = sizeof how.ranks;
     check(rondo_find_ranks(&how.ranks));
+    how.averages = how.averages || how.ranks.size > 1;
     if (strcmp(how.device, "cuda") == 0) {
         (void)snprintf(own, sizeof own, "cuda:%d", (int)how.ranks.local_rank);
         how.device = own;
@@ -452,6 +484,9 @@ int main(int argc, char **argv) {
     if (how.steps < 1) {
         fprintf(stderr, "--steps wants a number from 1\n");
         return EXIT_FAILURE;
+    }
+    if (how.has_processor) {
+        note_launches();
     }
     if (how.profiles || how.records != NULL) {
         check(rondo_profile_create(NULL, &begun));

@@ -142,7 +142,8 @@ typedef struct rondo_executor_options {
 //
 // A pattern (* for any characters, ? for one) names nodes or op types, in bodies, too; a control op
 // takes its bodies along; keep_f32 wins over use_f16. One that matches nothing is an error.
-// What a training step makes of its variables is f32, whatever a pattern says.
+// What a training step makes of its variables is f32, whatever a pattern says, but for the averages
+// of several ranks: use_f16 of "AllReduce" sends matrices' gradients as f16.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
@@ -227,6 +228,9 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //
 // All is copied, also what strings and the items of sequences hold: nothing that was fed is needed
 // after the call, and what was fetched stands for itself.
+//
+// On a GPU calls that repeat each other with at most 16 device tensors come to be done as a bound
+// run (rondo/executor_stream.h) of the executor's own: one replay, and rondo_run_times as there.
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape, on
 //            another device: the message says what was expected), STATE (the executor's stream

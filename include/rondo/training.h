@@ -139,8 +139,9 @@ typedef struct rondo_minimize_options {
     size_t train_count;
     const char *const *recompute;  // as in rondo_gradient_options
     size_t recompute_count;
-    bool average_ranks;       // gradients are averaged over all ranks; see "several ranks" below
-    size_t bucket_bytes;      // that are averaged at once, of gradients; 0: 25 MiB
+    bool average_ranks;   // gradients are averaged over all ranks; see "several ranks" below
+    size_t bucket_bytes;  // that are averaged at once, of gradients; 0: two fifths of all, at least
+                          // 25 MiB
     const char *const *rows;  // patterns of tables whose rows change alone, with their states; see
                               // below
     size_t rows_count;

@@ -1,5 +1,6 @@
-// Fail the nth for a bound run: every driver call (on the fake driver) and every allocation (there
-// and on the host) fails once while it runs, becomes one graph, and takes other tensors. Whatever
+// Fail the nth for a bound run, and for runs by names that the executor binds: every driver call
+// (on the fake driver) and every allocation (there and on the host) fails once while it runs,
+// becomes one graph, and takes other tensors. Whatever
 // fails: the failing call wrote a fresh record, runs that succeed are right, the next ones work,
 // and nothing is left behind.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,7 +18,7 @@ typedef struct world {
     rondo_program *program;
     rondo_executor *executor;
     rondo_bound_run *run;
-    rondo_tensor x[2], s;  // pinned, and of the device
+    rondo_tensor x[2], near, s;  // pinned, and of the device
     float y[ADD_COUNT];
 } world;
 
@@ -37,6 +38,28 @@ static rondo_status run_once(world *w, const float *x, float first) {
     return status;
 }
 
+// The same by names, with tensors of the device.
+static rondo_status run_by_names(world *w, float first) {
+    const rondo_binding feed = {"x", w->near};
+    rondo_binding fetch = {"s", w->s};
+    const rondo_tensor from = view(w->y);
+    rondo_stream *stream = NULL;
+    add_program_fill(w->y, first);
+    rondo_status status = rondo_stream_create(w->device, NULL, &stream);
+    status = status == RONDO_STATUS_OK ? rondo_tensor_copy(stream, &from, &w->near) : status;
+    status = status == RONDO_STATUS_OK ? rondo_stream_synchronize(stream) : status;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_executor_run(w->executor, &feed, 1, &fetch, 1);
+    }
+    status = status == RONDO_STATUS_OK ? rondo_tensor_copy(stream, &w->s, &from) : status;
+    status = status == RONDO_STATUS_OK ? rondo_stream_synchronize(stream) : status;
+    if (status == RONDO_STATUS_OK) {
+        assert_int_equal(add_program_check(w->y, first, false), ADD_COUNT);
+    }
+    rondo_stream_destroy(stream);
+    return status;
+}
+
 static void work(world *w, const char *device_name) {
     const rondo_executor_options options = {
         .struct_size = sizeof options, .thread_count = 1, .graphs = RONDO_GRAPHS_ON};
@@ -46,6 +69,7 @@ static void work(world *w, const char *device_name) {
         w->x[i] = view(NULL);
         STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_PINNED, sizeof w->y, &w->x[i].data));
     }
+    STEP(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &shape, &w->near));
     STEP(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &shape, &w->s));
     STEP(add_program_build(&w->program));
     STEP(rondo_executor_create(w->program, w->device, &options, &w->executor));
@@ -58,6 +82,9 @@ static void work(world *w, const char *device_name) {
             STEP(rondo_bound_run_set_feed(w->run, "x", &w->x[1]));
         }
         STEP(run_once(w, w->x[i >= PINNED_SECOND].data, (float)i));
+    }
+    for (int i = 0; i < RUNS; ++i) {
+        STEP(run_by_names(w, (float)(20 + i)));
     }
 }
 
@@ -77,6 +104,12 @@ static void recover(world *w, const sweep_point *point) {
                        rondo_error_get_last()->message);
         }
     }
+    for (int i = 0; i < 5 && !is_lost; ++i) {
+        if (run_by_names(w, (float)(200 + i)) != RONDO_STATUS_OK) {
+            sweep_fail(point, "afterwards run %d by names: %s: %s", i, rondo_error_get_last()->op,
+                       rondo_error_get_last()->message);
+        }
+    }
 }
 
 static void run_round(const sweep_point *point) {
@@ -87,6 +120,7 @@ static void run_round(const sweep_point *point) {
     rondo_bound_run_destroy(w.run);
     rondo_executor_destroy(w.executor);
     rondo_program_destroy(w.program);
+    rondo_tensor_deinit(&w.near);
     rondo_tensor_deinit(&w.s);
     for (int i = 0; i < 2; ++i) {
         rondo_memory_free(w.device, w.x[i].data);

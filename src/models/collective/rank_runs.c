@@ -173,23 +173,32 @@ void rondo__communicator_break(rondo_communicator *communicator) {
 
 // ---- all-reduce ---------------------------------------------------------------------------------
 
-static void divide(void *buffer, size_t count, rondo_dtype dtype, int32_t size) {
+static void divide(void *buffer, size_t count, rondo_dtype dtype, double by) {
     if (dtype == RONDO_DTYPE_F64) {
         for (size_t i = 0; i < count; ++i) {
-            ((double *)buffer)[i] /= (double)size;
+            ((double *)buffer)[i] /= by;
         }
     } else {
         for (size_t i = 0; i < count; ++i) {
-            ((float *)buffer)[i] /= (float)size;
+            ((float *)buffer)[i] /= (float)by;
         }
     }
 }
 
+// An average of finite numbers is finite: they are divided by a power of two first, which rounds
+// nothing but what is denormal then.
 static rondo_status sum_wide(rondo_communicator *c, bool is_average, void *buffer, size_t count,
                              rondo_dtype dtype) {
-    RETURN_IF_ERROR(c->transport->sum(c, buffer, count, dtype));
+    double power = 1.0;
+    while (is_average && power < (double)c->meeting.size) {
+        power *= 2.0;
+    }
     if (is_average) {
-        divide(buffer, count, dtype, c->meeting.size);
+        divide(buffer, count, dtype, power);
+    }
+    RETURN_IF_ERROR(c->transport->sum(c, buffer, count, dtype));
+    if (is_average && power != (double)c->meeting.size) {
+        divide(buffer, count, dtype, (double)c->meeting.size / power);
     }
     return RONDO_STATUS_OK;
 }
@@ -235,8 +244,10 @@ rondo_status rondo__communicator_reduce(rondo_communicator *communicator,
     rondo_status status = rondo__communicator_check(communicator);
     (void)pthread_mutex_lock(&communicator->data_lock);
     for (size_t i = 0; i < reduction->part_count && status == RONDO_STATUS_OK; ++i) {
-        status = reduce_part(communicator, reduction->is_average, &reduction->parts[i], inputs[i],
-                             outputs[i]);
+        if (outputs[i] != NULL) {  // otherwise nobody reads it, at any rank
+            status = reduce_part(communicator, reduction->is_average, &reduction->parts[i],
+                                 inputs[i], outputs[i]);
+        }
     }
     (void)pthread_mutex_unlock(&communicator->data_lock);
     return status;

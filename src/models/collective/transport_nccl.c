@@ -195,6 +195,9 @@ static int put_group(const nccl_state *s, const rondo__reduction *reduction,
     int code = s->api->ncclGroupStart();
     for (size_t i = 0; i < reduction->part_count && code == RONDO__NCCL_SUCCESS; ++i) {
         const rondo__reduction_part *part = &reduction->parts[i];
+        if (outputs[i] == NULL) {
+            continue;  // nobody reads it, at any rank
+        }
         code = s->api->ncclAllReduce(inputs[i], outputs[i], part->count, get_type(part->dtype), op,
                                      s->comm, stream);
     }

@@ -65,40 +65,10 @@ rondo_status rondo__executor_put_fetch(rondo_executor *executor, const rondo__fe
     return RONDO_STATUS_OK;
 }
 
-static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
-    const rondo__call_lists *lists = &executor->ports.lists;
-    RETURN_IF_ERROR(rondo__states_take_feeds(&executor->main, lists->feeds));
-    RETURN_IF_ERROR(rondo__executor_choose_variant(executor, lists->feeds));
-    rondo__fetch fetch = {
-        .unit = executor->variants.active, .results = lists->results, .wants = lists->wants};
-    RETURN_IF_ERROR(rondo__unit_find_plan(fetch.unit, lists->feeds, &fetch.plan));
-    rondo__governed_choose(fetch.unit, fetch.plan, false);
-    return rondo__executor_put_fetch(executor, &fetch, lists->feeds, done);
-}
-
 rondo_status rondo__executor_check_done(const rondo_executor *executor, const rondo_event *done,
                                         const char *call) {
     return done == NULL || done->device == executor->device
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS(call, INVALID, "`done` is an event of %s, the executor runs on %s",
                                done->device->name, rondo_device_get_name(executor->device));
-}
-
-rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds,
-                                      size_t feed_count, rondo_binding *fetches, size_t fetch_count,
-                                      rondo_event *done) {
-    RETURN_IF_ERROR(
-        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
-    RETURN_IF_ERROR(rondo__executor_check_done(executor, done, __func__));
-    RETURN_IF_ERROR(rondo__unit_refuse_recording(&executor->main, __func__));
-    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run, not waited for");
-    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    const rondo_status status = put_run(executor, done);
-    rondo__executor_end_call(executor, before, status);
-    rondo__hook_leave(&scope);
-    const rondo__call_lists *lists = &executor->ports.lists;
-    for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
-        fetches[f].tensor = lists->results[lists->places[f]];
-    }
-    return status;
 }

@@ -7,6 +7,8 @@
 // symbols of the run). States must lie where they lay, and have their new values made there, and
 // none of them is fed. Otherwise a run looks for its plan, as every run by names does.
 // SPDX-License-Identifier: Apache-2.0
+#include "executor/bound_run.h"
+
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/log/hook.h"
@@ -78,7 +80,10 @@ static void drop_carried(rondo_bound_run *run) {
     run->is_refused = false;
 }
 
-static void free_bound_run(rondo_bound_run *run) {
+void rondo__bound_run_free(rondo_bound_run *run) {
+    if (run == NULL) {
+        return;
+    }
     drop_carried(run);
     const size_t feed_count = count_feeds(run->executor);
     for (size_t i = 0; run->feeds != NULL && i < feed_count; ++i) {
@@ -95,11 +100,7 @@ static void free_bound_run(rondo_bound_run *run) {
     rondo__free(run);
 }
 
-rondo_status rondo_bound_run_create(rondo_executor *executor, rondo_bound_run **out_run) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_run, __func__, "out_run"));
-    *out_run = NULL;
-    RETURN_IF_ERROR(rondo__check_pointer(executor, __func__, "executor"));
-    RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
+rondo_status rondo__bound_run_make(rondo_executor *executor, rondo_bound_run **out_run) {
     const size_t output_count = executor->main.source->output_count;
     rondo_bound_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
@@ -113,11 +114,20 @@ rondo_status rondo_bound_run_create(rondo_executor *executor, rondo_bound_run **
     run->wants = rondo__calloc(output_count + 1, sizeof *run->wants);
     if (run->feeds == NULL || run->found == NULL || run->results == NULL || run->fetches == NULL ||
         run->wants == NULL) {
-        free_bound_run(run);
+        rondo__bound_run_free(run);
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo__executor_retain(executor);
     *out_run = run;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_bound_run_create(rondo_executor *executor, rondo_bound_run **out_run) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_run, __func__, "out_run"));
+    *out_run = NULL;
+    RETURN_IF_ERROR(rondo__check_pointer(executor, __func__, "executor"));
+    RETURN_IF_ERROR(rondo__check_process(executor->device, __func__));
+    RETURN_IF_ERROR(rondo__bound_run_make(executor, out_run));
+    rondo__executor_retain(executor);
     return RONDO_STATUS_OK;
 }
 
@@ -127,7 +137,7 @@ void rondo_bound_run_destroy(rondo_bound_run *run) {
     }
     rondo_executor *executor = run->executor;
     rondo__unit_drain(&executor->main);
-    free_bound_run(run);
+    rondo__bound_run_free(run);
     rondo__executor_release(executor);
 }
 
@@ -473,7 +483,7 @@ static rondo_status run_found(rondo_bound_run *run, rondo_event *done, bool wait
     return status;
 }
 
-static rondo_status run_in_call(rondo_bound_run *run, rondo_event *done, bool waits) {
+rondo_status rondo__bound_run_call(rondo_bound_run *run, rondo_event *done, bool waits) {
     rondo_executor *executor = run->executor;
     const rondo__hook_scope scope =
         rondo__hook_enter(RONDO__SPAN_RUN, waits ? "run" : "run, not waited for");
@@ -487,7 +497,7 @@ static rondo_status run_in_call(rondo_bound_run *run, rondo_event *done, bool wa
 rondo_status rondo_bound_run_run(rondo_bound_run *run) {
     RETURN_IF_ERROR(rondo__check_pointer(run, __func__, "run"));
     RETURN_IF_ERROR(rondo__executor_settle(run->executor, __func__));
-    return run_in_call(run, NULL, true);
+    return rondo__bound_run_call(run, NULL, true);
 }
 
 rondo_status rondo_bound_run_run_async(rondo_bound_run *run, rondo_event *done) {
@@ -495,5 +505,5 @@ rondo_status rondo_bound_run_run_async(rondo_bound_run *run, rondo_event *done) 
     RETURN_IF_ERROR(rondo__check_process(run->executor->device, __func__));
     RETURN_IF_ERROR(rondo__executor_check_done(run->executor, done, __func__));
     RETURN_IF_ERROR(rondo__unit_refuse_recording(&run->executor->main, __func__));
-    return run_in_call(run, done, false);
+    return rondo__bound_run_call(run, done, false);
 }

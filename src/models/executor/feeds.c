@@ -299,31 +299,3 @@ rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_bi
     return order_fetches(executor, fetches, fetch_count, lists->results, lists->wants,
                          lists->places);
 }
-
-rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *feeds,
-                                size_t feed_count, rondo_binding *fetches, size_t fetch_count) {
-    RETURN_IF_ERROR(
-        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
-    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    const rondo__call_lists *lists = &executor->ports.lists;
-    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run");
-    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    rondo_status status = rondo__states_take_feeds(&executor->main, lists->feeds);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_choose_variant(executor, lists->feeds);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__self_check_begin_run(executor);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__unit_run_tensors(executor->variants.active, lists->feeds, lists->results,
-                                         lists->wants);
-    }
-    rondo__self_check_end_run(executor);
-    rondo__executor_end_call(executor, before, status);
-    rondo__hook_leave(&scope);
-    for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
-        fetches[f].tensor = lists->results[lists->places[f]];
-    }
-    return status;
-}

@@ -164,6 +164,7 @@ const op_case op_cases[] = {
      "width=2 results=2, keeps=1,",
      2},
     {"rondo.Finite", 17, "f32[3] f16[9] f32[40,50]", "", 1},
+    {"rondo.Finite", 17, "f16[3,3001] f32[5003] f16[4096]", "", 1},  // blocks of 4096
     {"rondo.InsertZeros", 17, "T[2,3,5,4]", "strides=2,3", 1},
     {"rondo.InsertZeros", 17, "T[2,5,4,24]", "strides=2,2 channels_last=1", 1},
     {"rondo.Unfold", 17, "T[1,2,9,7]", "kernel_shape=2,3 strides=2,1 pads=0,2,1,0", 1},

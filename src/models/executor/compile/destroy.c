@@ -175,6 +175,9 @@ void rondo__executor_release(rondo_executor *executor) {
     }
     rondo__participants_destroy(executor->caller.recordings);  // in captures not of Rondo's
     executor->caller.recordings = NULL;
+    if (executor->caller.end_repeated != NULL) {
+        executor->caller.end_repeated(executor);
+    }
     destroy_variants(executor);
     destroy_plans(&executor->main);
     rondo__executor_release_generators(executor);

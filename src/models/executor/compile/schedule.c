@@ -234,6 +234,16 @@ static void list_users(const rondo_program *program, size_t *pending, size_t *fi
     }
 }
 
+// Whether it only rounds what collectives read: they should not wait for it.
+static bool rounds_for_collectives(const rondo_program *program, size_t n, const size_t *first,
+                                   const size_t *users) {
+    bool does = rondo__node_is(&program->nodes[n], RONDO__OP_Cast) && first[n] < first[n + 1];
+    for (size_t u = first[n]; u < first[n + 1] && does; ++u) {
+        does = rondo__node_is_collective(&program->nodes[users[u]]);
+    }
+    return does;
+}
+
 rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
@@ -274,9 +284,12 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
         ready.last = kind != FREE ? kind : ready.last;
         status = emit(plan, &step_capacity, node, class_of[node], kind == HOSTED);
         for (size_t u = first[node]; u < first[node + 1]; ++u) {
-            if (--pending[users[u]] == 0) {
-                heap_push(&ready.heaps[get_kind(plan, users[u], class_of[users[u]])],
-                          rank[users[u]]);
+            const size_t user = users[u];
+            if (--pending[user] == 0) {
+                const int own = get_kind(plan, user, class_of[user]);
+                const bool is_first =
+                    own == WITH_KERNEL && rounds_for_collectives(program, user, first, users);
+                heap_push(&ready.heaps[is_first ? COLLECTIVE : own], rank[user]);
             }
         }
     }

@@ -537,16 +537,18 @@ typedef struct rondo__call {
 
 // What the caller has asked for beside runs.
 typedef struct rondo__caller {
-    struct rondo__self_check *self_check;   // NULL: never checked
-    rondo__async *async;                    // runs that were not waited for; NULL: none yet
-    struct rondo__state *states;            // see states.h
-    struct rondo__state **state_of;         // of each input; NULL: there never was one
-    uint64_t state_changes;                 // counts what rondo__states_change says
-    struct rondo__state_range *ranges;      // where states lie, in order of address;
-    size_t range_count, range_capacity;     // room for all states,
-    size_t state_count;                     // of which there are so many
-    uint64_t range_changes;                 // state_changes that they are of
-    struct rondo__participant *recordings;  // in captures not of Rondo's
+    struct rondo__self_check *self_check;    // NULL: never checked
+    rondo__async *async;                     // runs that were not waited for; NULL: none yet
+    struct rondo__repeated *repeated;        // calls that repeat; NULL: none yet
+    void (*end_repeated)(rondo_executor *);  // then frees that
+    struct rondo__state *states;             // see states.h
+    struct rondo__state **state_of;          // of each input; NULL: there never was one
+    uint64_t state_changes;                  // counts what rondo__states_change says
+    struct rondo__state_range *ranges;       // where states lie, in order of address;
+    size_t range_count, range_capacity;      // room for all states,
+    size_t state_count;                      // of which there are so many
+    uint64_t range_changes;                  // state_changes that they are of
+    struct rondo__participant *recordings;   // in captures not of Rondo's
     size_t pattern_count;
     char **patterns;         // copies of keep_f32, use_f16 and place, which the options point at
     bool may_record_stream;  // the program has, or was given, the stream of the main unit

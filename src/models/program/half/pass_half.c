@@ -97,16 +97,51 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
     return RONDO_STATUS_OK;
 }
 
+// Averages over ranks leave vectors, which are few bytes, and a launch each to round.
+static bool stays_single(const rondo_program *program, const rondo__node *node, size_t input) {
+    rondo_shape shape;
+    return rondo__half_is_fixed_input(node, input) ||
+           (rondo__node_is(node, RONDO__FUSED_AllReduce) &&
+            (!rondo__value_get_shape(&program->values[node->inputs[input]], &shape) ||
+             shape.rank < 2));
+}
+
+// A step looks at the gradients that it sends, to leave out one that is not finite: it is to see
+// what rounding has made of them.
+static rondo_status check_what_is_sent(halving *h, int32_t value, int32_t half) {
+    int32_t wide = RONDO__VALUE_NONE;
+    for (size_t n = 0; n < h->program->node_count; ++n) {
+        const rondo__node *node = &h->program->nodes[n];
+        if (node->precision != RONDO__PRECISION_TRAINED || !rondo__node_is(node, RONDO__OP_Mul) ||
+            node->inputs[0] != value) {
+            continue;
+        }
+        if (wide < 0) {
+            rondo_shape shape;
+            const bool has_shape = rondo__value_get_shape(&h->program->values[value], &shape);
+            RETURN_IF_ERROR(rondo__program_add_shaped(h->program, h->program->values[value].name,
+                                                      RONDO_DTYPE_F32, has_shape ? &shape : NULL,
+                                                      &wide));
+            RETURN_IF_ERROR(add_open_cast(h->program, half, wide, ONNX_FLOAT));
+        }
+        h->program->nodes[n].inputs[0] = wide;
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status convert_inputs(halving *h, size_t n) {
     for (size_t i = 0; i < h->program->nodes[n].input_count; ++i) {
         const int32_t value = h->program->nodes[n].inputs[i];
         if (value < 0 || !is_single(h->program, value) ||
-            rondo__half_is_fixed_input(&h->program->nodes[n], i)) {
+            stays_single(h->program, &h->program->nodes[n], i)) {
             continue;
         }
         int32_t half;
         RETURN_IF_ERROR(get_half(h, value, &half));
         h->program->nodes[n].inputs[i] = half;
+        if (rondo__node_is(&h->program->nodes[n], RONDO__FUSED_AllReduce)) {
+            RETURN_IF_ERROR(check_what_is_sent(h, value, half));
+        }
     }
     return RONDO_STATUS_OK;
 }

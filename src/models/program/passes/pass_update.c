@@ -35,6 +35,7 @@ typedef struct update {
     int32_t results[RONDO__UPDATE_RESULTS_MAX];  // values, then ops
     int32_t outputs[RONDO__UPDATE_RESULTS_MAX];
     int32_t keeps[RONDO__UPDATE_RESULTS_MAX];  // values, then operands
+    bool is_late;                              // it needs the last average over ranks
     bool is_done;
 } update;
 
@@ -46,6 +47,7 @@ typedef struct updates {
     bool *remove;
     update *list;
     size_t count;
+    int32_t last_average;  // node; -1: there are no ranks
 } updates;
 
 static bool has_shape(const rondo_program *program, int32_t value, const rondo_shape *shape) {
@@ -270,6 +272,22 @@ static bool settle(const rondo_program *program, update *one) {
     return one->result_count > 0 && one->op_count > 0;
 }
 
+static bool is_made_last(const updates *u, const update *one) {
+    bool is = false;
+    for (size_t i = 0; i < one->width && u->last_average >= 0; ++i) {
+        is = is || u->program->values[one->operands[i]].producer == u->last_average;
+    }
+    return is;
+}
+
+static int32_t find_last_average(const rondo_program *program) {
+    int32_t last = -1;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        last = rondo__node_is(&program->nodes[n], RONDO__FUSED_AllReduce) ? (int32_t)n : last;
+    }
+    return last;
+}
+
 static bool collect(updates *u, int32_t root, update *one) {
     const rondo_program *program = u->program;
     *one = (update){.applies = RONDO__VALUE_NONE};
@@ -286,15 +304,16 @@ static bool collect(updates *u, int32_t root, update *one) {
             return false;
         }
     }
+    one->is_late = is_made_last(u, one);
     return settle(program, one);
 }
 
 // ---- many updates -------------------------------------------------------------------------------
 
 static bool are_alike(const rondo_program *program, const update *a, const update *b) {
-    bool are = a->applies == b->applies && a->scalar_count == b->scalar_count &&
-               a->width == b->width && a->op_count == b->op_count &&
-               a->result_count == b->result_count;
+    bool are = a->applies == b->applies && a->is_late == b->is_late &&
+               a->scalar_count == b->scalar_count && a->width == b->width &&
+               a->op_count == b->op_count && a->result_count == b->result_count;
     for (size_t i = 0; i < a->scalar_count && are; ++i) {
         are = a->scalars[i] == b->scalars[i];
     }
@@ -382,9 +401,12 @@ static rondo_status fuse(updates *u, size_t node_count) {
             }
         }
     }
-    for (size_t i = 0; i < u->count; ++i) {
-        if (!u->list[i].is_done) {
-            RETURN_IF_ERROR(emit(u, i));
+    // Those that need the last average come last: the others go on while it is under way.
+    for (int late = 0; late < 2; ++late) {
+        for (size_t i = 0; i < u->count; ++i) {
+            if (!u->list[i].is_done && u->list[i].is_late == (late != 0)) {
+                RETURN_IF_ERROR(emit(u, i));
+            }
         }
     }
     return RONDO_STATUS_OK;
@@ -400,7 +422,7 @@ static size_t count_roots(const updates *u) {
 
 static rondo_status fuse_updates(rondo_program *program) {
     const size_t node_count = program->node_count;
-    updates u = {.program = program};
+    updates u = {.program = program, .last_average = find_last_average(program)};
     RETURN_IF_ERROR(rondo__uses_init(program, &u.uses));
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     u.update_of = rondo__calloc(node_count + 1, sizeof *u.update_of);

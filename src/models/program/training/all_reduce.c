@@ -14,7 +14,7 @@
 #include "program/edit.h"
 #include "program/training/step_parts.h"
 
-enum { TENSORS_MAX = 240, BUCKET_BYTES = 25 << 20 };
+enum { TENSORS_MAX = 240, LEAST_BUCKET_BYTES = 25 << 20 };
 
 // Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
 //
@@ -70,42 +70,86 @@ static char *list_options(const rondo_minimize_options *o) {
         (long long)o->scale_interval, (long long)o->scale_patience, (long long)o->accumulate);
 }
 
-static void average_bucket(rondo__step *step, const char *options, const ready *list,
-                           size_t count) {
+static int32_t add_like(rondo__step *step, int32_t value, rondo_dtype dtype) {
     rondo__gradient *g = &step->g;
-    int32_t inputs[TENSORS_MAX];
-    int32_t outputs[TENSORS_MAX];
-    for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
-        rondo__trained *t = &step->trained[list[i].index];
-        rondo_shape shape = {0};
-        inputs[i] = t->change;
-        (void)rondo__value_get_shape(&step->program->values[t->weight], &shape);
-        char *name = rondo__strformat("d.%zu", step->program->value_count);
-        g->status = name == NULL ? RONDO_STATUS_NO_MEMORY
-                                 : rondo__program_add_shaped(step->program, name, list[i].dtype,
-                                                             &shape, &outputs[i]);
-        rondo__free(name);
+    rondo_shape shape = {0};
+    int32_t made = RONDO__VALUE_NONE;
+    (void)rondo__value_get_shape(&step->program->values[value], &shape);
+    char *name = rondo__strformat("d.%zu", step->program->value_count);
+    g->status = name == NULL ? RONDO_STATUS_NO_MEMORY
+                             : rondo__program_add_shaped(step->program, name, dtype, &shape, &made);
+    rondo__free(name);
+    return made;
+}
+
+// Counts the ranks whose gradients are not finite, so that all leave such a step out: an average of
+// finite numbers is finite. Each looks at its own while buckets are under way. The last bucket
+// comes behind the count, so that what is made of the others need not wait for it: where a table is
+// both looked up and a factor, as in GPT-2, its bucket is the last and the largest.
+static void count_bad_ranks(rondo__step *step) {
+    rondo__gradient *g = &step->g;
+    const int32_t good = rondo__step_find_good(step);
+    const int32_t bad = rondo__gradient_cast(g, RONDO__EMIT(g, "Not", good), RONDO_DTYPE_F32);
+    rondo__gradient_settle(g);
+    int32_t sum = RONDO__VALUE_NONE;
+    if (g->status == RONDO_STATUS_OK) {
+        sum = add_like(step, bad, RONDO_DTYPE_F32);
     }
     if (g->status == RONDO_STATUS_OK) {
-        g->status = append_node(step->program, true, options, inputs, outputs, count);
+        g->status = append_node(step->program, false, "", &bad, &sum, 1);
+    }
+    step->bad_ranks = sum;
+}
+
+// `behind`: a scalar that the bucket takes along, so that it comes behind what makes that; NONE.
+static void average_bucket(rondo__step *step, const char *options, const ready *list, size_t count,
+                           int32_t behind) {
+    rondo__gradient *g = &step->g;
+    int32_t inputs[TENSORS_MAX + 1];
+    int32_t outputs[TENSORS_MAX + 1];
+    for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
+        const rondo__trained *t = &step->trained[list[i].index];
+        inputs[i] = t->change;
+        outputs[i] = add_like(step, t->weight, list[i].dtype);
+    }
+    const size_t all = behind >= 0 ? count + 1 : count;
+    if (behind >= 0 && g->status == RONDO_STATUS_OK) {
+        inputs[count] = behind;
+        outputs[count] = add_like(step, behind, RONDO_DTYPE_F32);
+    }
+    if (g->status == RONDO_STATUS_OK) {
+        g->status = append_node(step->program, true, options, inputs, outputs, all);
     }
     for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
         step->trained[list[i].index].change = outputs[i];
     }
 }
 
+// Large buckets slow the way back less, but it has to go on beside them.
+static size_t choose_bucket_bytes(const rondo__step *step, const ready *list) {
+    size_t all = 0;
+    for (size_t i = 0; i < step->count; ++i) {
+        all += list[i].bytes;
+    }
+    const size_t share = all / 5 * 2;
+    return step->options.bucket_bytes > 0 ? step->options.bucket_bytes
+           : share > LEAST_BUCKET_BYTES   ? share
+                                          : LEAST_BUCKET_BYTES;
+}
+
 static void average_all(rondo__step *step, const char *options, const ready *list) {
-    const size_t given = step->options.bucket_bytes;
-    const size_t most = given > 0 ? given : BUCKET_BYTES;
+    const size_t most = choose_bucket_bytes(step, list);
     for (size_t first = 0; first < step->count;) {
         size_t end = first;
         size_t bytes = 0;
         do {
             bytes += list[end].bytes;
             end += 1;
-        } while (end < step->count && end - first < TENSORS_MAX &&
+        } while (end < step->count && end - first < TENSORS_MAX - 1 &&
                  bytes + list[end].bytes <= most && list[end].dtype == list[first].dtype);
-        average_bucket(step, first == 0 ? options : "", list + first, end - first);
+        const bool is_last = end == step->count && first > 0;
+        average_bucket(step, first == 0 ? options : "", list + first, end - first,
+                       is_last ? step->bad_ranks : RONDO__VALUE_NONE);
         first = end;
     }
 }
@@ -135,6 +179,9 @@ void rondo__step_average(rondo__step *step) {
                     weight->dtype};
     }
     qsort(list, step->count, sizeof *list, compare_ready);
+    if (step->scale >= 0) {
+        count_bad_ranks(step);
+    }
     average_all(step, options, list);
     rondo__free(list);
     rondo__free(options);

@@ -163,10 +163,15 @@ static void update_scale(rondo__step *step) {
     rondo__step_update_if(step, step->is_full, patience, rest);
 }
 
+int32_t rondo__step_find_good(rondo__step *step) {
+    return E("Not", E("IsNaN", find_spoilt(step)));
+}
+
 void rondo__step_check(rondo__step *step) {
     if (step->scale >= 0) {
-        const int32_t spoilt = find_spoilt(step);
-        step->is_good = E("Not", E("IsNaN", spoilt));
+        step->is_good = step->bad_ranks < 0
+                            ? rondo__step_find_good(step)
+                            : E("Equal", step->bad_ranks, num(step, 0.0, step->bad_ranks));
         const int32_t wide = cast(step, step->scale, RONDO_DTYPE_F64);
         const int32_t inverse = E("Reciprocal", wide);
         for (size_t i = 0; i < step->count; ++i) {

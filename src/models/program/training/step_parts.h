@@ -37,13 +37,14 @@ typedef struct rondo__step {
     int32_t loss;
     int32_t rate_given;  // NONE
     // Scalars:
-    int32_t steps;    // I64, taken before this one
-    int32_t number;   // F64, of this one, from 1
-    int32_t rate;     // F64
-    int32_t scale;    // F32; NONE: the loss is not scaled
-    int32_t is_full;  // bool: all micro-batches are there; NONE: always
-    int32_t is_good;  // bool: all gradients are finite; NONE: not asked
-    int32_t applies;  // bool: both; NONE: always
+    int32_t steps;      // I64, taken before this one
+    int32_t number;     // F64, of this one, from 1
+    int32_t rate;       // F64
+    int32_t scale;      // F32; NONE: the loss is not scaled
+    int32_t is_full;    // bool: all micro-batches are there; NONE: always
+    int32_t is_good;    // bool: all gradients are finite; NONE: not asked
+    int32_t bad_ranks;  // F32: how many ranks have gradients that are not; NONE: not asked
+    int32_t applies;    // bool: both; NONE: always
     // Adam's factors, F64, made for the first weight and read by all: NONE before.
     int32_t size, root, rest;
     int32_t rows_size;  // of tables whose rows change alone
@@ -82,6 +83,8 @@ int32_t rondo__step_correction(rondo__step *step, double beta);
 void rondo__step_start_scale(rondo__step *step);
 // Whether the changes are finite, and what becomes of the scale.
 void rondo__step_check(rondo__step *step);
+// Whether all gradients are finite, a bool.
+int32_t rondo__step_find_good(rondo__step *step);
 void rondo__step_clip(rondo__step *step);
 
 // ---- all_reduce.c
