@@ -165,6 +165,21 @@ static void free_repeated(rondo_executor *executor) {
     executor->caller.end_repeated = NULL;
 }
 
+// NULL, without a record: no memory.
+static rondo__repeated *make_repeated(rondo_executor *executor) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__repeated *repeated = rondo__calloc(1, sizeof *repeated);
+    if (repeated == NULL) {
+        rondo__error_restore(&saved);
+        return NULL;
+    }
+    repeated->wanted_repeats = FIRST_REPEATS;
+    executor->caller.repeated = repeated;
+    executor->caller.end_repeated = free_repeated;
+    return repeated;
+}
+
 void rondo__repeated_note(rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
                           const rondo_binding *fetches, size_t fetch_count) {
     rondo__repeated *repeated = executor->caller.repeated;
@@ -172,12 +187,10 @@ void rondo__repeated_note(rondo_executor *executor, const rondo_binding *feeds, 
         return;
     }
     if (repeated == NULL) {
-        repeated = executor->caller.repeated = rondo__calloc(1, sizeof *repeated);
+        repeated = make_repeated(executor);
         if (repeated == NULL) {
             return;
         }
-        executor->caller.end_repeated = free_repeated;
-        repeated->wanted_repeats = FIRST_REPEATS;
     }
     if (!is_same_call(executor, &repeated->last, feeds, feed_count, fetches, fetch_count)) {
         repeated->last.count = 0;

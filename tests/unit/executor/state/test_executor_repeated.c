@@ -1,5 +1,6 @@
 // Runs by names that repeat each other with tensors of the device: bound by the executor.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/memory.h"
 #include "program/program.h"
 #include "rondo/models.h"
 #include "support/add_world.h"
@@ -144,6 +145,34 @@ TEST(test_executor_repeated__a_parameter_is_replaced) {
         }
         (void)run_once(w, &w->x, &w->y, (float)i, i % 3 != 0);
     }
+    add_world_close(w);
+}
+
+static bool fail_all(void *user_data) {
+    (void)user_data;
+    return true;
+}
+
+// Where there is no memory to remember calls in, a call that works leaves the record of an earlier
+// failure alone, as others do.
+TEST(test_executor_repeated__no_memory_leaves_no_record) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    const rondo_binding x = {"x", w->x};
+    rondo_binding y = {"y", w->y};
+    for (int i = 0; i < BOUND_BY; ++i) {
+        OK(add_program_run(w->executor, (float)i));  // host memory is not remembered
+    }
+    int worked = 0;
+    for (int i = 0; i < 2 * BOUND_BY; ++i) {
+        assert_int_equal(rondo_executor_wait(NULL), RONDO_STATUS_INVALID);
+        rondo__memory_set_fault(fail_all, NULL);
+        const rondo_status status = rondo_executor_run(w->executor, &x, 1, &y, 1);
+        rondo__memory_set_fault(NULL, NULL);
+        worked += status == RONDO_STATUS_OK ? 1 : 0;
+        assert_true(status != RONDO_STATUS_OK ||
+                    rondo_error_get_last()->status == RONDO_STATUS_INVALID);
+    }
+    assert_true(worked > 0);
     add_world_close(w);
 }
 
