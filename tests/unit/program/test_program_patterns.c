@@ -701,6 +701,11 @@ TEST(test_program_patterns__heads_of_many_tokens) {
          "~Split Reshape Transpose rondo.Rotate Reshape rondo.Rotate Reshape"},
         {{TOKENS("1"), TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v"},
          "~Split Reshape Reshape rondo.Rotate Reshape rondo.Rotate Reshape"},
+        // angles made of a part
+        {{"input j f32 1,5,32", "list parts 16,8,8", "list axis -1,", "list zero 0,",
+          "list half 4,", "list end 8,", "input c f32 5,8", "list qs 1,5,2,8", "list ks 1,5,1,8",
+          SPLIT("q0 k0 v0"), "Cos v > s", TURNED_HEADS("q"), "output qr", "output k", "output v"},
+         "~Split Reshape Transpose Reshape Cos rondo.Rotate Reshape"},
     };
     program_rows_check(rows, COUNT(rows), &gpu);
 }

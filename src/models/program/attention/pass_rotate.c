@@ -209,6 +209,37 @@ static bool take_heads(const rondo__rewriting *r, int32_t part, heads *h) {
     return value != part;
 }
 
+// Whether the angles are made of what the Split makes: one node cannot take them and make it.
+static rondo_status need_split(const rondo_program *program, const rondo__node *split,
+                               const int32_t angles[2], bool *out_need) {
+    bool *reached = rondo__calloc(program->value_count + 1, sizeof *reached);
+    if (reached == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < split->output_count; ++i) {
+        reached[split->outputs[i]] = true;
+    }
+    // Nodes stand behind what they read, but for those of this pass, which stand last.
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (size_t n = 0; n < program->node_count; ++n) {
+            const rondo__node *node = &program->nodes[n];
+            bool reads = false;
+            for (size_t i = 0; i < node->input_count && !reads; ++i) {
+                reads = node->inputs[i] >= 0 && reached[node->inputs[i]];
+            }
+            for (size_t i = 0; i < node->output_count && reads; ++i) {
+                if (node->outputs[i] >= 0 && !reached[node->outputs[i]]) {
+                    reached[node->outputs[i]] = grows = true;
+                }
+            }
+        }
+    }
+    *out_need = reached[angles[0]] || reached[angles[1]];
+    rondo__free(reached);
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status join_heads(rondo__rewriting *r, size_t n) {
     rondo_program *program = r->program;
     const rondo__node *split = &program->nodes[n];
@@ -227,6 +258,11 @@ static rondo_status join_heads(rondo__rewriting *r, size_t n) {
         }
     }
     if (h.turned == 0 || h.columns != x.extent[2]) {
+        return RONDO_STATUS_OK;
+    }
+    bool need = false;
+    RETURN_IF_ERROR(need_split(program, split, h.angles, &need));
+    if (need) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < h.gone_count; ++i) {
