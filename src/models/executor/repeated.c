@@ -100,6 +100,17 @@ static void keep_ports(const rondo_executor *executor, const rondo_binding *port
     }
 }
 
+// An output that the program lists twice may be fetched twice; a bound run has one of the two.
+static bool fetches_twice(const call *known) {
+    bool does = false;
+    for (size_t i = known->feed_count; i < known->count; ++i) {
+        for (size_t k = known->feed_count; k < i; ++k) {
+            does = does || known->ports[k].name == known->ports[i].name;
+        }
+    }
+    return does;
+}
+
 static rondo_status bind(rondo_bound_run *run, const call *known) {
     for (size_t i = 0; i < known->count; ++i) {
         const rondo_binding *port = &known->ports[i];
@@ -115,6 +126,9 @@ static void bind_last(rondo_executor *executor) {
     rondo__repeated *repeated = executor->caller.repeated;
     rondo_bound_run *run = NULL;
     rondo_error saved;
+    if (fetches_twice(&repeated->last)) {
+        return;
+    }
     rondo__error_save(&saved);
     if (rondo__bound_run_make(executor, &run) == RONDO_STATUS_OK &&
         bind(run, &repeated->last) == RONDO_STATUS_OK) {

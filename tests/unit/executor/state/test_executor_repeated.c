@@ -1,5 +1,6 @@
 // Runs by names that repeat each other with tensors of the device: bound by the executor.
 // SPDX-License-Identifier: Apache-2.0
+#include "program/program.h"
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/on_devices.h"
@@ -125,6 +126,28 @@ TEST(test_executor_repeated__tensors_are_not_kept) {
             assert_true(!on_devices_is_fake() || fake_cuda_count_calls("cuMemFree") == frees + 1);
         }
     }
+    add_world_close(w);
+}
+
+// An output that the program lists twice has two fetches of one name, and both are written.
+TEST(test_executor_repeated__an_output_is_listed_twice) {
+    rondo_executor *executor;
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    const int32_t y_value = rondo__program_find_value(w->program, "y");
+    OK(rondo__program_add_output(w->program, y_value));
+    OK(rondo_executor_create(w->program, w->device, NULL, &executor));
+    rondo_tensor other;
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &other));
+    const rondo_binding x = {"x", w->x};
+    for (int i = 0; i < 2 * BOUND_BY; ++i) {
+        rondo_binding y[2] = {{"y", w->y}, {"y", other}};
+        add_world_write(w->stream, &w->x, (float)i);
+        OK(rondo_executor_run(executor, &x, 1, y, 2));
+        add_world_expect(w->stream, &w->y, (float)i, true);
+        add_world_expect(w->stream, &other, (float)i, true);
+    }
+    rondo_tensor_deinit(&other);
+    rondo_executor_destroy(executor);
     add_world_close(w);
 }
 
