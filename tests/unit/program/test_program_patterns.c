@@ -715,6 +715,13 @@ TEST(test_program_patterns__heads_of_many_tokens) {
           "list half 4,", "list end 8,", "input c f32 5,8", "list qs 1,5,2,8", "list ks 1,5,1,8",
           SPLIT("q0 k0 v0"), "Cos v > s", TURNED_HEADS("q"), "output qr", "output k", "output v"},
          "~Split Reshape Transpose Reshape Cos rondo.Rotate Reshape"},
+        // the place of what makes the heads is not theirs
+        {{"input x f32 1,5,4", "const w f32 4,32", "MatMul x w > j", "list parts 16,8,8",
+          "list axis -1,", "list zero 0,", "list half 4,", "list end 8,", "input c f32 5,8",
+          "input s f32 5,8", "list qs 1,5,2,8", "list ks 1,5,1,8", SPLIT("q0 k0 v0"),
+          TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v",
+          "place MatMul cpu"},
+         "~MatMul@cpu rondo.Rotate"},
     };
     program_rows_check(rows, COUNT(rows), &gpu);
 }

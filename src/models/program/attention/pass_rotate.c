@@ -157,6 +157,7 @@ typedef struct heads {
     size_t count, turned;
     int64_t heads[RONDO__ROTATE_PARTS_MOST], columns, width;  // columns: of the parts so far
     size_t gone_count, gone[3 * RONDO__ROTATE_PARTS_MOST];
+    size_t first;  // rotation
 } heads;
 
 // Whether angles are the same for all heads.
@@ -199,6 +200,7 @@ static bool take_heads(const rondo__rewriting *r, int32_t part, heads *h) {
         are_for_heads(program, rotate->inputs[1]) && are_for_heads(program, rotate->inputs[2]) &&
         (h->turned == 0 ||
          (rotate->inputs[1] == h->angles[0] && rotate->inputs[2] == h->angles[1]))) {
+        h->first = h->turned == 0 ? (size_t)user : h->first;
         h->angles[0] = rotate->inputs[1];
         h->angles[1] = rotate->inputs[2];
         h->turned += 1;
@@ -273,15 +275,12 @@ static rondo_status join_heads(rondo__rewriting *r, size_t n) {
         program->values[h.outputs[i]].producer = -1;
     }
     const int32_t inputs[3] = {h.x, h.angles[0], h.angles[1]};
-    const int32_t like = program->values[h.x].producer;
     RETURN_IF_ERROR(rondo__program_add_simple(program, "rondo", "Rotate",
                                               program->values[h.outputs[0]].name, inputs, 3,
                                               h.outputs, h.count));
     rondo__node *node = &program->nodes[program->node_count - 1];
-    if (like >= 0) {
-        node->precision = program->nodes[like].precision;
-        node->place = program->nodes[like].place;
-    }
+    node->precision = program->nodes[h.first].precision;
+    node->place = program->nodes[h.first].place;
     RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "heads", h.heads, h.count));
     return rondo__op_set_int(&node->op, "turned", (int64_t)h.turned);
 }
