@@ -19,8 +19,8 @@ enum { PROGRAM_LINES_MAX = 64 };
 
 typedef struct program_row {
     const char *lines[PROGRAM_LINES_MAX];
-    // That are left, in order, "Conv@cpu" where one has a place. A ~ in front: results may differ by rounding; a number there: what
-    // NonMaxSuppression's limit becomes.
+    // That are left, in order, "Conv@cpu" where one has a place. A ~ in front: results may differ
+    // by rounding; a number there: what NonMaxSuppression's limit becomes.
     const char *ops;
 } program_row;
 
