@@ -18,10 +18,17 @@ enum {
     LAST_REPEATS = 1 << 20
 };
 
-// Feeds, then fetches, with the program's own names, which stay.
+// Named by number: another program with the same values takes the place of the executor's when a
+// parameter is replaced, and the names of the former are gone.
+typedef struct port {
+    int32_t value;
+    rondo_tensor tensor;  // without its storage
+} port;
+
+// Feeds, then fetches.
 typedef struct call {
     size_t feed_count, count;
-    rondo_binding ports[PORTS_MAX];
+    port ports[PORTS_MAX];
 } call;
 
 struct rondo__repeated {
@@ -53,25 +60,32 @@ static bool may_repeat(const rondo_executor *executor, const rondo_binding *feed
            are_near(executor, fetches, fetch_count);
 }
 
-static bool is_same_port(const rondo_binding *a, const rondo_binding *b) {
+static const char *get_name(const rondo_executor *executor, const port *known) {
+    return executor->main.source->values[known->value].name;
+}
+
+static bool is_same_port(const rondo_executor *executor, const port *a, const rondo_binding *b) {
     return a->tensor.data == b->tensor.data && a->tensor.device == b->tensor.device &&
-           a->tensor.dtype == b->tensor.dtype && b->name != NULL && strcmp(a->name, b->name) == 0 &&
+           a->tensor.dtype == b->tensor.dtype && b->name != NULL &&
+           strcmp(get_name(executor, a), b->name) == 0 &&
            rondo_shape_is_equal(&a->tensor.shape, &b->tensor.shape);
 }
 
-static bool are_same_ports(const rondo_binding *a, const rondo_binding *b, size_t count) {
+static bool are_same_ports(const rondo_executor *executor, const port *a, const rondo_binding *b,
+                           size_t count) {
     bool are = true;
     for (size_t i = 0; are && i < count; ++i) {
-        are = is_same_port(&a[i], &b[i]);
+        are = is_same_port(executor, &a[i], &b[i]);
     }
     return are;
 }
 
-static bool is_same_call(const call *known, const rondo_binding *feeds, size_t feed_count,
+static bool is_same_call(const rondo_executor *executor, const call *known,
+                         const rondo_binding *feeds, size_t feed_count,
                          const rondo_binding *fetches, size_t fetch_count) {
     return known->feed_count == feed_count && known->count == feed_count + fetch_count &&
-           are_same_ports(known->ports, feeds, feed_count) &&
-           are_same_ports(known->ports + feed_count, fetches, fetch_count);
+           are_same_ports(executor, known->ports, feeds, feed_count) &&
+           are_same_ports(executor, known->ports + feed_count, fetches, fetch_count);
 }
 
 rondo_bound_run *rondo__repeated_find(const rondo_executor *executor, const rondo_binding *feeds,
@@ -83,7 +97,7 @@ rondo_bound_run *rondo__repeated_find(const rondo_executor *executor, const rond
     }
     const rondo__repeated *repeated = executor->caller.repeated;
     return repeated->run != NULL &&
-                   is_same_call(&repeated->bound, feeds, feed_count, fetches, fetch_count)
+                   is_same_call(executor, &repeated->bound, feeds, feed_count, fetches, fetch_count)
                ? repeated->run
                : NULL;
 }
@@ -92,10 +106,9 @@ rondo_bound_run *rondo__repeated_find(const rondo_executor *executor, const rond
 static void keep_ports(const rondo_executor *executor, const rondo_binding *ports, size_t count,
                        call *known) {
     for (size_t i = 0; i < count; ++i) {
-        const int32_t value = rondo__program_find_value(executor->main.source, ports[i].name);
-        rondo_binding *kept = &known->ports[known->count++];
-        *kept = ports[i];
-        kept->name = executor->main.source->values[value].name;
+        port *kept = &known->ports[known->count++];
+        kept->value = rondo__program_find_value(executor->main.source, ports[i].name);
+        kept->tensor = ports[i].tensor;
         kept->tensor.storage = NULL;
     }
 }
@@ -105,18 +118,19 @@ static bool fetches_twice(const call *known) {
     bool does = false;
     for (size_t i = known->feed_count; i < known->count; ++i) {
         for (size_t k = known->feed_count; k < i; ++k) {
-            does = does || known->ports[k].name == known->ports[i].name;
+            does = does || known->ports[k].value == known->ports[i].value;
         }
     }
     return does;
 }
 
-static rondo_status bind(rondo_bound_run *run, const call *known) {
+static rondo_status bind(const rondo_executor *executor, rondo_bound_run *run, const call *known) {
     for (size_t i = 0; i < known->count; ++i) {
-        const rondo_binding *port = &known->ports[i];
+        const port *kept = &known->ports[i];
+        const char *name = get_name(executor, kept);
         RETURN_IF_ERROR(i < known->feed_count
-                            ? rondo_bound_run_set_feed(run, port->name, &port->tensor)
-                            : rondo_bound_run_set_fetch(run, port->name, &port->tensor));
+                            ? rondo_bound_run_set_feed(run, name, &kept->tensor)
+                            : rondo_bound_run_set_fetch(run, name, &kept->tensor));
     }
     return RONDO_STATUS_OK;
 }
@@ -131,7 +145,7 @@ static void bind_last(rondo_executor *executor) {
     }
     rondo__error_save(&saved);
     if (rondo__bound_run_make(executor, &run) == RONDO_STATUS_OK &&
-        bind(run, &repeated->last) == RONDO_STATUS_OK) {
+        bind(executor, run, &repeated->last) == RONDO_STATUS_OK) {
         rondo_bound_run *former = repeated->run;
         repeated->run = run;
         repeated->bound = repeated->last;
@@ -165,7 +179,7 @@ void rondo__repeated_note(rondo_executor *executor, const rondo_binding *feeds, 
         executor->caller.end_repeated = free_repeated;
         repeated->wanted_repeats = FIRST_REPEATS;
     }
-    if (!is_same_call(&repeated->last, feeds, feed_count, fetches, fetch_count)) {
+    if (!is_same_call(executor, &repeated->last, feeds, feed_count, fetches, fetch_count)) {
         repeated->last.count = 0;
         repeated->last.feed_count = feed_count;
         keep_ports(executor, feeds, feed_count, &repeated->last);

@@ -129,6 +129,24 @@ TEST(test_executor_repeated__tensors_are_not_kept) {
     add_world_close(w);
 }
 
+// A parameter that is replaced takes the executor to another program, and the names of the former
+// are freed, which a sanitizer watches.
+TEST(test_executor_repeated__a_parameter_is_replaced) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    float values[ADD_COUNT];
+    for (int i = 0; i < ADD_COUNT; ++i) {
+        values[i] = (float)i / 2;
+    }
+    const rondo_tensor parameter = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+    for (int i = 0; i < 6 * BOUND_BY; ++i) {
+        if (i % BOUND_BY == 0) {
+            OK(rondo_executor_set_variable(w->executor, "w", &parameter));
+        }
+        (void)run_once(w, &w->x, &w->y, (float)i, i % 3 != 0);
+    }
+    add_world_close(w);
+}
+
 // An output that the program lists twice has two fetches of one name, and both are written.
 TEST(test_executor_repeated__an_output_is_listed_twice) {
     rondo_executor *executor;
