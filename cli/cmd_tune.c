@@ -204,7 +204,11 @@ static bool tune_and_compare(tuning *t) {
         !make_plan(session) || !replace_text(&t->after, session)) {
         return false;
     }
-    if (t->before == NULL || strcmp(t->before, t->after) == 0) {
+    if (t->before == NULL) {
+        return true;
+    }
+    if (strcmp(t->before, t->after) == 0) {
+        snprintf(t->note, sizeof t->note, "the new choices are those that it had");
         return true;
     }
     return compare(t) && (!t->keeps_before || take_back(t));

@@ -60,6 +60,8 @@ export RONDO_EMULATED_SLOW=$slow
 expect_status 0 tune "$product" --device cuda:0 --save "$work/kept.tuning"
 expect_text '^kept what it had: [0-9.]+ us, [0-9.]+ with the new choices$'
 grep -q "	matmul f32 m1 .*	$had\$" "$work/kept.tuning" || fail "the slower network was taken"
+expect_status 0 tune "$product" --device cuda:0
+expect_text '^the new choices are those that it had$'
 for mode in off fast full; do
     expect_status 0 tune "$product" --device cuda:0 --tune $mode --save -
     expect_text "	matmul f32 m1 .*	$had\$"
@@ -77,4 +79,7 @@ expect_text "	matmul f32 m1 .*	$had\$"
 sed "s/\(	matmul f32 m1 .*	\).*/\1$other/" "$work/kept.tuning" >"$work/filed.tuning"
 expect_status 0 tune "$product" --device cuda:0 --tuning-file "$work/filed.tuning" --save -
 expect_text "	matmul f32 m1 .*	$other\$"
+# What cannot be fed is tuned as it is, and the line says so.
+expect_status 0 tune "$here/../models/words_and_lists/model.onnx" --device cuda:0
+expect_text '^the whole network was not compared: nothing is known to feed it$'
 finish_test
