@@ -177,7 +177,7 @@ static bool load_program(loading *l, cli_session *session) {
     return true;
 }
 
-static bool make_executor(const cli_model_settings *settings, cli_session *session) {
+bool cli_session_make_executor(const cli_model_settings *settings, cli_session *session) {
     rondo_executor_options options = {.struct_size = sizeof options};
     const bool has_plan =
         rondo_program_get_plan_options(session->program, &options) == RONDO_STATUS_OK;
@@ -251,7 +251,7 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
         return false;
     }
     say_dimensions(session);
-    return make_executor(settings, session);
+    return cli_session_make_executor(settings, session);
 }
 
 void cli_session_close(cli_session *session) {

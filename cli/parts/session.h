@@ -174,6 +174,9 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
 // and makes the executor. On failure prints why. `path` must outlive the session.
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session);
 
+// Makes an executor of the session's program, in place of none. On failure prints why.
+bool cli_session_make_executor(const cli_model_settings *settings, cli_session *session);
+
 // Makes the other inputs random, and names the fetches. On failure prints why.
 bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings);
 

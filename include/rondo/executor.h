@@ -62,7 +62,10 @@ enum {
     RONDO_TUNING_AUTO = 0,  // what the environment has in RONDO_TUNE (off, fast, full), or FAST
     RONDO_TUNING_OFF = 1,   // the best guess
     RONDO_TUNING_FAST = 2,  // the best guesses are timed
-    RONDO_TUNING_FULL = 3,  // all that may be the fastest are timed
+    RONDO_TUNING_FULL = 3,  // all that may be the fastest are timed, each kernel by itself: all of
+                            // them together may be slower than before, which rondo tune notices
+    RONDO_TUNING_KEEP = 4,  // nothing is timed, and the tuning file's choices become those kept on
+                            // disk, in place of what FULL has found
 };
 
 // What a checked run does if it finds a difference (rondo/self_check.h).

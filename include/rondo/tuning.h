@@ -15,6 +15,11 @@
 // library of another version), are treated as without a file. Results do not depend on choices but
 // for rounding.
 //
+// FULL times kernels one by one, and the fastest of each may make a slower network. rondo tune
+// compares whole networks and takes slower choices back; an executor does not. A program of its own
+// can do as rondo tune does: an executor with RONDO_TUNING_KEEP, whose tuning file has the choices
+// of before, takes back those on disk.
+//
 // Plan files. A new process that reads a model parses it, rewrites it, packs its weights and
 // compiles kernels before its first result. A plan file holds what comes of that:
 //

@@ -46,4 +46,40 @@ done
 sed -i "s/\(	matmul f32 m1 .*	\).*/\1cublaslt 1 of version 9/" "$file"
 expect_status 0 tune "$product" --device cuda:0 --tuning-file "$file" --save -
 expect_text '	matmul f32 m1 .*	(plain|vector)$'
+
+# A kernel that is fast where a contest times it, and slow in the network: what was there before
+# stays, in the file and in the cache.
+export RONDO_CACHE_DIR="$work/kept"
+expect_status 0 tune "$product" --device cuda:0 --tune fast --save -
+had=$(sed -n 's/.*	matmul f32 m1 .*	//p' "$work/stdout")
+case $had in
+plain) slow=vector_product other=vector ;;
+*) slow=matmul_plain other=plain ;;
+esac
+export RONDO_EMULATED_SLOW=$slow
+expect_status 0 tune "$product" --device cuda:0 --save "$work/kept.tuning"
+expect_text '^kept what it had: [0-9.]+ us, [0-9.]+ with the new choices$'
+grep -q "	matmul f32 m1 .*	$had\$" "$work/kept.tuning" || fail "the slower network was taken"
+expect_status 0 tune "$product" --device cuda:0
+expect_text '^the new choices are those that it had$'
+for mode in off fast full; do
+    expect_status 0 tune "$product" --device cuda:0 --tune $mode --save -
+    expect_text "	matmul f32 m1 .*	$had\$"
+done
+# One that is slow everywhere, which a contest under the other plant has chosen, is left for the new.
+export RONDO_CACHE_DIR="$work/new"
+expect_status 0 tune "$product" --device cuda:0 --tune fast --save -
+expect_text "	matmul f32 m1 .*	$other\$"
+export RONDO_EMULATED_SLOW="+$slow"
+expect_status 0 tune "$product" --device cuda:0
+expect_text '^took the new choices: [0-9.]+ us with what it had, [0-9.]+ with them$'
+expect_status 0 tune "$product" --device cuda:0 --tune off --save -
+expect_text "	matmul f32 m1 .*	$had\$"
+# What a file chooses is no contest's matter.
+sed "s/\(	matmul f32 m1 .*	\).*/\1$other/" "$work/kept.tuning" >"$work/filed.tuning"
+expect_status 0 tune "$product" --device cuda:0 --tuning-file "$work/filed.tuning" --save -
+expect_text "	matmul f32 m1 .*	$other\$"
+# What cannot be fed is tuned as it is, and the line says so.
+expect_status 0 tune "$here/../models/words_and_lists/model.onnx" --device cuda:0
+expect_text '^the whole network was not compared: nothing is known to feed it$'
 finish_test

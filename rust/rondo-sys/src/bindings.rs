@@ -3121,6 +3121,7 @@ pub const RONDO_TUNING_AUTO: _bindgen_ty_42 = 0;
 pub const RONDO_TUNING_OFF: _bindgen_ty_42 = 1;
 pub const RONDO_TUNING_FAST: _bindgen_ty_42 = 2;
 pub const RONDO_TUNING_FULL: _bindgen_ty_42 = 3;
+pub const RONDO_TUNING_KEEP: _bindgen_ty_42 = 4;
 pub type _bindgen_ty_42 = ::std::os::raw::c_uint;
 pub type rondo_self_check_action = i32;
 pub const RONDO_SELF_CHECK_FAIL: _bindgen_ty_43 = 0;

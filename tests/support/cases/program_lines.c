@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program/place_mark.h"
 #include "program/shapes/specialise.h"
 #include "rondo/builder.h"
 #include "support/cases/interpret.h"
@@ -17,7 +18,7 @@
 #include "support/test.h"
 #include "tensor/narrow.h"
 
-enum { WORDS_MAX = 24, INPUTS_MAX = 8, TEXT_BYTES = 512 };
+enum { WORDS_MAX = 24, INPUTS_MAX = 8, TEXT_BYTES = 512, NAME_BYTES = 32 };
 
 // ---- programs in lines ------------------------------------------------------------------------
 
@@ -28,6 +29,7 @@ typedef struct model {
     rondo_tensor inputs[INPUTS_MAX];
     rondo_tensor expected[INPUTS_MAX];
     size_t input_count;
+    char place[2][NAME_BYTES];  // of which nodes, and where
 } model;
 
 static uint32_t random_state;
@@ -168,6 +170,9 @@ static void add_line(model *m, const char *line) {
     const size_t count = split(text, words);
     if (strcmp(words[0], "output") == 0) {
         OK(rondo_builder_add_output(m->builder, words[1], NULL));
+    } else if (strcmp(words[0], "place") == 0) {
+        (void)snprintf(m->place[0], sizeof m->place[0], "%s", words[1]);
+        (void)snprintf(m->place[1], sizeof m->place[1], "%s", words[2]);
     } else if (strcmp(words[0], "list") == 0) {
         int64_t numbers[RONDO_RANK_MAX];
         const rondo_shape shape = {1, {(int64_t)read_numbers(words[2], numbers)}};
@@ -211,6 +216,9 @@ static void load(const char *const *lines, model *m) {
     }
     OK(rondo_builder_finish(m->builder, &m->source));
     rondo_builder_destroy(m->builder);
+    if (m->place[0][0] != '\0') {
+        OK(rondo_program_set_place(m->source, m->place[0], m->place[1]));
+    }
     for (size_t i = 0; i < m->input_count; ++i) {
         shapes[i].dtype = m->inputs[i].dtype;
         shapes[i].shape = m->inputs[i].shape;
@@ -240,8 +248,12 @@ static void list_ops(const rondo_program *program, char *text, size_t text_bytes
     text[0] = '\0';
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__op_def *def = program->nodes[n].op.def;
-        length += (size_t)snprintf(text + length, text_bytes - length, "%s%s%s%s", n > 0 ? " " : "",
-                                   def->domain, def->domain[0] != '\0' ? "." : "", def->name);
+        const uint8_t place = program->nodes[n].place.place;
+        const bool has_place = place != RONDO__PLACE_ANY;
+        length +=
+            (size_t)snprintf(text + length, text_bytes - length, "%s%s%s%s%s%s", n > 0 ? " " : "",
+                             def->domain, def->domain[0] != '\0' ? "." : "", def->name,
+                             has_place ? "@" : "", has_place ? rondo__place_get_name(place) : "");
     }
 }
 

@@ -9,6 +9,7 @@
 //   "ConvInteger pads=1,1,1,1 x w > y"    a node; a list of one number ends with a comma, a number
 //                               with a point is a float, an equation a string
 //   "output y"
+//   "place Conv cpu"            where nodes run
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +19,8 @@ enum { PROGRAM_LINES_MAX = 64 };
 
 typedef struct program_row {
     const char *lines[PROGRAM_LINES_MAX];
-    // That are left, in order. A ~ in front: results may differ by rounding; a number there: what
-    // NonMaxSuppression's limit becomes.
+    // That are left, in order, "Conv@cpu" where one has a place. A ~ in front: results may differ
+    // by rounding; a number there: what NonMaxSuppression's limit becomes.
     const char *ops;
 } program_row;
 

@@ -202,7 +202,7 @@ TEST(test_executor_bad_input__options) {
     } wrong[] = {
         {{.graphs = RONDO_GRAPHS_MEASURED + 1}, "options.graphs is 4"},
         {{.graphs = -1}, "options.graphs is -1"},
-        {{.tuning = RONDO_TUNING_FULL + 1}, "options.tuning is 4"},
+        {{.tuning = RONDO_TUNING_KEEP + 1}, "options.tuning is 5"},
         {{.tuning = -1}, "options.tuning is -1"},
         {{.branches = RONDO_BRANCHES_OFF + 1}, "options.branches is 3"},
         {{.branches = -7}, "options.branches is -7"},

@@ -376,6 +376,33 @@ TEST(test_kernel_cuda_tune__file) {
     }
 }
 
+// A choice of a file takes the place of what a full contest has found, for all modes; of a problem
+// that the file does not hold nothing is kept.
+TEST(test_kernel_cuda_tune__keep) {
+    static const char *const problems[] = {"filed", "not filed"};
+    world w = {.mode = RONDO_TUNING_FULL};
+    char command[128];
+    // As no contest was before: other tests have the problem, too.
+    (void)snprintf(command, sizeof command, "rm -rf '%s'/kernels", g_cache);
+    assert_int_equal(system(command), 0);
+    write_file("middle");
+    OK(rondo_device_open("cuda:0", &w.device));
+    assert_int_equal(choose(&w, "filed"), 3);
+    w.mode = RONDO_TUNING_KEEP;
+    OK(rondo__tuning_choices_create(g_file, &w.choices));
+    for (size_t i = 0; i < 2; ++i) {
+        assert_int_equal(choose(&w, problems[i]), i == 0 ? 1 : 0);
+    }
+    rondo__tuning_choices_destroy(w.choices);
+    w.choices = NULL;
+    for (w.mode = RONDO_TUNING_OFF; w.mode <= RONDO_TUNING_FULL; w.mode++) {
+        assert_int_equal(choose(&w, problems[0]), 1);
+    }
+    w.mode = RONDO_TUNING_FULL;
+    assert_int_equal(choose(&w, problems[1]), 3);
+    rondo_device_release(w.device);
+}
+
 // What was timed or recalled is noted; a guess is not.
 TEST(test_kernel_cuda_tune__noted) {
     world w = {.mode = RONDO_TUNING_OFF};

@@ -595,6 +595,11 @@ TEST(test_program_patterns__rows_of_few_bits) {
     "input x f16 " rows ",64", "const g f16 64", "const w i4 64,7", "const s f16 2,7",         \
         "const v i4 64,7", "const t f16 2,7", "DequantizeLinear axis=0 block_size=32 w s > f", \
         "DequantizeLinear axis=0 block_size=32 v t > h"
+#define LONG_BITS(rows)                                                                        \
+    "input x f16 " rows ",2112", "const w i4 2112,7", "const s f16 66,7", "const v i4 2112,7", \
+        "const t f16 66,7", "DequantizeLinear axis=0 block_size=32 w s > f",                   \
+        "DequantizeLinear axis=0 block_size=32 v t > h", "MatMul x f > a", "Relu a > r",       \
+        "MatMul x h > b", "Mul r b > m", "Tanh m > y", "output y"
 #define BITS_NORMAL                                                                                \
     "value two f16 2", "value e f16 1", "list last -1,", "Pow x two > P", "ReduceMean P last > M", \
         "Add M e > E", "Sqrt E > R", "Div x R > Q", "Mul Q g > n"
@@ -615,6 +620,10 @@ TEST(test_program_patterns__rows_of_few_bits) {
         {{BITS_HEAD("2"), BITS_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
         {{BITS_HEAD("2"), "input z f16 2,7", "MatMul x f > a", "Add z a > y", "output y"},
          "~rondo.BitsRow"},
+        // long rows and a gate, of which sums of 16 fit
+        {{LONG_BITS("16")}, "~rondo.BitsRow Tanh"},
+        {{LONG_BITS("17")},
+         "~com.microsoft.MatMulNBits com.microsoft.MatMulNBits rondo.Elementwise"},
         // more rows; somebody else reads the row, or a product; no activation; single precision
         {{BITS_HEAD("9"), BITS_NORMAL, "MatMul n f > y", "output y"},
          "~RMSNormalization com.microsoft.MatMulNBits"},
@@ -701,6 +710,18 @@ TEST(test_program_patterns__heads_of_many_tokens) {
          "~Split Reshape Transpose rondo.Rotate Reshape rondo.Rotate Reshape"},
         {{TOKENS("1"), TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v"},
          "~Split Reshape Reshape rondo.Rotate Reshape rondo.Rotate Reshape"},
+        // angles made of a part
+        {{"input j f32 1,5,32", "list parts 16,8,8", "list axis -1,", "list zero 0,",
+          "list half 4,", "list end 8,", "input c f32 5,8", "list qs 1,5,2,8", "list ks 1,5,1,8",
+          SPLIT("q0 k0 v0"), "Cos v > s", TURNED_HEADS("q"), "output qr", "output k", "output v"},
+         "~Split Reshape Transpose Reshape Cos rondo.Rotate Reshape"},
+        // the place of what makes the heads is not theirs
+        {{"input x f32 1,5,4", "const w f32 4,32", "MatMul x w > j", "list parts 16,8,8",
+          "list axis -1,", "list zero 0,", "list half 4,", "list end 8,", "input c f32 5,8",
+          "input s f32 5,8", "list qs 1,5,2,8", "list ks 1,5,1,8", SPLIT("q0 k0 v0"),
+          TURNED_HEADS("q"), TURNED_HEADS("k"), "output qr", "output kr", "output v",
+          "place MatMul cpu"},
+         "~MatMul@cpu rondo.Rotate"},
     };
     program_rows_check(rows, COUNT(rows), &gpu);
 }

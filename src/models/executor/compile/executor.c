@@ -72,7 +72,7 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.branches is %d, not a rondo_branches_mode",
                           (int)merged.branches);
     }
-    if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_FULL) {
+    if (merged.tuning < RONDO_TUNING_AUTO || merged.tuning > RONDO_TUNING_KEEP) {
         return RONDO_FAIL(INVALID, "options.tuning is %d, not a rondo_tuning", (int)merged.tuning);
     }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16 &&

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "op/half.h"
 #include "op/reference.h"
@@ -36,12 +37,18 @@ rondo__attention_form rondo__attention_form_begin(void) {
     };
 }
 
+// Of extents of several inputs, which nobody has multiplied yet: no tensor is as large as the most.
+static int64_t multiply(int64_t a, int64_t b) {
+    int64_t product;
+    return rondo__mul_i64(a, b, &product) ? product : INT64_MAX;
+}
+
 void rondo__attention_set_dense(rondo__attention_operand *operand, int32_t input, bool is_rows,
                                 int64_t heads, int64_t rows, int64_t width) {
     operand->input = input;
-    operand->at.batch = heads * rows * width;
-    operand->at.head = is_rows ? width : rows * width;
-    operand->at.row = is_rows ? heads * width : width;
+    operand->at.batch = multiply(multiply(heads, rows), width);
+    operand->at.head = is_rows ? width : multiply(rows, width);
+    operand->at.row = is_rows ? multiply(heads, width) : width;
     operand->at.column = 1;
     operand->at.offset = 0;
 }

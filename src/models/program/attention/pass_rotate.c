@@ -157,6 +157,7 @@ typedef struct heads {
     size_t count, turned;
     int64_t heads[RONDO__ROTATE_PARTS_MOST], columns, width;  // columns: of the parts so far
     size_t gone_count, gone[3 * RONDO__ROTATE_PARTS_MOST];
+    size_t first;  // rotation
 } heads;
 
 // Whether angles are the same for all heads.
@@ -199,6 +200,7 @@ static bool take_heads(const rondo__rewriting *r, int32_t part, heads *h) {
         are_for_heads(program, rotate->inputs[1]) && are_for_heads(program, rotate->inputs[2]) &&
         (h->turned == 0 ||
          (rotate->inputs[1] == h->angles[0] && rotate->inputs[2] == h->angles[1]))) {
+        h->first = h->turned == 0 ? (size_t)user : h->first;
         h->angles[0] = rotate->inputs[1];
         h->angles[1] = rotate->inputs[2];
         h->turned += 1;
@@ -207,6 +209,37 @@ static bool take_heads(const rondo__rewriting *r, int32_t part, heads *h) {
     }
     h->outputs[h->count++] = value;
     return value != part;
+}
+
+// Whether the angles are made of what the Split makes: one node cannot take them and make it.
+static rondo_status need_split(const rondo_program *program, const rondo__node *split,
+                               const int32_t angles[2], bool *out_need) {
+    bool *reached = rondo__calloc(program->value_count + 1, sizeof *reached);
+    if (reached == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < split->output_count; ++i) {
+        reached[split->outputs[i]] = true;
+    }
+    // Nodes stand behind what they read, but for those of this pass, which stand last.
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (size_t n = 0; n < program->node_count; ++n) {
+            const rondo__node *node = &program->nodes[n];
+            bool reads = false;
+            for (size_t i = 0; i < node->input_count && !reads; ++i) {
+                reads = node->inputs[i] >= 0 && reached[node->inputs[i]];
+            }
+            for (size_t i = 0; i < node->output_count && reads; ++i) {
+                if (node->outputs[i] >= 0 && !reached[node->outputs[i]]) {
+                    reached[node->outputs[i]] = grows = true;
+                }
+            }
+        }
+    }
+    *out_need = reached[angles[0]] || reached[angles[1]];
+    rondo__free(reached);
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status join_heads(rondo__rewriting *r, size_t n) {
@@ -229,6 +262,11 @@ static rondo_status join_heads(rondo__rewriting *r, size_t n) {
     if (h.turned == 0 || h.columns != x.extent[2]) {
         return RONDO_STATUS_OK;
     }
+    bool need = false;
+    RETURN_IF_ERROR(need_split(program, split, h.angles, &need));
+    if (need) {
+        return RONDO_STATUS_OK;
+    }
     for (size_t i = 0; i < h.gone_count; ++i) {
         r->remove[h.gone[i]] = true;
     }
@@ -237,15 +275,12 @@ static rondo_status join_heads(rondo__rewriting *r, size_t n) {
         program->values[h.outputs[i]].producer = -1;
     }
     const int32_t inputs[3] = {h.x, h.angles[0], h.angles[1]};
-    const int32_t like = program->values[h.x].producer;
     RETURN_IF_ERROR(rondo__program_add_simple(program, "rondo", "Rotate",
                                               program->values[h.outputs[0]].name, inputs, 3,
                                               h.outputs, h.count));
     rondo__node *node = &program->nodes[program->node_count - 1];
-    if (like >= 0) {
-        node->precision = program->nodes[like].precision;
-        node->place = program->nodes[like].place;
-    }
+    node->precision = program->nodes[h.first].precision;
+    node->place = program->nodes[h.first].place;
     RETURN_IF_ERROR(rondo__op_set_ints(&node->op, "heads", h.heads, h.count));
     return rondo__op_set_int(&node->op, "turned", (int64_t)h.turned);
 }

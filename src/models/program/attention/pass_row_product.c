@@ -219,6 +219,10 @@ static rondo_status join_sum(rondo__rewriting *r, size_t n) {
 
 enum { BITS_ROWS_MOST = 32, NORM_ROWS_MOST = 8 };
 
+// The sums of a gate and its product lie in shared memory, beside each other: of longer rows there
+// may be fewer.
+enum { GATE_LENGTH = 2048, LONG_GATE_ROWS_MOST = 16 };
+
 // A product that rondo.BitsRow can be: of `most` rows or fewer in half precision, with constants
 // that tensor cores take in whole blocks.
 static bool is_bits_row(const rondo__rewriting *r, size_t n, int64_t most) {
@@ -320,7 +324,9 @@ static rondo_status join_bits_gate(rondo__rewriting *r, size_t n) {
             continue;
         }
         const int32_t gate = get_bits_factor(r, program->nodes[end].inputs[0]);
+        const bool is_long = rondo__op_get_int(&program->nodes[product].op, "K", 0) > GATE_LENGTH;
         if (gate < 0 || gate == product ||
+            (is_long && !is_bits_row(r, (size_t)product, LONG_GATE_ROWS_MOST)) ||
             !are_alike_bits(&program->nodes[gate], &program->nodes[product]) ||
             memcmp(&mul->place, &program->nodes[gate].place, sizeof mul->place) != 0) {
             continue;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { TUNING_MAX = 3 };  // RONDO_TUNING_FULL
+enum { TUNING_MAX = 4 };  // RONDO_TUNING_KEEP
 
 static size_t count_patterns(const rondo__saved_about *about) {
     size_t count = 0;

@@ -7,11 +7,16 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/elementwise/cuda_pointwise.h"
 
-enum { VECTOR = 4, BLOCK_ELEMENTS = VECTOR * RONDO__CUDA_BLOCK, FINITE_TENSORS_MAX = 40 };
+enum {
+    VECTOR = 4,
+    BLOCK_ELEMENTS = VECTOR * RONDO__CUDA_BLOCK,
+    FINITE_TENSORS_MAX = 40,
+    FINITE_BLOCK_ELEMENTS = 16 * RONDO__CUDA_BLOCK
+};
 
 // The sum of blocks, and the words that say where each tensor's begin.
-static int64_t count_blocks(int64_t elements) {
-    return (elements + BLOCK_ELEMENTS - 1) / BLOCK_ELEMENTS;
+static int64_t count_blocks(int64_t elements, int64_t block) {
+    return (elements + block - 1) / block;
 }
 
 static int64_t get_count(const rondo__cuda_kernel *kernel, size_t input) {
@@ -23,7 +28,7 @@ static const char find_tensor[] =
     "    while (t + 1 < TENSORS && (i64)blockIdx.x >= a.first[t + 1]) {\n"
     "        t++;\n"
     "    }\n"
-    "    const i64 begin = (((i64)blockIdx.x - a.first[t]) * 256 + threadIdx.x) * 4;\n"
+    "    const i64 block = (i64)blockIdx.x - a.first[t];\n"
     "    const i64 count = a.count[t];\n";
 
 // ---- rondo.Update -------------------------------------------------------------------------------
@@ -140,7 +145,8 @@ static void append_kernel(rondo__text *text, const rondo__cuda_kernel *kernel,
     rondo__text_append(text,
                        "extern \"C\" __global__ void __launch_bounds__(256)\n"
                        "update(const update_arguments a) {\n"
-                       "    take_turn();\n%s",
+                       "    take_turn();\n%s"
+                       "    const i64 begin = (block * 256 + threadIdx.x) * 4;\n",
                        find_tensor);
     if (form->is_conditional) {
         append_copies(text, form);
@@ -185,14 +191,14 @@ static bool has_equal_types(const rondo__cuda_kernel *kernel, const rondo__updat
 }
 
 static void push_counts(rondo__cuda_kernel *kernel, rondo__step *step, const int64_t *counts,
-                        size_t tensor_count) {
+                        size_t tensor_count, int64_t block) {
     int64_t first = 0;
     for (size_t t = 0; t < tensor_count; t++) {
         rondo__step_int(step, counts[t]);
     }
     for (size_t t = 0; t < tensor_count; t++) {
         rondo__step_int(step, first);
-        first += count_blocks(counts[t]);
+        first += count_blocks(counts[t], block);
     }
     if (first >= INT64_C(1) << 30) {
         rondo__cuda_refuse(kernel, "more elements than a grid holds");
@@ -204,7 +210,7 @@ static void push_update(rondo__cuda_kernel *kernel, rondo__step *step,
     for (size_t i = 0; i < rondo__update_head(form); i++) {
         rondo__step_input(step, i);
     }
-    push_counts(kernel, step, counts, (size_t)form->tensor_count);
+    push_counts(kernel, step, counts, (size_t)form->tensor_count, BLOCK_ELEMENTS);
     for (int32_t i = 0; i < form->width; i++) {
         for (int32_t t = 0; t < form->tensor_count; t++) {
             rondo__step_input(step, rondo__update_input(form, t, i));
@@ -231,7 +237,7 @@ void rondo__cuda_prepare_update(rondo__cuda_kernel *kernel) {
     }
     for (int32_t t = 0; t < form.tensor_count; t++) {
         counts[t] = get_count(kernel, rondo__update_input(&form, t, 0));
-        blocks += count_blocks(counts[t]);
+        blocks += count_blocks(counts[t], BLOCK_ELEMENTS);
         for (int32_t k = 0; k < form.result_count; k++) {
             const size_t output = (size_t)(t * form.result_count + k);
             kernel->head.kept[kernel->head.kept_count++] =
@@ -268,19 +274,26 @@ static const char begin_text[] =
 static const char finite_text[] =
     "\nstruct finite_arguments {\n"
     "    b8 *y;\n    i64 count[TENSORS];\n    i64 first[TENSORS];\n    const X *x[TENSORS];\n};\n"
+    "enum { PACK = 16 / sizeof(X) };\n"
     "extern \"C\" __global__ void __launch_bounds__(256) finite(const finite_arguments a) {\n"
     "    take_turn();\n"
     "%s"
+    "    const X *x = a.x[t];\n"
+    "    const bool is_even = (unsigned long long)x %% 16 == 0;\n"
     "    bool is_finite = true;\n"
-    "    if (begin + 4 <= count) {\n"
-    "        const pack<X, 4> v = *(const pack<X, 4> *)(a.x[t] + begin);\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 4; k++) {\n"
-    "            is_finite = is_finite && fabsf(convert<float>(v.value[k])) < infinity();\n"
-    "        }\n"
-    "    } else {\n"
-    "        for (int k = 0; k < 4 && begin + k < count; k++) {\n"
-    "            is_finite = is_finite && fabsf(convert<float>(a.x[t][begin + k])) < infinity();\n"
+    "    for (int j = 0; j < 16 / PACK; j++) {\n"
+    "        const i64 at = block * 4096 + (j * 256 + (int)threadIdx.x) * PACK;\n"
+    "        if (is_even && at + PACK <= count) {\n"
+    "            const pack<X, PACK> v = *(const pack<X, PACK> *)(x + at);\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < PACK; k++) {\n"
+    "                is_finite &= fabsf(convert<float>(v.value[k])) < infinity();\n"
+    "            }\n"
+    "        } else {\n"
+    "            for (int k = 0; k < PACK && at + k < count; k++) {\n"
+    "                is_finite &= fabsf(convert<float>(x[at + k])) < infinity();\n"
+    "            }\n"
     "        }\n"
     "    }\n"
     "    if (!is_finite) {\n"
@@ -296,7 +309,7 @@ static void add_finite(rondo__cuda_kernel *kernel, const size_t *inputs, size_t 
     int64_t blocks = 0;
     for (size_t i = 0; i < input_count; i++) {
         counts[i] = get_count(kernel, inputs[i]);
-        blocks += count_blocks(counts[i]);
+        blocks += count_blocks(counts[i], FINITE_BLOCK_ELEMENTS);
     }
     const rondo_dtype dtype = rondo__cuda_input(kernel, inputs[0])->dtype;
     rondo__text_append(&text, "%s#define TENSORS %zu\ntypedef %s X;\n", rondo__cu_elementwise,
@@ -306,7 +319,7 @@ static void add_finite(rondo__cuda_kernel *kernel, const size_t *inputs, size_t 
         rondo__step *step = rondo__cuda_add_launch(kernel, text.bytes, &defines, "finite", blocks,
                                                    RONDO__CUDA_BLOCK);
         rondo__step_output(step, 0);
-        push_counts(kernel, step, counts, input_count);
+        push_counts(kernel, step, counts, input_count, FINITE_BLOCK_ELEMENTS);
         for (size_t i = 0; i < input_count; i++) {
             rondo__step_input(step, inputs[i]);
         }

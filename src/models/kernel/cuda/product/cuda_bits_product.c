@@ -34,6 +34,8 @@ enum {
     FEW_TURNS_MOST = 2,    // of bits_few.cu, as the next two
     FEW_NORM_ROWS_MOST = 8,
     FEW_ROW_TILES_MOST = 4,
+    FEW_TILE_BYTES = 512,       // of sums of 16 columns and 8 rows
+    STATIC_BYTES_MOST = 49152,  // of shared memory that a kernel declares
 };
 
 static bool has_tensor(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
@@ -208,12 +210,28 @@ static int64_t count_few_warps(const rondo__cuda_kernel *kernel, int64_t k) {
     return k > 8 * ROW_SPAN * (rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ? 1 : 2) ? 16 : 8;
 }
 
+// Tiles of 8 rows: 1, 2 or 4.
+static int64_t count_few_row_tiles(int64_t m) {
+    int64_t tiles = 1;
+    while (tiles * FEW_TILE_ROWS < m) {
+        tiles *= 2;
+    }
+    return tiles;
+}
+
+// Whether the sums of all warps fit; two tiles of columns are made where there are 8 warps.
+static bool has_room_for_sums(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
+    const int64_t matrices = rondo__cuda_has_input(kernel, RONDO__BITS_GATE) ? 2 : 1;
+    return count_few_warps(kernel, p->k) * matrices * count_few_row_tiles(p->m) * FEW_TILE_BYTES <=
+           STATIC_BYTES_MOST;
+}
+
 static bool suits_few(const rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     return has_tensor(kernel, p) && p->bits == 4 && p->m > 1 &&
            p->m <= (rondo__cuda_has_input(kernel, RONDO__BITS_GAIN)
                         ? FEW_NORM_ROWS_MOST
                         : FEW_ROW_TILES_MOST * FEW_TILE_ROWS) &&
-           p->block % FEW_BLOCK == 0 && p->k % ROW_STEP == 0 &&
+           has_room_for_sums(kernel, p) && p->block % FEW_BLOCK == 0 && p->k % ROW_STEP == 0 &&
            p->k <= count_few_warps(kernel, p->k) * ROW_SPAN * FEW_TURNS_MOST &&
            has_plain_zeros(kernel, RONDO__BITS_ZEROS) &&
            has_plain_zeros(kernel, RONDO__BITS_GATE_ZEROS) &&
@@ -243,14 +261,10 @@ static void add_few(rondo__cuda_kernel *kernel, const rondo__bits_product *p) {
     // Twice as many columns a block, so that rows are read half as often, where blocks remain.
     const int64_t tiles =
         !is_gated && turns == 1 && p->n >= 4 * ROW_COLUMNS * (int64_t)info.compute_units ? 2 : 1;
-    int64_t row_tiles = 1;
-    while (row_tiles * FEW_TILE_ROWS < p->m) {
-        row_tiles *= 2;
-    }
     rondo__define_int(&defines, "WARPS", warps);
     rondo__define_int(&defines, "TURNS", turns);
     rondo__define_int(&defines, "COLUMN_TILES", tiles);
-    rondo__define_int(&defines, "ROW_TILES", row_tiles);
+    rondo__define_int(&defines, "ROW_TILES", count_few_row_tiles(p->m));
     rondo__define_int(&defines, "NORMALISED", rondo__cuda_has_input(kernel, RONDO__BITS_GAIN));
     rondo__define_int(&defines, "GATED", is_gated);
     rondo__define_int(&defines, "EARLY", has_constant_weights(kernel));

@@ -117,6 +117,10 @@ static rondo_tuning get_mode(const rondo__cuda_kernel *kernel) {
     return mode == RONDO_TUNING_AUTO ? RONDO_TUNING_FAST : mode;
 }
 
+static bool times_nothing(rondo_tuning mode) {
+    return mode == RONDO_TUNING_OFF || mode == RONDO_TUNING_KEEP;
+}
+
 enum { NAME_BYTES = 64, KEPT_BYTES = NAME_BYTES + 24 };
 
 static bool is_of(uint64_t bits, size_t index) {
@@ -378,7 +382,7 @@ static void survey(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
         survey_candidate(kernel, tuning, winner);
         return;
     }
-    const bool is_off = get_mode(kernel) == RONDO_TUNING_OFF;
+    const bool is_off = times_nothing(get_mode(kernel));
     if (is_off && !is_of(tuning->library, 0)) {
         survey_candidate(kernel, tuning, 0);
         return;
@@ -439,13 +443,16 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     }
     const size_t count = tuning->candidate_count;
     const size_t choice = find_in_file(kernel, tuning);
+    const rondo_tuning mode = get_mode(kernel);
     if (choice < count && try_build(kernel, tuning, choice)) {
+        if (mode == RONDO_TUNING_KEEP && make_key(kernel, tuning, RONDO_TUNING_FULL, &key)) {
+            remember_winner(kernel, tuning, key, choice);
+        }
         return;
     }
-    const rondo_tuning mode = get_mode(kernel);
     size_t winner = recall_winner(kernel, tuning);
     bool is_guess = false;
-    if (winner == count && mode == RONDO_TUNING_OFF) {
+    if (winner == count && times_nothing(mode)) {
         winner = 0;
         is_guess = true;
     } else if (winner == count) {

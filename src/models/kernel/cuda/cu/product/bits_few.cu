@@ -191,6 +191,7 @@ __device__ __forceinline__ void turn_row(const pack<u32, 4> &row, u32 (&first)[2
 extern "C" __global__ void __launch_bounds__(THREADS, WARPS <= 8 ? 2 : 1) bits_few(const few_arguments p) {
     release_successor();
     __shared__ float sums[WARPS][TILES * ROW_TILES][4][32];
+    static_assert(sizeof sums <= 48 * 1024, "a kernel declares no more shared memory");
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2;
     const i64 first = (i64)blockIdx.x * 16 * (GATED ? 1 : COLUMN_TILES);
     share held[TURNS][TILES];
