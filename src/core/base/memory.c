@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -334,8 +335,13 @@ void rondo__memory_trim(void) {
         unmap_kept(atomic_exchange(&kept_mappings[i], NULL));
     }
 #if defined(__GLIBC__)
+    // Where another allocator was loaded in front of the C library's, this may be the first call of
+    // that, whose own beginning (up to glibc 2.36 at least) is not safe for two threads.
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (program_heap.allocate == NULL) {
+        (void)pthread_mutex_lock(&lock);
         (void)malloc_trim(0);
+        (void)pthread_mutex_unlock(&lock);
     }
 #endif
 }
