@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -335,13 +334,14 @@ void rondo__memory_trim(void) {
         unmap_kept(atomic_exchange(&kept_mappings[i], NULL));
     }
 #if defined(__GLIBC__)
-    // Where another allocator was loaded in front of the C library's, this may be the first call of
-    // that, whose own beginning (up to glibc 2.36 at least) is not safe for two threads.
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    if (program_heap.allocate == NULL) {
-        (void)pthread_mutex_lock(&lock);
+    // One thread at a time: where another allocator was loaded in front of the C library's, this
+    // may be the first call of the latter, which begins itself then and is not made for two threads
+    // (glibc 2.36). A thread that comes meanwhile does not wait, as a lock might be held where a
+    // process forks.
+    static atomic_flag is_trimming = ATOMIC_FLAG_INIT;
+    if (program_heap.allocate == NULL && !atomic_flag_test_and_set(&is_trimming)) {
         (void)malloc_trim(0);
-        (void)pthread_mutex_unlock(&lock);
+        atomic_flag_clear(&is_trimming);
     }
 #endif
 }
