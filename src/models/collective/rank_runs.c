@@ -134,8 +134,9 @@ static rondo_status begin(rondo_communicator *c, const rondo__collectives *colle
     c->run += 1;
     rondo__watch_apply_loss(c);
     RETURN_IF_ERROR(atomic_load(&c->is_lost) ? fail_lost(c) : check_left(c));
-    if (is_new) {
-        RETURN_IF_ERROR(note_new(c, collectives));
+    if (is_new && note_new(c, collectives) != RONDO_STATUS_OK) {
+        c->run -= 1;  // has not begun: an answer to a rank that asks would tell of none
+        return RONDO_STATUS_NO_MEMORY;
     }
     if (is_new || c->asked_run == c->run) {
         rondo__watch_announce(c, c->run, c->now.hash, c->now.text);
