@@ -404,6 +404,14 @@ def make_launch(function: int, grid: Any, block: Any, arguments: bytes, shared_b
     return launch, buffer
 
 
+def check_signs(what: Any) -> None:
+    """Refuses a tensor of torch's whose memory holds other signs than it has: `conj()` and what
+    comes of it are views, and neither the address nor, of real numbers, DLPack tells."""
+    for question, cure in (("is_neg", "resolve_neg"), ("is_conj", "resolve_conj")):
+        if hasattr(what, question) and getattr(what, question)():
+            raise InvalidError(f"its signs are not in its memory (a view of conj()): pass {cure}()")
+
+
 def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optional[int], bool]:
     """Address, bytes (None: not known) and whether it is host memory, of whatever has memory."""
     if what is None or isinstance(what, int):
@@ -414,6 +422,7 @@ def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optiona
     if hasattr(what, "data_ptr") and hasattr(what, "is_contiguous"):  # torch
         if not what.is_contiguous():
             raise InvalidError("strided memory: make it contiguous first")
+        check_signs(what)
         return what.data_ptr(), what.numel() * what.element_size(), what.device.type == "cpu"
     for protocol, is_host in (("__cuda_array_interface__", False), ("__array_interface__", True)):
         described = getattr(what, protocol, None)

@@ -9,7 +9,7 @@ import numpy
 
 from . import _raw
 from ._library import InvalidError, Owned, Owner, UnsupportedError, check, lib, new, text
-from .device import Device, Stream, open_device
+from .device import Device, Stream, check_signs, open_device
 
 __all__ = ["Tensor", "from_dlpack", "empty"]
 
@@ -490,6 +490,7 @@ def from_dlpack(other: Any, stream: Optional[Stream] = None) -> Tensor:
         if stream is None:
             raise InvalidError("from_dlpack: say on which stream a GPU's tensor will be used")
         options["stream"] = stream if isinstance(stream, int) else stream.native or 1
+    check_signs(other)
     capsule = _ask(other, options)
     struct = _raw.rondo_tensor()
     info = new(_raw.rondo_dlpack_info)

@@ -58,6 +58,18 @@ class Tensors(unittest.TestCase):
         with self.assertRaises(rondo.InvalidError):
             rondo.from_dlpack(torch.ones(3, 4).T[1:])
 
+    def test_signs_that_are_not_in_memory_are_refused(self):
+        conjugate = torch.tensor([1 + 2j]).conj()
+        target = torch.zeros(1, dtype=torch.complex64)
+        negative = conjugate.imag
+        for tensor, cure in ((negative, "resolve_neg"), (conjugate, "resolve_conj")):
+            with rondo.capture(device="host") as graph:
+                with self.assertRaisesRegex(rondo.InvalidError, cure):
+                    graph.stream.copy(target, tensor)
+            with self.assertRaisesRegex(rondo.InvalidError, cure):
+                rondo.from_dlpack(tensor)
+        self.assertEqual(rondo.from_dlpack(negative.resolve_neg()).numpy(), [-2])
+
     def test_session(self):
         session = rondo.Session(MODEL, device="host")
         x = torch.randn(2, 3, 12, 12)
