@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/edit.h"
-#include "program/half/half_pass.h"
+#include "program/half/half_judge.h"
 #include "program/shapes/specialise.h"
 
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_BFLOAT16 = 16 };  // TensorProto.DataType
@@ -31,12 +31,6 @@ typedef struct halving {
     size_t value_count;  // values of the program as it was; the others are f16 forms
     int32_t *half_of;    // f16 form of a value; RONDO__VALUE_NONE until it is needed
 } halving;
-
-static bool is_single(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    const rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    return dtype == RONDO_DTYPE_F32;
-}
 
 static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, int64_t type) {
     static const char *const names[] = {"Saturate"};
@@ -149,7 +143,7 @@ static rondo_status check_what_is_sent(halving *h, int32_t value, int32_t half) 
 static rondo_status convert_inputs(halving *h, size_t n) {
     for (size_t i = 0; i < h->program->nodes[n].input_count; ++i) {
         const int32_t value = h->program->nodes[n].inputs[i];
-        if (value < 0 || !is_single(h->program, value) ||
+        if (value < 0 || !rondo__half_is_single(h->program, value) ||
             stays_single(h->program, &h->program->nodes[n], i)) {
             continue;
         }
@@ -195,7 +189,7 @@ static rondo_status convert_outputs(halving *h, size_t n) {
     rondo_status status = infer_outputs(h->program, node, infos);
     for (size_t i = 0; status == RONDO_STATUS_OK && i < h->program->nodes[n].output_count; ++i) {
         const int32_t value = h->program->nodes[n].outputs[i];
-        if (value < 0 || !is_single(h->program, value) ||
+        if (value < 0 || !rondo__half_is_single(h->program, value) ||
             infos[first_output + i].dtype != h->dtype) {
             continue;
         }
