@@ -17,23 +17,6 @@ typedef struct compile_settings {
 
 enum { INPUTS_MAX = 64 };
 
-static bool ignore(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
-}
-
-static bool make_plan(cli_session *session, const rondo_binding *feeds, size_t feed_count) {
-    const rondo_status status = rondo_executor_describe_feeds(session->executor, feeds, feed_count,
-                                                              RONDO_TEXT_PLAIN, ignore, NULL);
-    cli_progress_clear();
-    if (status != RONDO_STATUS_OK) {
-        cli_session_fail(session);
-    }
-    return status == RONDO_STATUS_OK;
-}
-
 // Reads "1x3x224x224" up to a comma or the end, behind which *text is then.
 static bool read_shape(const char **text, rondo_shape *out_shape) {
     *out_shape = (rondo_shape){0};
@@ -95,13 +78,14 @@ static int read_shapes(const cli_command *command, const cli_session *session, c
 static int make_plans(const cli_command *command, cli_session *session,
                       const compile_settings *settings) {
     if (settings->shapes.count == 0) {
-        return make_plan(session, session->feeds, session->feed_count) ? CLI_DONE : CLI_FAILED;
+        return cli_session_plan(session, session->feeds, session->feed_count) ? CLI_DONE
+                                                                              : CLI_FAILED;
     }
     for (size_t i = 0; i < settings->shapes.count; i++) {
         rondo_binding feeds[INPUTS_MAX] = {{0}};
         size_t count = 0;
         const int status = read_shapes(command, session, settings->shapes.items[i], feeds, &count);
-        if (status != CLI_DONE || !make_plan(session, feeds, count)) {
+        if (status != CLI_DONE || !cli_session_plan(session, feeds, count)) {
             return status != CLI_DONE ? status : CLI_FAILED;
         }
     }
