@@ -1,5 +1,5 @@
-// train/train_open.c — a training is opened: data that fit the model, the step, the checkpoint to go
-// on from, the ranks.
+// train/train_open.c — a training is opened: data that fit the model, the step, the checkpoint to
+// go on from, the ranks.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>

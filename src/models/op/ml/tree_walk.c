@@ -1,4 +1,5 @@
-// op/ml/tree_walk.c — rows of features walk the trees; their scores, and the classes of classifiers.
+// op/ml/tree_walk.c — rows of features walk the trees; their scores, and the classes of
+// classifiers.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 

@@ -1,5 +1,5 @@
-// kernel/host/convolution/host_byte_pad.c — the padded copy of an image of bytes; with a stride along
-// the width, columns of one remainder lie together.
+// kernel/host/convolution/host_byte_pad.c — the padded copy of an image of bytes; with a stride
+// along the width, columns of one remainder lie together.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// kernel/host/convolution/host_byte_planes.c — convolutions of bytes whose filters have one channel:
-// rows of the padded copy are added up, a tap after the other.
+// kernel/host/convolution/host_byte_planes.c — convolutions of bytes whose filters have one
+// channel: rows of the padded copy are added up, a tap after the other.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
