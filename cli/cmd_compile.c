@@ -51,14 +51,24 @@ static const char *find_input(const rondo_program *program, const char *name, si
     return NULL;
 }
 
+static int fail_form(const cli_command *command, const char *text) {
+    return cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
+}
+
 // Reads "x=1x3x224x224,y=8"; CLI_DONE or CLI_MISUSE.
 static int read_shapes(const cli_command *command, const cli_session *session, const char *text,
                        rondo_binding *feeds, size_t *out_count) {
     size_t count = 0;
-    for (const char *at = text; *at != '\0' && count < INPUTS_MAX; count++) {
+    for (const char *at = text; *at != '\0'; count++) {
         const char *equals = strchr(at, '=');
+        if (count == INPUTS_MAX) {
+            return cli_fail_misuse(command, "--shapes: more than %d inputs", INPUTS_MAX);
+        }
+        if (equals == NULL) {
+            return fail_form(command, text);
+        }
         rondo_tensor *tensor = &feeds[count].tensor;
-        const size_t length = equals != NULL ? (size_t)(equals - at) : 0;
+        const size_t length = (size_t)(equals - at);
         feeds[count].name = find_input(session->program, at, length, &tensor->dtype);
         if (feeds[count].name == NULL) {
             return cli_fail_misuse(command, "--shapes %s: the model has no input \"%.*s\"", text,
@@ -66,7 +76,7 @@ static int read_shapes(const cli_command *command, const cli_session *session, c
         }
         at = equals + 1;
         if (!read_shape(&at, &tensor->shape)) {
-            return cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
+            return fail_form(command, text);
         }
     }
     *out_count = count;
