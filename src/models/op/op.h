@@ -323,6 +323,7 @@ struct rondo__op_def {
     X(random)                 \
     X(loss)                   \
     X(resize)                 \
+    X(regions)                \
     X(sampling)               \
     X(signal)                 \
     X(training)               \
