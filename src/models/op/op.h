@@ -337,6 +337,7 @@ struct rondo__op_def {
     X(reduce)                 \
     X(scan)                   \
     X(selection)              \
+    X(top)                    \
     X(unique)                 \
     X(string)                 \
     X(sequence)               \
