@@ -358,7 +358,7 @@ static bool find_varying(cli_session *session) {
     rondo_binding *outputs = calloc(session->fetch_count + 1, sizeof *outputs);
     bool *varies = calloc(session->fetch_count + 1, sizeof *varies);
     if (outputs == NULL || varies == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         goto free_lists;
     }
     if (rondo_executor_infer_outputs(session->executor, session->feeds, session->feed_count,

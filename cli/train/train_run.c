@@ -107,8 +107,7 @@ static bool take_trained(cli_trainer *t, rondo_program **out_trained) {
     }
     rondo_parameter *lists = calloc(2 * count + 1, sizeof *lists);
     if (lists == NULL) {
-        cli_print_error("memory is exhausted");
-        return false;
+        return cli_fail_memory();
     }
     bool is_good =
         (rondo_program_list_parameters(t->model, count, lists, &count) == RONDO_STATUS_OK &&
