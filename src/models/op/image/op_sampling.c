@@ -1,4 +1,5 @@
-// op/image/op_sampling.c — GridSample and AffineGrid: reading at computed positions; see sampling.h.
+// op/image/op_sampling.c — GridSample and AffineGrid: reading at computed positions; see
+// sampling.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
