@@ -17,23 +17,6 @@ typedef struct compile_settings {
 
 enum { INPUTS_MAX = 64 };
 
-static bool ignore(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
-}
-
-static bool make_plan(cli_session *session, const rondo_binding *feeds, size_t feed_count) {
-    const rondo_status status = rondo_executor_describe_feeds(session->executor, feeds, feed_count,
-                                                              RONDO_TEXT_PLAIN, ignore, NULL);
-    cli_progress_clear();
-    if (status != RONDO_STATUS_OK) {
-        cli_session_fail(session);
-    }
-    return status == RONDO_STATUS_OK;
-}
-
 // Reads "1x3x224x224" up to a comma or the end, behind which *text is then.
 static bool read_shape(const char **text, rondo_shape *out_shape) {
     *out_shape = (rondo_shape){0};
@@ -68,14 +51,24 @@ static const char *find_input(const rondo_program *program, const char *name, si
     return NULL;
 }
 
+static int fail_form(const cli_command *command, const char *text) {
+    return cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
+}
+
 // Reads "x=1x3x224x224,y=8"; CLI_DONE or CLI_MISUSE.
 static int read_shapes(const cli_command *command, const cli_session *session, const char *text,
                        rondo_binding *feeds, size_t *out_count) {
     size_t count = 0;
-    for (const char *at = text; *at != '\0' && count < INPUTS_MAX; count++) {
+    for (const char *at = text; *at != '\0'; count++) {
         const char *equals = strchr(at, '=');
+        if (count == INPUTS_MAX) {
+            return cli_fail_misuse(command, "--shapes: more than %d inputs", INPUTS_MAX);
+        }
+        if (equals == NULL) {
+            return fail_form(command, text);
+        }
         rondo_tensor *tensor = &feeds[count].tensor;
-        const size_t length = equals != NULL ? (size_t)(equals - at) : 0;
+        const size_t length = (size_t)(equals - at);
         feeds[count].name = find_input(session->program, at, length, &tensor->dtype);
         if (feeds[count].name == NULL) {
             return cli_fail_misuse(command, "--shapes %s: the model has no input \"%.*s\"", text,
@@ -83,7 +76,7 @@ static int read_shapes(const cli_command *command, const cli_session *session, c
         }
         at = equals + 1;
         if (!read_shape(&at, &tensor->shape)) {
-            return cli_fail_misuse(command, "--shapes %s: write x=1x3x224x224,y=8", text);
+            return fail_form(command, text);
         }
     }
     *out_count = count;
@@ -95,13 +88,14 @@ static int read_shapes(const cli_command *command, const cli_session *session, c
 static int make_plans(const cli_command *command, cli_session *session,
                       const compile_settings *settings) {
     if (settings->shapes.count == 0) {
-        return make_plan(session, session->feeds, session->feed_count) ? CLI_DONE : CLI_FAILED;
+        return cli_session_plan(session, session->feeds, session->feed_count) ? CLI_DONE
+                                                                              : CLI_FAILED;
     }
     for (size_t i = 0; i < settings->shapes.count; i++) {
         rondo_binding feeds[INPUTS_MAX] = {{0}};
         size_t count = 0;
         const int status = read_shapes(command, session, settings->shapes.items[i], feeds, &count);
-        if (status != CLI_DONE || !make_plan(session, feeds, count)) {
+        if (status != CLI_DONE || !cli_session_plan(session, feeds, count)) {
             return status != CLI_DONE ? status : CLI_FAILED;
         }
     }

@@ -91,7 +91,7 @@ static int run_devices(const cli_command *command, int argc, char **argv) {
     }
     rondo_device_info *infos = calloc(count > 0 ? count : 1, sizeof *infos);
     if (infos == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         return CLI_FAILED;
     }
     infos->struct_size = sizeof *infos;

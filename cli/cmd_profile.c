@@ -161,7 +161,7 @@ static bool write_html(void *data, FILE *file) {
         cli_session_fail(session);
     }
     if (fclose(memory) != 0 && described == RONDO_STATUS_OK) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
     } else if (described == RONDO_STATUS_OK) {
         is_written = write_form(result, file, RONDO_PROFILE_HTML, picture);
     }

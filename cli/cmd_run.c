@@ -134,7 +134,7 @@ static bool save_outputs(const cli_session *session, const char *directory) {
     char **paths = calloc(session->fetch_count + 1, sizeof *paths);
     table.slots = calloc(table.slot_count, sizeof *table.slots);
     if (paths == NULL || table.slots == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         goto free_lists;
     }
     is_saved = name_files(session, directory, &table, paths) && write_outputs(session, paths);

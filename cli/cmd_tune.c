@@ -15,23 +15,6 @@ typedef struct tune_settings {
     const char *save_path;
 } tune_settings;
 
-static bool ignore(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
-    return true;
-}
-
-static bool make_plan(cli_session *session) {
-    const rondo_status status = rondo_executor_describe_feeds(
-        session->executor, session->feeds, session->feed_count, RONDO_TEXT_PLAIN, ignore, NULL);
-    cli_progress_clear();
-    if (status != RONDO_STATUS_OK) {
-        cli_session_fail(session);
-    }
-    return status == RONDO_STATUS_OK;
-}
-
 // ---- choices as text --------------------------------------------------------------------------
 
 // What the session's executor has chosen, as a tuning file. On failure prints why.
@@ -192,7 +175,8 @@ static bool tune_and_compare(tuning *t) {
     cli_session *session = t->session;
     const char *obstacle = find_obstacle(session);
     if (obstacle == NULL) {
-        if (!make_plan(session) || !replace_text(&t->before, session)) {
+        if (!cli_session_plan(session, session->feeds, session->feed_count) ||
+            !replace_text(&t->before, session)) {
             return false;
         }
         drop_executor(session);
@@ -201,7 +185,8 @@ static bool tune_and_compare(tuning *t) {
         say_not_compared(t, obstacle);
     }
     if (!make_executor(session, t->settings, RONDO_TUNING_FULL, NULL, NULL) ||
-        !make_plan(session) || !replace_text(&t->after, session)) {
+        !cli_session_plan(session, session->feeds, session->feed_count) ||
+        !replace_text(&t->after, session)) {
         return false;
     }
     if (t->before == NULL) {
@@ -223,8 +208,10 @@ static bool write_choices(void *data, FILE *file) {
 }
 
 static bool tune_session(tuning *t, bool is_full, const char *save) {
-    const bool is_done = is_full ? tune_and_compare(t)
-                                 : make_plan(t->session) && replace_text(&t->after, t->session);
+    const bool is_done =
+        is_full ? tune_and_compare(t)
+                : cli_session_plan(t->session, t->session->feeds, t->session->feed_count) &&
+                      replace_text(&t->after, t->session);
     if (!is_done) {
         return false;
     }

@@ -118,6 +118,11 @@ int cli_fail_with_record(void) {
     return cli_fail_about(NULL, "");
 }
 
+bool cli_say_record(void) {
+    (void)cli_fail_with_record();
+    return false;
+}
+
 bool cli_fail_memory(void) {
     cli_print_error("out of memory");
     return false;

@@ -44,10 +44,13 @@ int cli_fail_about(const char *subject, const char *hint);
 // The same without subject and hint.
 int cli_fail_with_record(void);
 
+// The same for functions that say false.
+bool cli_say_record(void);
+
 // Prints "rondo: out of memory"; returns false.
 bool cli_fail_memory(void);
 
-// The same as a rondo_write_function, which looks at no data.
+// Writes to stdout: a rondo_write_function that looks at no data.
 bool cli_write_to_console(void *data, const char *text, size_t bytes);
 
 // Formats bytes as "512 B", "4.7 MiB". Returns `buffer`.

@@ -89,6 +89,14 @@ static const variable variables[] = {
      "where the ranks of a training find each other: HOST:PORT of\nrank 0's machine, or a file (a "
      "path with a /) that is not\nthere yet; default: MASTER_ADDR and MASTER_PORT, or, on one\n"
      "machine, a file that the launcher's name of the job decides"},
+    {"RONDO_RANK", NULL,
+     "this process's rank, from 0 on, where no launcher says it;\ngoes with RONDO_RANKS and "
+     "before what a launcher says"},
+    {"RONDO_RANKS", NULL, "how many ranks there are"},
+    {"RONDO_LOCAL_RANK", NULL,
+     "the number of the rank on its machine, which is that of its\nGPU; default: RONDO_RANK"},
+    {"RONDO_LOCAL_RANKS", NULL,
+     "how many ranks run on that machine; where others run elsewhere,\nRONDO_MEETING is needed"},
     {"MASTER_ADDR", NULL, "the machine of rank 0, where RONDO_MEETING is not set"},
     {"MASTER_PORT", NULL, "the port there"},
     {"TMPDIR", NULL,

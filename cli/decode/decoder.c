@@ -107,8 +107,13 @@ static bool keep_logits(cli_decoder *decoder, rondo_tensor *all, size_t rows, co
         decoder->logits = malloc(decoder->batch * count * sizeof(float));
         decoder->logit_count = count;
     }
-    if (decoder->logits == NULL || count != decoder->logit_count) {
+    if (decoder->logits == NULL) {
         return cli_fail_memory();
+    }
+    if (count != decoder->logit_count) {
+        cli_print_error("%s: output \"%s\" had %zu logits a token before, and %zu now",
+                        decoder->path, decoder->ports.logits, decoder->logit_count, count);
+        return false;
     }
     for (size_t b = 0; b < decoder->batch; ++b) {
         const size_t place = at != NULL ? at[b] - 1 : rows - 1;

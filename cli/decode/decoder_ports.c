@@ -63,19 +63,23 @@ bool cli_decoder_find_model(const char *operand, char *path, size_t path_bytes) 
 }
 
 static void add_stop(cli_decoder_ports *ports, const json_t *value) {
-    if (json_is_number(value) && ports->stop_count < CLI_STOP_MAX) {
-        const double number = json_number_value(value);
-        if (number >= 0 && number < INT32_MAX) {
-            ports->stops[ports->stop_count++] = (int64_t)number;
-        }
+    const double number = json_is_number(value) ? json_number_value(value) : -1.0;
+    if (number >= 0 && number < INT32_MAX) {
+        ports->stops[ports->stop_count++] = (int64_t)number;
     }
 }
 
-static void read_stops(cli_decoder_ports *ports, const json_t *value) {
+static bool read_stops(const char *path, cli_decoder_ports *ports, const json_t *value) {
+    if (json_array_size(value) > CLI_STOP_MAX) {
+        cli_print_error("%s: %zu ids of eos_token_id; leave %d in its configuration", path,
+                        json_array_size(value), CLI_STOP_MAX);
+        return false;
+    }
     add_stop(ports, value);
     for (size_t i = 0; i < json_array_size(value); ++i) {
         add_stop(ports, json_array_get(value, i));
     }
+    return true;
 }
 
 // A whole number of a config, or 0.
@@ -261,8 +265,11 @@ static bool find(const char *path, finder *f) {
     if (f->head_size == 0) {
         f->head_size = read_count(f->config, "model.decoder.head_size");
     }
-    read_stops(ports, f->config != NULL ? cli_json_find(f->config, "model.eos_token_id")
-                                        : cli_json_find(f->hub, "eos_token_id"));
+    if (!read_stops(path, ports,
+                    f->config != NULL ? cli_json_find(f->config, "model.eos_token_id")
+                                      : cli_json_find(f->hub, "eos_token_id"))) {
+        return false;
+    }
     ports->context = f->config != NULL ? read_count(f->config, "model.context_length")
                                        : read_count(f->hub, "max_position_embeddings");
     ports->ids = find_input(f->program, f->config, "input_ids", &ports->ids_dtype);

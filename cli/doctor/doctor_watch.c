@@ -515,7 +515,7 @@ bool cli_watch_program(char *const *program, bool with_times, cli_watch *out_wat
     watcher *w = calloc(1, sizeof *w);
     out_watch->processes = calloc(CLI_WATCH_PROCESSES_MAX, sizeof *out_watch->processes);
     if (w == NULL || out_watch->processes == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         free(w);
         return false;
     }

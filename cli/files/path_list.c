@@ -59,7 +59,7 @@ bool cli_path_list_read(const char *folder, bool (*is_wanted)(const char *name),
     }
     free(entries);
     if (!has_memory) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
     }
     return has_memory;
 }

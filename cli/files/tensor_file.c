@@ -181,7 +181,7 @@ static bool read_items(const char *path, const cli_tensor_wish *wish, rondo_tens
         rondo_tensor *grown = realloc(items, (count + 1) * sizeof *items);
         items = grown != NULL ? grown : items;
         if (grown == NULL) {
-            cli_print_error("out of memory");
+            (void)cli_fail_memory();
             is_fine = false;
             break;
         }

@@ -90,7 +90,7 @@ int cli_list_missing_ops(char *const *directories, size_t count) {
         }
     }
     if (table.is_out_of_memory) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         status = CLI_FAILED;
     }
     if (table.count > 0) {

@@ -169,7 +169,7 @@ static bool read_rows(const mode *from, const char *file, rows *out) {
     out->items = calloc(count + 1, sizeof *out->items);
     out->sorted = calloc(count + 1, sizeof *out->sorted);
     if (out->items == NULL || out->sorted == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         free_rows(out);
         return false;
     }
@@ -308,7 +308,7 @@ static bool compare_modes(const mode *first, const mode *second, char *const *fi
     }
     pairs = calloc(lists[0].count + lists[1].count + 1, sizeof *pairs);
     if (pairs == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         goto free_lists;
     }
     cli_say(CLI_RESULT, "%s: %.0f run%s and %.0f run%s", first->name, first->runs,

@@ -278,6 +278,23 @@ void cli_session_close(cli_session *session) {
 
 // ---- running ----------------------------------------------------------------------------------
 
+static bool ignore(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    (void)bytes;
+    return true;
+}
+
+bool cli_session_plan(cli_session *session, const rondo_binding *feeds, size_t feed_count) {
+    const rondo_status status = rondo_executor_describe_feeds(session->executor, feeds, feed_count,
+                                                              RONDO_TEXT_PLAIN, ignore, NULL);
+    cli_progress_clear();
+    if (status != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+    }
+    return status == RONDO_STATUS_OK;
+}
+
 bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings) {
     for (size_t i = 0; i < session->feed_count; i++) {
         rondo_tensor *tensor = &session->feeds[i].tensor;
@@ -341,7 +358,7 @@ static bool find_varying(cli_session *session) {
     rondo_binding *outputs = calloc(session->fetch_count + 1, sizeof *outputs);
     bool *varies = calloc(session->fetch_count + 1, sizeof *varies);
     if (outputs == NULL || varies == NULL) {
-        cli_print_error("out of memory");
+        (void)cli_fail_memory();
         goto free_lists;
     }
     if (rondo_executor_infer_outputs(session->executor, session->feeds, session->feed_count,

@@ -177,18 +177,21 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
 // Makes an executor of the session's program, in place of none. On failure prints why.
 bool cli_session_make_executor(const cli_model_settings *settings, cli_session *session);
 
+// Makes the plan of these feeds, without a run. On failure prints why.
+bool cli_session_plan(cli_session *session, const rondo_binding *feeds, size_t feed_count);
+
 // Makes the other inputs random, and names the fetches. On failure prints why.
 bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings);
 
 // Runs once. On failure prints why; a run that Ctrl-C ended is told by was_cancelled alone.
 bool cli_session_run(cli_session *session);
 
+// The same with the inputs that the last run left on the device; nothing is fetched.
+bool cli_session_rerun(cli_session *session);
+
 // Frees the outputs whose sizes depend on data: the next run may make others. cli_session_run does
 // it; whoever runs the executor otherwise calls this before each run. On failure prints why.
 bool cli_session_free_varying(cli_session *session);
-
-// The same with the inputs that the last run left on the device; nothing is fetched.
-bool cli_session_rerun(cli_session *session);
 
 void cli_session_close(cli_session *session);
 

@@ -92,8 +92,7 @@ static bool add_column(cli_train_data *data, const char *path, const char *name,
     const int64_t most = data->batch < count ? data->batch : count;
     column->batch = malloc((size_t)most * row + 1);
     if (column->batch == NULL) {
-        cli_print_error("memory is exhausted");
-        return false;
+        return cli_fail_memory();
     }
     return true;
 }
@@ -120,8 +119,7 @@ static bool make_order(cli_train_data *data, const char *path, double held) {
     data->order = malloc(((size_t)count + 1) * sizeof *data->order);
     data->shuffled = malloc(((size_t)count + 1) * sizeof *data->shuffled);
     if (data->order == NULL || data->shuffled == NULL) {
-        cli_print_error("memory is exhausted");
-        return false;
+        return cli_fail_memory();
     }
     for (int64_t i = 0; i < count; ++i) {
         data->order[i] = i;
@@ -147,8 +145,7 @@ bool cli_train_data_open(const char *path, const rondo_program *model, const cha
     const size_t inputs = rondo_program_get_input_count(model);
     out_data->columns = calloc(inputs + 1, sizeof *out_data->columns);
     if (out_data->columns == NULL) {
-        cli_print_error("memory is exhausted");
-        return false;
+        return cli_fail_memory();
     }
     const char *chosen = choose_target(path, &out_data->set, model, target);
     out_data->target = chosen;

@@ -7,21 +7,16 @@
 #include "console.h"
 #include "interrupt.h"
 
-static bool fail(void) {
-    (void)cli_fail_with_record();
-    return false;
-}
-
 bool cli_train_ranks_find(cli_train_ranks *out_ranks) {
     *out_ranks = (cli_train_ranks){.ranks = {.struct_size = sizeof out_ranks->ranks}};
-    return rondo_find_ranks(&out_ranks->ranks) == RONDO_STATUS_OK || fail();
+    return rondo_find_ranks(&out_ranks->ranks) == RONDO_STATUS_OK || cli_say_record();
 }
 
 bool cli_train_ranks_open_device(const cli_train_ranks *ranks, const char *name,
                                  rondo_device **out_device) {
     char own[24];
     if (rondo_device_open(name, out_device) != RONDO_STATUS_OK) {
-        return fail();
+        return cli_say_record();
     }
     if (!cli_train_ranks_are_many(ranks) || strcmp(name, "auto") != 0 ||
         rondo_device_is_host(*out_device)) {
@@ -30,7 +25,7 @@ bool cli_train_ranks_open_device(const cli_train_ranks *ranks, const char *name,
     rondo_device_release(*out_device);
     *out_device = NULL;
     (void)snprintf(own, sizeof own, "cuda:%d", (int)ranks->ranks.local_rank);
-    return rondo_device_open(own, out_device) == RONDO_STATUS_OK || fail();
+    return rondo_device_open(own, out_device) == RONDO_STATUS_OK || cli_say_record();
 }
 
 // After two seconds, and then each ten.
@@ -53,7 +48,7 @@ bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device, const ch
         return true;
     }
     if (!cli_interrupt_came()) {
-        return fail();
+        return cli_say_record();
     }
     cli_print_error("stopped before all ranks were there");
     return false;

@@ -13,8 +13,7 @@ bool cli_train_line_add(cli_train_line *line, double step, double value) {
         const size_t capacity = line->capacity > 0 ? 2 * line->capacity : 256;
         cli_train_point *grown = realloc(line->points, capacity * sizeof *grown);
         if (grown == NULL) {
-            cli_print_error("memory is exhausted");
-            return false;
+            return cli_fail_memory();
         }
         line->points = grown;
         line->capacity = capacity;

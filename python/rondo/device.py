@@ -136,17 +136,33 @@ class Event(Owned):
         return result.value
 
 
-def _count_bytes(call: str, nbytes: Optional[int], to_bytes: Optional[int],
+def count_bytes(call: str, nbytes: Optional[int], to_bytes: Optional[int],
                  of_bytes: Optional[int]) -> int:
     """How many bytes a copy takes; None: as many as the source has, or else the destination."""
     if nbytes is None:
         nbytes = of_bytes if of_bytes is not None else to_bytes
     if nbytes is None:
         raise InvalidError(f"{call}: say how many bytes, two addresses do not tell")
+    if nbytes < 0:
+        raise InvalidError(f"{call}: {nbytes} bytes; there are 0 at least")
     for known in (to_bytes, of_bytes):
         if known is not None and nbytes > known:
             raise InvalidError(f"{call}: {nbytes} bytes, but one of the two has only {known}")
     return nbytes
+
+
+def count_elements(call: str, count: Optional[int], element_bytes: int, nbytes: Optional[int]) -> int:
+    """How many elements a fill takes; None: as many as the memory has."""
+    if element_bytes not in (1, 2, 4):
+        raise InvalidError(f"{call}: elements of {element_bytes} bytes; they have 1, 2 or 4")
+    if count is None:
+        if nbytes is None:
+            raise InvalidError(f"{call}: say how many elements, an address does not tell")
+        return nbytes // element_bytes
+    if count < 0 or (nbytes is not None and count * element_bytes > nbytes):
+        raise InvalidError(f"{call}: {count} elements of {element_bytes} bytes"
+                           + (f" in {nbytes} bytes" if nbytes is not None else ""))
+    return count
 
 
 # Streams of Rondo's by their CUstream, which may come back by way of other libraries.
@@ -294,7 +310,7 @@ class Stream(Owned):
         """
         to, to_bytes, to_host = get_memory(destination, True)
         of, of_bytes, of_host = get_memory(source)
-        nbytes = _count_bytes("copy", nbytes, to_bytes, of_bytes)
+        nbytes = count_bytes("copy", nbytes, to_bytes, of_bytes)
         if kind is None:
             kind = ("device_to_device" if self.device.is_host or to_host == of_host
                     else "host_to_device" if of_host else "device_to_host")
@@ -310,7 +326,7 @@ class Stream(Owned):
         two GPUs straight over their link where there is one. It waits for no work of the other."""
         to_address, to_bytes, _ = get_memory(destination, True)
         of_address, of_bytes, _ = get_memory(source)
-        nbytes = _count_bytes("copy_between", nbytes, to_bytes, of_bytes)
+        nbytes = count_bytes("copy_between", nbytes, to_bytes, of_bytes)
         self._keep.add(destination, source, to, of)
         check(lib.rondo_stream_copy_between(self._h, to._h, to_address, of._h, of_address, nbytes))
 
@@ -318,12 +334,7 @@ class Stream(Owned):
              count: Optional[int] = None) -> None:
         """Sets elements of 1, 2 or 4 bytes to the low bytes of `value`."""
         address, nbytes, _ = get_memory(destination, True)
-        if count is None:
-            if nbytes is None:
-                raise InvalidError("fill: say how many elements, an address does not tell")
-            count = nbytes // element_bytes
-        elif nbytes is not None and count * element_bytes > nbytes:
-            raise InvalidError(f"fill: {count} elements of {element_bytes} bytes in {nbytes} bytes")
+        count = count_elements("fill", count, element_bytes, nbytes)
         self._keep.add(destination)
         check(lib.rondo_stream_fill(self._h, address, value & 0xffffffff, element_bytes, count))
 

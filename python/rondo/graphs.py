@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Union
 from . import _host, _raw
 from ._library import (CaptureError, InvalidError, Owned, Owner, RondoError, check,
                        get_list, get_record, get_text, lib, make_error, new, text, to_record)
-from .device import Device, Stream, _name, get_memory, make_launch, open_device
+from .device import (Device, Stream, _name, count_bytes, count_elements, get_memory, make_launch,
+                     open_device)
 
 __all__ = ["Graph", "Node", "capture", "HostCall", "Copy", "Fill", "Launch", "Child"]
 
@@ -83,9 +84,7 @@ class Copy(_Work):
     def _fill(self, work: Any) -> list[Any]:
         to, to_bytes, _ = get_memory(self.destination, True)
         of, of_bytes, _ = get_memory(self.source)
-        nbytes = self.nbytes if self.nbytes is not None else of_bytes if of_bytes is not None else to_bytes
-        if nbytes is None:
-            raise InvalidError("Copy: say how many bytes, two addresses do not tell")
+        nbytes = count_bytes("Copy", self.nbytes, to_bytes, of_bytes)
         work.kind, work.copy_kind = _raw.RONDO_NODE_COPY, _value("COPY", self.kind)
         work.destination, work.source, work.byte_count = to, of, nbytes
         return [self.destination, self.source]
@@ -101,7 +100,7 @@ class Fill(_Work):
 
     def _fill(self, work: Any) -> list[Any]:
         address, nbytes, _ = get_memory(self.destination, True)
-        count = self.count if self.count is not None else (nbytes or 0) // self.element_bytes
+        count = count_elements("Fill", self.count, self.element_bytes, nbytes)
         work.kind, work.destination, work.fill_value = (
             _raw.RONDO_NODE_FILL, address, self.value & 0xffffffff)
         work.element_bytes, work.element_count = self.element_bytes, count

@@ -279,6 +279,33 @@ class Nodes(Case):
         self.assertEqual(self.drain(), [[4] * 4])
 
 
+    def test_work_stays_inside_its_memory(self):
+        small, large = numpy.zeros(4, "u4"), numpy.zeros(64, "u4")
+        address = small.ctypes.data
+        graph = rondo.Graph(self.device)
+        bad = [(rondo.Copy(small, large), "256 bytes, but one of the two has only 16"),
+               (rondo.Copy(small, large, nbytes=17), "17 bytes"),
+               (rondo.Copy(small, large, nbytes=-1), "-1"),
+               (rondo.Copy(address, address + 8), "say how many bytes"),
+               (rondo.Fill(small, 1, 4, count=5), "5 elements of 4 bytes in 16 bytes"),
+               (rondo.Fill(small, 1, 4, count=-1), "-1"),
+               (rondo.Fill(small, 1, 0), "0 bytes"),
+               (rondo.Fill(address, 1, 4), "say how many elements")]
+        with graph.build():
+            for work, text in bad:
+                with self.assertRaisesRegex(rondo.InvalidError, text):
+                    graph.add(work)
+            graph.add(rondo.Copy(large, small))
+        for call, arguments, text in (
+                (self.stream.copy, (small, large), "256 bytes"),
+                (self.stream.copy, (small, large, -1), "-1"),
+                (self.stream.fill, (small, 1, 4, 5), "5 elements"),
+                (self.stream.fill, (small, 1, 4, -1), "-1"),
+                (self.stream.fill, (small, 1, 0), "0 bytes")):
+            with self.assertRaisesRegex(rondo.InvalidError, text):
+                call(*arguments)
+
+
 class Memory(Case):
     def test_blocks_of_a_capture_are_the_graphs(self):
         pool = rondo.Pool(self.device)

@@ -49,6 +49,9 @@ expect_status 0 compile "$product" --device host $shapes -o "$work/shapes.rondo"
 [ "$(grep -c '^  plan for x f32' "$work/stdout")" = 100 ] || fail "not a plan for each of 100 shapes"
 expect_error 2 'no input "z"' compile "$product" --device host --shapes z=1 -o "$work/shapes.rondo"
 expect_error 2 'write x=' compile "$product" --device host --shapes x=1x -o "$work/shapes.rondo"
+expect_error 2 'write x=' compile "$product" --device host --shapes x -o "$work/shapes.rondo"
+many=$(i=0; while [ $i -lt 65 ]; do printf 'x=1x64,'; i=$((i + 1)); done)
+expect_error 2 'more than 64 inputs' compile "$product" --device host --shapes "$many" -o "$work/shapes.rondo"
 
 # What does not fit is refused, or made anew.
 expect_error 1 'made with other options \(dtype f32\)' run "$plan" --device host --dtype fp16

@@ -76,6 +76,9 @@ sed 's/"filename": "model.onnx"/"filename": "other.onnx", "inputs": {"past_key_n
     s/"eos_token_id": 7/"eos_token_id": [19, 3]/' "$shared/genai_config.json" >"$work/named/genai_config.json"
 expect_status 0 decode "$work/named" --prompt 31,8 --count 6 --device host
 expect_text '^28,21$'
+sed -i 's/\[19, 3\]/[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]/' "$work/named/genai_config.json"
+expect_error 1 '17 ids of eos_token_id; leave 16' decode "$work/named" --prompt 31,8 --device host
+sed -i 's/\[1,2.*17\]/[19, 3]/' "$work/named/genai_config.json"
 sed -i 's/past_key_values.%d.key/past/' "$work/named/genai_config.json"
 expect_error 1 '"past" .* lacks %d' decode "$work/named" --prompt 31,8 --device host
 sed -i 's/"past"/"p.%d"/' "$work/named/genai_config.json"

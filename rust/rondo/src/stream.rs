@@ -5,6 +5,7 @@ use crate::model::Element;
 use crate::{c_text, sys, text};
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::os::raw::c_void;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -68,6 +69,26 @@ enum Kept {
     Generator(Rc<GeneratorInner>),
 }
 
+/// Each thing once, however often work needs it: a stream that nobody waits for stays small.
+#[derive(Default)]
+struct Keeps {
+    list: Vec<Kept>,
+    seen: HashSet<*const ()>, // memory and generators of the list
+}
+
+impl Keeps {
+    fn add(&mut self, kept: Kept) {
+        let is_new = match &kept {
+            Kept::Memory(memory) => self.seen.insert(Rc::as_ptr(memory).cast()),
+            Kept::Generator(generator) => self.seen.insert(Rc::as_ptr(generator).cast()),
+            Kept::Function(_) => true,
+        };
+        if is_new {
+            self.list.push(kept);
+        }
+    }
+}
+
 type Panic = Box<dyn Any + Send + 'static>;
 
 struct HostFunction {
@@ -106,17 +127,17 @@ impl Drop for Memory {
 struct StreamInner {
     stream: *mut sys::rondo_stream,
     device: Device,
-    pending: RefCell<Vec<Kept>>,
-    // Of captures that are open, innermost last: what they keep.
-    recorded: RefCell<Option<Vec<Kept>>>,
+    pending: RefCell<Keeps>,
+    // Of the capture that is open: what its graph will keep.
+    recorded: RefCell<Option<Keeps>>,
     panic: Arc<Mutex<Option<Panic>>>,
 }
 
 impl StreamInner {
     fn keep(&self, kept: Kept) {
         match &mut *self.recorded.borrow_mut() {
-            Some(recorded) => recorded.push(kept),
-            None => self.pending.borrow_mut().push(kept),
+            Some(recorded) => recorded.add(kept),
+            None => self.pending.borrow_mut().add(kept),
         }
     }
 }
@@ -161,7 +182,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is there.
         check(unsafe { sys::rondo_stream_synchronize(self.as_ptr()) })?;
-        self.0.pending.borrow_mut().clear();
+        drop(self.0.pending.take()); // closures may drop what uses the stream
         let panic = self.0.panic.lock().ok().and_then(|mut slot| slot.take());
         match panic {
             Some(panic) => resume_unwind(panic),
@@ -323,7 +344,7 @@ impl Stream {
         let mut graph = null_mut();
         // SAFETY: the device is there; NULL options are the defaults.
         check(unsafe { sys::rondo_graph_create(self.device().as_ptr(), null(), &mut graph) })?;
-        let mut inner = GraphInner { graph, kept: Vec::new(), stream: self.0.clone() };
+        let mut inner = GraphInner { graph, kept: Keeps::default(), stream: self.0.clone() };
         // SAFETY: graph and stream are there, the stream until the end, as `inner` keeps it.
         check(unsafe {
             sys::rondo_graph_capture_begin(
@@ -332,7 +353,7 @@ impl Stream {
                 sys::RONDO_CAPTURE_THREAD_LOCAL as i32,
             )
         })?;
-        *self.0.recorded.borrow_mut() = Some(Vec::new());
+        *self.0.recorded.borrow_mut() = Some(Keeps::default());
         let outcome = catch_unwind(AssertUnwindSafe(|| step(self)));
         let kept = self.0.recorded.borrow_mut().take().unwrap_or_default();
         inner.kept = kept;
@@ -402,7 +423,8 @@ impl<T> Buffer<T> {
 
 struct GraphInner {
     graph: *mut sys::rondo_graph,
-    kept: Vec<Kept>,
+    #[allow(dead_code)] // kept, not read
+    kept: Keeps,
     stream: Rc<StreamInner>,
 }
 
@@ -489,5 +511,44 @@ impl Generator {
                 1.0,
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_work_needs_is_kept_once() {
+        let stream = Stream::new(&Device::open("host").unwrap()).unwrap();
+        let x = stream.buffer::<f32>(4).unwrap();
+        for _ in 0..1000 {
+            stream.fill(&x, 0).unwrap();
+        }
+        assert_eq!(stream.0.pending.borrow().list.len(), 1);
+        stream.synchronize().unwrap();
+        assert!(stream.0.pending.borrow().list.is_empty());
+    }
+
+    thread_local!(static OWN: RefCell<Option<Stream>> = const { RefCell::new(None) });
+
+    struct Late;
+
+    impl Drop for Late {
+        fn drop(&mut self) {
+            OWN.with(|own| own.borrow().as_ref().unwrap().call("late", || {}).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_closure_that_goes_may_put_work_on_the_stream() {
+        let stream = Stream::new(&Device::open("host").unwrap()).unwrap();
+        OWN.with(|own| *own.borrow_mut() = Some(stream.clone()));
+        let late = Late;
+        stream.call("first", move || _ = &late).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(stream.0.pending.borrow().list.len(), 1);
+        stream.synchronize().unwrap();
+        OWN.with(|own| own.borrow_mut().take());
     }
 }

@@ -13,3 +13,11 @@ rondo_status rondo__check_fail_lost(const rondo_device *device, const char *call
             ? "it was opened before a fork; open it again in this process"
             : "an earlier failure poisoned it; destroy its objects and start the process again");
 }
+
+rondo_status rondo__check_fail_device(const rondo_device *device, const rondo_stream *stream,
+                                      const char *call, const char *kind, const char *label) {
+    const char *quote = label != NULL ? "\"" : "";
+    return RONDO_FAIL_AS(call, INVALID, "%s %s%s%s%sis of %s, the stream of %s; use a stream of %s",
+                         kind, quote, label != NULL ? label : "", quote, label != NULL ? " " : "",
+                         device->name, stream->device->name, device->name);
+}

@@ -9,6 +9,17 @@
 rondo_status rondo__check_fail_null(const char *call, const char *argument);
 rondo_status rondo__check_fail_lost(const rondo_device *device, const char *call);
 
+// INVALID unless `stream` is of `device`, which is that of a `kind` with this label (NULL: none).
+rondo_status rondo__check_fail_device(const rondo_device *device, const rondo_stream *stream,
+                                      const char *call, const char *kind, const char *label);
+static inline rondo_status rondo__check_same_device(const rondo_device *device,
+                                                    const rondo_stream *stream, const char *call,
+                                                    const char *kind, const char *label) {
+    return __builtin_expect(stream->device == device, 1)
+               ? RONDO_STATUS_OK
+               : rondo__check_fail_device(device, stream, call, kind, label);
+}
+
 // INVALID when `pointer` is NULL.
 static inline rondo_status rondo__check_pointer(const void *pointer, const char *call,
                                                 const char *argument) {

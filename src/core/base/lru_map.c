@@ -263,10 +263,6 @@ const void *rondo__lru_entry_get_key(const rondo__lru_entry *entry, size_t *out_
     return entry->key;
 }
 
-uint64_t rondo__lru_entry_get_bytes(const rondo__lru_entry *entry) {
-    return entry->byte_cost;
-}
-
 bool rondo__lru_entry_is_pinned(const rondo__lru_entry *entry) {
     return entry->pin_count > 0;
 }

@@ -100,7 +100,6 @@ void rondo__lru_map_unpin(rondo__lru_map *map, rondo__lru_entry *entry);
 // The value of an entry. An entry that is unpinned may be evicted at once.
 void *rondo__lru_entry_get_value(const rondo__lru_entry *entry);
 const void *rondo__lru_entry_get_key(const rondo__lru_entry *entry, size_t *out_key_bytes);
-uint64_t rondo__lru_entry_get_bytes(const rondo__lru_entry *entry);  // the value's
 bool rondo__lru_entry_is_pinned(const rondo__lru_entry *entry);
 // The next older and the next newer one; NULL: none. To start: map->newest, map->oldest.
 rondo__lru_entry *rondo__lru_entry_get_older(const rondo__lru_entry *entry);

@@ -52,11 +52,8 @@ static rondo_status check_run(const rondo_graph_cache *cache, const void *key, s
     if (__builtin_expect(step->function == NULL, 0)) {
         return rondo__check_fail_null(run_call, "step");
     }
-    if (__builtin_expect(cache->device != step->stream->device, 0)) {
-        return RONDO_FAIL_AS(run_call, INVALID, "the cache \"%s\" is of %s, the stream of %s",
-                             cache->options.label, cache->device->name, step->stream->device->name);
-    }
-    return RONDO_STATUS_OK;
+    return rondo__check_same_device(cache->device, step->stream, run_call, "graph cache",
+                                    cache->options.label);
 }
 
 static rondo_status refuse_recording(rondo_stream *stream) {

@@ -134,10 +134,8 @@ rondo_status rondo_stepper_begin(rondo_stepper *stepper, rondo_stream *stream) {
     if (stepper->stream != NULL) {
         return RONDO_FAIL(STATE, "a step was begun already; call rondo_stepper_end first");
     }
-    if (stepper->graph->device != stream->device) {
-        return RONDO_FAIL(INVALID, "the stepper is of %s, the stream of %s",
-                          stepper->graph->device->name, stream->device->name);
-    }
+    RETURN_IF_ERROR(
+        rondo__check_same_device(stepper->graph->device, stream, __func__, "the stepper", NULL));
     RETURN_IF_ERROR(refuse_recording(stream));
     stepper->mode = choose_mode(stepper, stream);
     if (stepper->mode == RONDO_STEPPER_RECORDS) {

@@ -130,12 +130,6 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
 
 // ---- replay -----------------------------------------------------------------------------------
 
-static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stream *stream,
-                                      const char *call) {
-    return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
-                         graph->device->name, stream->device->name);
-}
-
 static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
     rondo__capture_state state;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
@@ -160,9 +154,7 @@ static inline rondo_status check_ready(rondo_graph *graph, rondo_stream *stream,
             return rondo__graph_fail_not_ready(graph, call);
         }
     }
-    if (__builtin_expect(graph->device != stream->device, 0)) {
-        return fail_other_device(graph, stream, call);
-    }
+    RETURN_IF_ERROR(rondo__check_same_device(graph->device, stream, call, "graph", graph->label));
     if (__builtin_expect(
             atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped,
             0)) {

@@ -87,10 +87,7 @@ static rondo_status check_begin(const rondo_graph *graph, rondo_stream *stream,
                              "graph \"%s\" holds a capture; reset it first, or use another",
                              graph->label);
     }
-    if (stream->device != graph->device) {
-        return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
-                             graph->device->name, stream->device->name);
-    }
+    RETURN_IF_ERROR(rondo__check_same_device(graph->device, stream, call, "graph", graph->label));
     if (stream->is_legacy) {
         return RONDO_FAIL_AS(call, INVALID,
                              "the legacy default stream cannot record; use a stream from "

@@ -71,10 +71,7 @@ static rondo_status find_capture(const rondo_graph *graph, rondo_stream *stream,
                                  rondo__capture **out_capture, uint64_t *out_id) {
     static const char call[] = "rondo_stream_add_graph";
     RETURN_IF_ERROR(rondo__graph_check_template(graph, call));
-    if (graph->device != stream->device) {
-        return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
-                             graph->device->name, stream->device->name);
-    }
+    RETURN_IF_ERROR(rondo__check_same_device(graph->device, stream, call, "graph", graph->label));
     RETURN_IF_ERROR(check_recording(stream));
     return rondo__capture_find(stream, out_capture, out_id);
 }

@@ -150,10 +150,7 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
     *out_address = NULL;
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    if (stream->device != pool->device) {
-        return RONDO_FAIL(INVALID, "the stream belongs to device %s, the pool to %s",
-                          stream->device->name, pool->device->name);
-    }
+    RETURN_IF_ERROR(rondo__check_same_device(pool->device, stream, __func__, "the pool", NULL));
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
@@ -195,10 +192,7 @@ static rondo_status note_use(rondo_pool *pool, void *address, rondo_stream *stre
     static const char call[] = "rondo_pool_use";
     RETURN_IF_ERROR(rondo__check_pointer(pool, call, "pool"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
-    if (stream->device != pool->device) {
-        return RONDO_FAIL_AS(call, INVALID, "the stream belongs to device %s, the pool to %s",
-                             stream->device->name, pool->device->name);
-    }
+    RETURN_IF_ERROR(rondo__check_same_device(pool->device, stream, call, "the pool", NULL));
     rondo__capture *capture = NULL;
     uint64_t section = 0;
     RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &section));

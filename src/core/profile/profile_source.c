@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "base/log/logging.h"
 
-const rondo__profile_source *const rondo__profile_sources[] = {
+// In the order in which RONDO_PROFILE_SOURCE_AUTO tries them; ended by NULL. Add yours here.
+static const rondo__profile_source *const sources[] = {
     &rondo__profile_source_cupti,
     &rondo__profile_source_events,
     NULL,
@@ -14,11 +15,11 @@ const rondo__profile_source *const rondo__profile_sources[] = {
 static rondo_status start_first(const rondo__profile_source **out_source) {
     rondo_error saved;
     rondo__error_save(&saved);
-    for (size_t i = 0; rondo__profile_sources[i] != NULL && *out_source == NULL; ++i) {
-        if (rondo__profile_sources[i]->start() == RONDO_STATUS_OK) {
-            *out_source = rondo__profile_sources[i];
+    for (size_t i = 0; sources[i] != NULL && *out_source == NULL; ++i) {
+        if (sources[i]->start() == RONDO_STATUS_OK) {
+            *out_source = sources[i];
         } else {
-            RONDO_LOG_INFO_F("a profile goes without %s: %s", rondo__profile_sources[i]->name,
+            RONDO_LOG_INFO_F("a profile goes without %s: %s", sources[i]->name,
                              rondo_error_get_last()->message);
         }
     }
@@ -35,10 +36,10 @@ rondo_status rondo__profile_source_start(rondo_profile_source kind,
     if (kind == RONDO_PROFILE_SOURCE_AUTO) {
         return start_first(out_source);
     }
-    for (size_t i = 0; rondo__profile_sources[i] != NULL; ++i) {
-        if (rondo__profile_sources[i]->kind == kind) {
-            RETURN_IF_ERROR(rondo__profile_sources[i]->start());
-            *out_source = rondo__profile_sources[i];
+    for (size_t i = 0; sources[i] != NULL; ++i) {
+        if (sources[i]->kind == kind) {
+            RETURN_IF_ERROR(sources[i]->start());
+            *out_source = sources[i];
             return RONDO_STATUS_OK;
         }
     }

@@ -44,10 +44,6 @@ extern const rondo__profile_source rondo__profile_source_events;
 // Why CUPTI did not start when it was tried last; "" when it did.
 const char *rondo__profile_cupti_get_reason(void);
 
-// In the order in which RONDO_PROFILE_SOURCE_AUTO tries them; ended by NULL. The list stands in
-// profile_source.c: add yours there.
-extern const rondo__profile_source *const rondo__profile_sources[];
-
 // Starts the source that is asked for. AUTO: the first that starts, or none. *out_source is NULL
 // for none.
 //

@@ -14,11 +14,8 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
                                  rondo__capture **out_capture, uint64_t *out_id) {
     RETURN_IF_ERROR(rondo__check_pointer(generator, call, "generator"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
-    if (stream->device != generator->device) {
-        return RONDO_FAIL_AS(call, INVALID, "generator %u is of %s, the stream of %s",
-                             (unsigned)generator->number, generator->device->name,
-                             stream->device->name);
-    }
+    RETURN_IF_ERROR(
+        rondo__check_same_device(generator->device, stream, call, "the generator", NULL));
     RETURN_IF_ERROR(rondo__capture_find(stream, out_capture, out_id));
     if (*out_capture != NULL || !(stream->is_wrapped || atomic_load(&stream->may_record))) {
         return RONDO_STATUS_OK;

@@ -471,10 +471,8 @@ static rondo_status record_run(recording *r) {
 
 static rondo_status check_stream(const rondo_executor *executor, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, call_name));
-    if (stream->device != executor->device) {
-        return RONDO_FAIL_AS(call_name, INVALID, "the stream is of %s, the executor runs on %s",
-                             stream->device->name, rondo_device_get_name(executor->device));
-    }
+    RETURN_IF_ERROR(
+        rondo__check_same_device(executor->device, stream, call_name, "the executor", NULL));
     rondo__place place;
     RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
     return place.state == RONDO__CAPTURE_ACTIVE

@@ -595,9 +595,8 @@ rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream, const rondo_tensor
         ((input_count > 0 && inputs == NULL) || (output_count > 0 && outputs == NULL))) {
         status = rondo__check_fail_null(__func__, inputs == NULL ? "inputs" : "outputs");
     }
-    if (status == RONDO_STATUS_OK && stream->device != op->device) {
-        status = RONDO_FAIL(INVALID, "the stream is of %s, the op was prepared for %s",
-                            stream->device->name, op->device->name);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__check_same_device(op->device, stream, __func__, "the op", NULL);
     }
     if (status == RONDO_STATUS_OK) {
         status = take_tensors(op, inputs, input_count, outputs, output_count);

@@ -78,7 +78,7 @@ typedef rondo_status (*rondo__node_visit)(void *user_data, const rondo__line_nod
 
 struct rondo__kernel {
     // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
-    // output is NULL; constants have their device address unless `owns_input` says otherwise.
+    // output is NULL; constants have their device address, but for `owned_inputs`.
     //
     // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,

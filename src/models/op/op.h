@@ -323,6 +323,7 @@ struct rondo__op_def {
     X(random)                 \
     X(loss)                   \
     X(resize)                 \
+    X(regions)                \
     X(sampling)               \
     X(signal)                 \
     X(training)               \
@@ -336,6 +337,7 @@ struct rondo__op_def {
     X(reduce)                 \
     X(scan)                   \
     X(selection)              \
+    X(top)                    \
     X(unique)                 \
     X(string)                 \
     X(sequence)               \

@@ -89,6 +89,10 @@ bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape) {
     return true;
 }
 
+bool rondo__program_get_shape(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
+    return value >= 0 && rondo__value_get_shape(&program->values[value], out_shape);
+}
+
 void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_shape *shape) {
     value->dtype = dtype;
     value->has_shape = shape != NULL;

@@ -27,6 +27,8 @@ bool rondo__value_has_known_shape(const rondo__value *value);
 
 // The same, with the shape in *out_shape.
 bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape);
+// The same of a value by its number; false for RONDO__VALUE_NONE, too.
+bool rondo__program_get_shape(const rondo_program *program, int32_t value, rondo_shape *out_shape);
 void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_shape *shape);
 // The same of what is known of a tensor: perhaps only its rank and some extents.
 void rondo__value_set_info(rondo__value *value, rondo_dtype dtype, const rondo__tensor_info *info);

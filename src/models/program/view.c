@@ -103,10 +103,6 @@ static bool reshape(sight *s, const rondo_shape *shape) {
     return true;
 }
 
-static bool get_shape(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
-    return rondo__value_get_shape(&program->values[value], out_shape);
-}
-
 // Element `i` of a constant list of whole numbers.
 static bool get_number(const rondo_program *program, int32_t value, int64_t i, int64_t *out) {
     const rondo_tensor *list = value >= 0 ? &program->values[value].constant : NULL;
@@ -171,7 +167,7 @@ static bool split(sight *view, const rondo_program *program, const rondo__node *
         return false;
     }
     for (size_t i = 0; i < node->output_count; ++i) {
-        if (node->outputs[i] < 0 || !get_shape(program, node->outputs[i], &shape) ||
+        if (node->outputs[i] < 0 || !rondo__program_get_shape(program, node->outputs[i], &shape) ||
             shape.rank != view->rank) {
             return false;
         }
@@ -271,7 +267,7 @@ static bool apply(sight *view, const rondo_program *program, const rondo__node *
                   const trace_options *options) {
     rondo_shape result;
     size_t operand;
-    if (!get_shape(program, value, &result)) {
+    if (!rondo__program_get_shape(program, value, &result)) {
         return false;
     }
     if ((node->op.def->flags & RONDO__OP_VIEW) != 0) {
@@ -336,7 +332,8 @@ static void trace(const rondo_program *program, int32_t value, const trace_optio
             break;
         }
         (void)is_scaling(program, node, &operand);
-        if (node->inputs[operand] < 0 || !get_shape(program, node->inputs[operand], &shape)) {
+        if (node->inputs[operand] < 0 ||
+            !rondo__program_get_shape(program, node->inputs[operand], &shape)) {
             break;
         }
         sight probe;
@@ -348,7 +345,7 @@ static void trace(const rondo_program *program, int32_t value, const trace_optio
     }
     // From as far away as all moves still fit in strides.
     for (int first = moves; first >= 0; --first) {
-        (void)get_shape(program, values[first], &shape);
+        (void)rondo__program_get_shape(program, values[first], &shape);
         sight view;
         make_dense(&shape, &view);
         int at = first;
@@ -379,7 +376,7 @@ void rondo__view_trace_repeats(const rondo_program *program, int32_t value, bool
 bool rondo__view_is_whole(const rondo_program *program, const rondo__view *view) {
     rondo_shape base;
     int64_t count = 1;
-    bool is_it = get_shape(program, view->base, &base) && view->offset == 0;
+    bool is_it = rondo__program_get_shape(program, view->base, &base) && view->offset == 0;
     for (int32_t d = view->rank - 1; d >= 0; --d) {
         is_it = is_it && (view->extent[d] == 1 || view->stride[d] == count);
         count *= view->extent[d];

@@ -161,6 +161,59 @@ static const refused refused_rows[] = {
     {GPU0, GPU0, GPU1, SIZE_MAX, "overlap"},
 };
 
+static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
+    (void)stream;
+    (void)user_data;
+    return RONDO_STATUS_OK;
+}
+
+// What has a device takes streams of that alone, and says so.
+TEST(test_device_copy__a_stream_of_another_device_is_refused) {
+    static const char *const ends[] = {"graph \"step\" is of", "the pool is of",
+                                       "the generator is of", "graph cache \"rows\" is of"};
+    rondo_graph *graph;
+    rondo_pool *pool;
+    rondo_generator *generator;
+    rondo_graph_cache *cache;
+    const rondo_graph_options named = {.struct_size = sizeof named, .label = "step"};
+    const rondo_graph_cache_options rows = {.struct_size = sizeof rows, .label = "rows"};
+    open_all(false);
+    OK(rondo_graph_create(g_devices[HOST], &named, &graph));
+    OK(rondo_pool_create(g_devices[HOST], NULL, &pool));
+    OK(rondo_generator_create(g_devices[HOST], 1, &generator));
+    OK(rondo_graph_cache_create(g_devices[HOST], &rows, &cache));
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
+        rondo_stream *const stream = g_streams[GPU0];
+        void *memory = NULL;
+        rondo_status status = RONDO_STATUS_OK;
+        switch (i) {
+            case 0:
+                status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
+                break;
+            case 1:
+                status = rondo_pool_allocate(pool, stream, 64, &memory);
+                break;
+            case 2:
+                status = rondo_random_uniform(generator, stream, RONDO_DTYPE_F32, g_memory[GPU0], 1,
+                                              0.0, 1.0);
+                break;
+            default:
+                status = rondo_graph_cache_run(cache, "k", 1, stream, put_nothing, NULL, NULL);
+        }
+        assert_int_equal(status, RONDO_STATUS_INVALID);
+        const char *message = rondo_error_get_last()->message;
+        if (strstr(message, ends[i]) == NULL ||
+            strstr(message, " host, the stream of cuda:0; use a stream of host") == NULL) {
+            fail_msg("\"%s\" lacks \"%s\"", message, ends[i]);
+        }
+    }
+    rondo_graph_cache_destroy(cache);
+    rondo_generator_release(generator);
+    rondo_pool_release(pool);
+    rondo_graph_destroy(graph);
+    close_all();
+}
+
 TEST(test_device_copy__refuses_by_name) {
     open_all(false);
     for (size_t r = 0; r < sizeof refused_rows / sizeof refused_rows[0]; ++r) {

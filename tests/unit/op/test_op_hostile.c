@@ -340,7 +340,8 @@ TEST(test_op_hostile__no_op_falls) {
     totals all = {0};
     rondo__op_visit(try_def, &all);
     printf("%zu ops, %zu of %zu tries computed\n", all.ops, all.computed, all.tried);
-    assert_true(all.computed > 0);
+    assert_true(all.ops > 0);  // of RONDO_TEST_OP: there is such an op, which may refuse all tries
+    assert_true(all.computed > 0 || getenv("RONDO_TEST_OP") != NULL);
 }
 
 // ---- valid cases, spoilt

@@ -637,6 +637,12 @@ static void test_launchers(void **state) {
          0,
          0},
         {"rondo", {"RONDO_RANK", "1", "RONDO_RANKS", "2"}, 1, 2, 1, 0},
+        {"rondo",
+         {"RONDO_RANK", "3", "RONDO_RANKS", "4", "RONDO_LOCAL_RANK", "1", "RONDO_LOCAL_RANKS", "2"},
+         3,
+         4,
+         1,
+         2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         rondo_ranks ranks = {.struct_size = sizeof ranks};

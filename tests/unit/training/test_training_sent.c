@@ -16,12 +16,12 @@ enum { ROWS = 300, COLUMNS = 7, RUNS = 4 };  // sums of more than 256 stay in f3
 
 // loss = mean(x v), of which v has the gradient x / COLUMNS: with x = 10 and a scale of 65536 it is
 // 93623, a sum that is kept in f32 and leaves f16.
-static rondo_program *make_lesson(void) {
+static rondo_program *make_lesson(bool scales) {
     const rondo_minimize_options options = {.struct_size = sizeof options,
                                             .learning_rate = 0.01,
-                                            .scale_loss = true,
+                                            .scale_loss = scales,
                                             .average_ranks = true};
-    const char *const names[] = {"x", "v", "p"};
+    const char *const names[] = {"x", "v", "p"}, *loss = "loss";
     float values[COLUMNS];
     const rondo_tensor v = {.dtype = RONDO_DTYPE_F32, .shape = {2, {1, COLUMNS}}, .data = values};
     for (int i = 0; i < COLUMNS; ++i) {
@@ -31,7 +31,11 @@ static rondo_program *make_lesson(void) {
     OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, ROWS, COLUMNS)));
     OK(rondo_builder_add_parameter(b, "v", &v, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_node(b, "Mul", names, 2, &names[2], 1, NULL));
-    OK(rondo_builder_add_mean(b, "p", "loss"));
+    if (scales) {
+        OK(rondo_builder_add_mean(b, "p", "loss"));
+    } else {
+        OK(rondo_builder_add_node(b, "ReduceSum", &names[2], 1, &loss, 1, NULL));
+    }
     OK(rondo_builder_add_output(b, "loss", NULL));
     OK(rondo_builder_minimize(b, "loss", &options));
     return build_finish(b);
@@ -48,7 +52,8 @@ static void read_weights(rank_world *w, rondo_executor *executor, float *out) {
     RANK_OK(w, rondo_stream_synchronize(stream));
 }
 
-static void learn(rank_world *w) {
+// Runs of averages in f16 with x in all elements; out_v [COLUMNS] as they leave it.
+static void run_lesson(rank_world *w, float element, int runs, float *out_v) {
     const char *const averages = "AllReduce";
     const rondo_executor_options options = {.struct_size = sizeof options,
                                             .dtype = RONDO_DTYPE_F16,
@@ -58,27 +63,57 @@ static void learn(rank_world *w) {
     rondo_program *program = w->data;
     rondo_executor *executor;
     float x[ROWS * COLUMNS];
-    float v[COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; ++i) {
-        x[i] = 10.0f;
+        x[i] = element;
     }
     const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, ROWS, COLUMNS);
     RANK_OK(w, rondo_executor_create(program, w->device, &options, &executor));
-    for (int run = 0; run < RUNS; ++run) {
+    for (int run = 0; run < runs; ++run) {
         RANK_OK(w, rondo_executor_run(executor, &feed, 1, NULL, 0));
     }
-    read_weights(w, executor, v);
+    read_weights(w, executor, out_v);
+    rondo_executor_destroy(executor);
+}
+
+static void learn(rank_world *w) {
+    float v[COLUMNS];
+    run_lesson(w, 10.0f, RUNS, v);
     // The first step is left out, and halves the scale.
     for (int i = 0; i < COLUMNS; ++i) {
         RANK_TRUE(w, fabs((double)v[i] - (1.0 - 0.01 * (RUNS - 1) * 10.0 / COLUMNS)) <= 1e-4);
     }
-    rondo_executor_destroy(executor);
+}
+
+// Without a scale nothing is left out: what f16 cannot hold is an infinity, as of PyTorch and NCCL,
+// and no smaller gradient.
+static void learn_unscaled(rank_world *w) {
+    static const struct {
+        float x, v;
+    } rows[] = {{10.0f, 1.0f - 0.01f * 10.0f * ROWS},
+                {1e3f, -INFINITY},  // 300000 for each weight
+                {-1e3f, INFINITY},
+                {INFINITY, -INFINITY}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; ++k) {
+        float v[COLUMNS];
+        run_lesson(w, rows[k].x, 1, v);
+        for (int i = 0; i < COLUMNS; ++i) {
+            RANK_TRUE(w, v[i] == rows[k].v || fabsf(v[i] - rows[k].v) <= 1e-4f);
+        }
+    }
 }
 
 TEST(test_training_sent__what_rounding_makes_infinite_is_left_out) {
-    rondo_program *program = make_lesson();
+    rondo_program *program = make_lesson(true);
     for (int32_t size = 1; size <= 2; ++size) {
         ranks_world_run(size, "host", learn, program);
+    }
+    rondo_program_destroy(program);
+}
+
+TEST(test_training_sent__without_a_scale_infinities_arrive) {
+    rondo_program *program = make_lesson(false);
+    for (int32_t size = 1; size <= 2; ++size) {
+        ranks_world_run(size, "host", learn_unscaled, program);
     }
     rondo_program_destroy(program);
 }

@@ -60,3 +60,22 @@ void rondo__sort_keys(const rondo_tensor *tensor, int64_t first, int64_t step, i
         }
     }
 }
+
+void rondo__sort_sift_down(rondo__sort_item *heap, int64_t count, int64_t at) {
+    const rondo__sort_item item = heap[at];
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= count) {
+            break;
+        }
+        if (child + 1 < count && rondo__sort_compare(&heap[child + 1], &heap[child]) < 0) {
+            ++child;
+        }
+        if (rondo__sort_compare(&heap[child], &item) >= 0) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+}

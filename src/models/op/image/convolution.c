@@ -9,7 +9,7 @@
 #include "op/image/filters.h"
 #include "op/reference.h"
 
-// Rank, group and channel agreement of both forms. `w_channels` is what extent 1 of w must be.
+// Rank, group and channel agreement of both forms.
 static rondo_status check_shapes(const rondo__op *op, const rondo_shape *x, const rondo_shape *w,
                                  int64_t channels, bool is_transposed,
                                  rondo__convolution *convolution) {

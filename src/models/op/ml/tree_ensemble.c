@@ -1,4 +1,5 @@
-// op/ml/tree_ensemble.c — see tree_ensemble.h.
+// op/ml/tree_ensemble.c — trees as the three ops list them, checked and laid out; see
+// tree_ensemble.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/ml/tree_ensemble.h"
 
@@ -9,54 +10,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/ml/ml_scores.h"
+#include "op/ml/tree_nodes.h"
 #include "op/support.h"
-
-typedef enum node_mode {  // by the numbers of TreeEnsemble, then our own
-    MODE_LEQ,
-    MODE_LT,
-    MODE_GTE,
-    MODE_GT,
-    MODE_EQ,
-    MODE_NEQ,
-    MODE_MEMBER,
-    MODE_LEAF,
-    MODE_UNKNOWN,
-} node_mode;
-
-typedef struct tree_node {
-    double threshold;
-    int32_t feature;
-    uint8_t mode;
-    bool missing_is_yes;
-    int32_t yes;  // node; of a leaf the first of its weights; of a member test see `first_member`
-    int32_t no;   // node; of a leaf the number of its weights
-    int32_t first_member;
-    int32_t member_count;
-} tree_node;
-
-typedef struct leaf_weight {
-    int32_t target;
-    double weight;
-} leaf_weight;
-
-typedef enum aggregate { JOIN_AVERAGE, JOIN_SUM, JOIN_MIN, JOIN_MAX, JOIN_UNKNOWN } aggregate;
-
-struct rondo__tree_ensemble {
-    size_t node_count;
-    tree_node *nodes;
-    size_t weight_count;
-    leaf_weight *weights;
-    size_t root_count;
-    int32_t *roots;
-    double *members;
-    size_t target_count;
-    aggregate join;
-    size_t base_count;
-    double *bases;
-    bool are_weights_positive;
-    bool speaks_of[2];   // of targets 0 and 1
-    bool rounds_scores;  // to f32, which the legacy ops give: ties are ties of what is given out
-};
 
 enum { COUNT_MAX = INT32_MAX - 1 };
 
@@ -120,24 +75,25 @@ typedef struct description {
     int_list yes_is_leaf, no_is_leaf, roots;  // TreeEnsemble
     number_list members;
     int64_t target_count;
-    aggregate join;
+    rondo__tree_join join;
     number_list bases;
 } description;
 
-static node_mode read_mode(const description *d, size_t node) {
+static rondo__tree_mode read_mode(const description *d, size_t node) {
     static const char *const words[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                         "BRANCH_EQ",  "BRANCH_NEQ", "",           "LEAF"};
     if (!d->is_legacy) {
         int64_t code = rondo__tensor_get_int(d->mode_codes, (int64_t)node);
-        return code >= 0 && code <= MODE_MEMBER ? (node_mode)code : MODE_UNKNOWN;
+        return code >= 0 && code <= RONDO__TREE_MEMBER ? (rondo__tree_mode)code
+                                                       : RONDO__TREE_UNKNOWN;
     }
     const char *text = d->mode_words->strings[node];
     for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) {
         if (words[i][0] != '\0' && strcmp(text, words[i]) == 0) {
-            return (node_mode)i;
+            return (rondo__tree_mode)i;
         }
     }
-    return MODE_UNKNOWN;
+    return RONDO__TREE_UNKNOWN;
 }
 
 // The lists' lengths.
@@ -183,23 +139,24 @@ static rondo_status check_lengths(const description *d) {
     return RONDO_STATUS_OK;
 }
 
-static aggregate read_join(const rondo__op *op) {
+static rondo__tree_join read_join(const rondo__op *op) {
     static const char *const names[] = {"AVERAGE", "SUM", "MIN", "MAX"};
     const rondo__attribute *attribute = rondo__op_find(op, "aggregate_function");
     if (attribute == NULL) {
-        return JOIN_SUM;
+        return RONDO__TREE_JOIN_SUM;
     }
     if (attribute->kind == RONDO__ATTRIBUTE_INT) {
-        return attribute->int_value >= 0 && attribute->int_value < JOIN_UNKNOWN
-                   ? (aggregate)attribute->int_value
-                   : JOIN_UNKNOWN;
+        return attribute->int_value >= 0 && attribute->int_value < RONDO__TREE_JOIN_UNKNOWN
+                   ? (rondo__tree_join)attribute->int_value
+                   : RONDO__TREE_JOIN_UNKNOWN;
     }
-    for (size_t i = 0; attribute->kind == RONDO__ATTRIBUTE_STRING && i < JOIN_UNKNOWN; ++i) {
+    for (size_t i = 0; attribute->kind == RONDO__ATTRIBUTE_STRING && i < RONDO__TREE_JOIN_UNKNOWN;
+         ++i) {
         if (strcmp(attribute->string_value, names[i]) == 0) {
-            return (aggregate)i;
+            return (rondo__tree_join)i;
         }
     }
-    return JOIN_UNKNOWN;
+    return RONDO__TREE_JOIN_UNKNOWN;
 }
 
 static void describe_legacy(const rondo__op *op, description *d) {
@@ -248,7 +205,7 @@ static rondo_status describe(const rondo__op *op, description *out_description) 
     } else {
         describe_split(op, &d);
     }
-    if (d.join == JOIN_UNKNOWN) {
+    if (d.join == RONDO__TREE_JOIN_UNKNOWN) {
         return rondo__op_fail_unsupported(op, "attribute aggregate_function");
     }
     RETURN_IF_ERROR(rondo__ml_check_transform(op));
@@ -270,11 +227,11 @@ rondo_status rondo__tree_ensemble_measure(const rondo__op *op, rondo__tree_shape
     int64_t greatest = -1;
     RETURN_IF_ERROR(describe(op, &d));
     for (size_t i = 0; i < d.node_count; ++i) {
-        node_mode mode = read_mode(&d, i);
-        if (mode == MODE_UNKNOWN) {
+        rondo__tree_mode mode = read_mode(&d, i);
+        if (mode == RONDO__TREE_UNKNOWN) {
             return rondo__op_fail_unsupported(op, "attribute nodes_modes");
         }
-        if (mode != MODE_LEAF) {
+        if (mode != RONDO__TREE_LEAF) {
             if (d.features.values[i] < 0 || d.features.values[i] > COUNT_MAX) {
                 return RONDO_OP_FAIL(op, BAD_DATA, "node %zu asks for feature %lld", i,
                                      (long long)d.features.values[i]);
@@ -294,8 +251,8 @@ rondo_status rondo__tree_ensemble_measure(const rondo__op *op, rondo__tree_shape
 
 // ---- laying trees out -------------------------------------------------------------------------
 
-static void fill_inner(const description *d, size_t node, tree_node *out_node) {
-    *out_node = (tree_node){
+static void fill_inner(const description *d, size_t node, rondo__tree_node *out_node) {
+    *out_node = (rondo__tree_node){
         .threshold = get_number(&d->thresholds, node),
         .feature = (int32_t)d->features.values[node],
         .mode = (uint8_t)read_mode(d, node),
@@ -355,7 +312,7 @@ static rondo_status place_weights(const description *d, const node_place *places
     for (size_t i = 0; i < d->weights.count && status == RONDO_STATUS_OK; ++i) {
         status = find_node(d, places, d->weight_trees.values[i], d->weight_numbers.values[i],
                            &owners[i]);
-        if (status == RONDO_STATUS_OK && e->nodes[owners[i]].mode != MODE_LEAF) {
+        if (status == RONDO_STATUS_OK && e->nodes[owners[i]].mode != RONDO__TREE_LEAF) {
             status = RONDO_OP_FAIL(d->op, BAD_DATA, "leaf weight %zu belongs to an inner node", i);
         }
         if (status == RONDO_STATUS_OK) {
@@ -364,15 +321,15 @@ static rondo_status place_weights(const description *d, const node_place *places
     }
     int32_t next = 0;
     for (size_t i = 0; i < d->node_count && status == RONDO_STATUS_OK; ++i) {
-        if (e->nodes[i].mode == MODE_LEAF) {
+        if (e->nodes[i].mode == RONDO__TREE_LEAF) {
             e->nodes[i].yes = next;
             next += e->nodes[i].no;
             e->nodes[i].no = 0;
         }
     }
     for (size_t i = 0; i < d->weights.count && status == RONDO_STATUS_OK; ++i) {
-        tree_node *leaf = &e->nodes[owners[i]];
-        e->weights[leaf->yes + leaf->no] = (leaf_weight){
+        rondo__tree_node *leaf = &e->nodes[owners[i]];
+        e->weights[leaf->yes + leaf->no] = (rondo__leaf_weight){
             .target = (int32_t)d->weight_targets.values[i], .weight = get_number(&d->weights, i)};
         leaf->no += 1;
     }
@@ -412,9 +369,9 @@ static rondo_status lay_legacy(const description *d, rondo__tree_ensemble *e) {
     }
     status = sort_places(d, places);
     for (size_t i = 0; i < d->node_count && status == RONDO_STATUS_OK; ++i) {
-        tree_node *node = &e->nodes[i];
+        rondo__tree_node *node = &e->nodes[i];
         fill_inner(d, i, node);
-        if (node->mode == MODE_LEAF) {
+        if (node->mode == RONDO__TREE_LEAF) {
             continue;
         }
         status = find_node(d, places, d->trees.values[i], d->yes.values[i], &node->yes);
@@ -462,8 +419,8 @@ static rondo_status place_members(const description *d, rondo__tree_ensemble *e)
         e->members[i] = get_number(&d->members, i);
     }
     for (size_t i = 0; i < d->node_count; ++i) {
-        tree_node *node = &e->nodes[i];
-        if (node->mode != MODE_MEMBER) {
+        rondo__tree_node *node = &e->nodes[i];
+        if (node->mode != RONDO__TREE_MEMBER) {
             continue;
         }
         size_t end = at;
@@ -493,16 +450,17 @@ static rondo_status lay_split(const description *d, rondo__tree_ensemble *e) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < d->node_count; ++i) {
-        tree_node *node = &e->nodes[i];
+        rondo__tree_node *node = &e->nodes[i];
         fill_inner(d, i, node);
         RETURN_IF_ERROR(
             link_child(d, i, d->yes.values[i], d->yes_is_leaf.values[i] != 0, &node->yes));
         RETURN_IF_ERROR(link_child(d, i, d->no.values[i], d->no_is_leaf.values[i] != 0, &node->no));
     }
     for (size_t k = 0; k < leaf_count; ++k) {
-        e->weights[k] = (leaf_weight){.target = (int32_t)d->weight_targets.values[k],
-                                      .weight = get_number(&d->weights, k)};
-        e->nodes[d->node_count + k] = (tree_node){.mode = MODE_LEAF, .yes = (int32_t)k, .no = 1};
+        e->weights[k] = (rondo__leaf_weight){.target = (int32_t)d->weight_targets.values[k],
+                                             .weight = get_number(&d->weights, k)};
+        e->nodes[d->node_count + k] =
+            (rondo__tree_node){.mode = RONDO__TREE_LEAF, .yes = (int32_t)k, .no = 1};
     }
     for (size_t i = 0; i < d->roots.count; ++i) {
         RETURN_IF_ERROR(link_child(d, i, d->roots.values[i], false, &e->roots[i]));
@@ -528,8 +486,8 @@ static rondo_status check_cycles(const rondo__op *op, const rondo__tree_ensemble
             stack[depth++] = e->roots[r];
         }
         while (depth > 0 && status == RONDO_STATUS_OK) {
-            const tree_node *node = &e->nodes[stack[depth - 1]];
-            bool is_leaf = node->mode == MODE_LEAF;
+            const rondo__tree_node *node = &e->nodes[stack[depth - 1]];
+            bool is_leaf = node->mode == RONDO__TREE_LEAF;
             int32_t next = is_leaf                    ? -1
                            : state[node->yes] != DONE ? node->yes
                            : state[node->no] != DONE  ? node->no
@@ -602,181 +560,4 @@ void rondo__tree_ensemble_destroy(rondo__tree_ensemble *ensemble) {
     rondo__free(ensemble->members);
     rondo__free(ensemble->bases);
     rondo__free(ensemble);
-}
-
-// ---- walking ----------------------------------------------------------------------------------
-
-static bool is_member(const rondo__tree_ensemble *e, const tree_node *node, double x) {
-    const double *members = e->members + node->first_member;
-    for (int32_t i = 0; i < node->member_count; ++i) {
-        if (members[i] == x) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_other_yes(const rondo__tree_ensemble *e, const tree_node *node, double x) {
-    if (node->missing_is_yes && isnan(x)) {
-        return true;
-    }
-    switch (node->mode) {
-        case MODE_LT:
-            return x < node->threshold;
-        case MODE_GTE:
-            return x >= node->threshold;
-        case MODE_GT:
-            return x > node->threshold;
-        case MODE_EQ:
-            return x == node->threshold;
-        case MODE_NEQ:
-            return x != node->threshold;
-        default:
-            return is_member(e, node, x);
-    }
-}
-
-// Most trees ask "at most" alone.
-static inline bool is_yes(const rondo__tree_ensemble *e, const tree_node *node, double x) {
-    return node->mode == MODE_LEQ ? x <= node->threshold || (node->missing_is_yes && isnan(x))
-                                  : is_other_yes(e, node, x);
-}
-
-static inline double join_score(aggregate join, bool has_score, double score, double weight) {
-    if (join == JOIN_SUM || join == JOIN_AVERAGE) {
-        return score + weight;
-    }
-    bool takes_new = join == JOIN_MIN ? weight < score : weight > score;
-    return takes_new || !has_score ? weight : score;
-}
-
-// Walks all trees with one row of features and joins what they say for each target, base values
-// included. has_score[t] tells whether any leaf spoke of target t.
-static void run_trees(const rondo__tree_ensemble *e, const double *row, double *scores,
-                      bool *has_score) {
-    for (size_t t = 0; t < e->target_count; ++t) {
-        scores[t] = 0.0;
-        has_score[t] = false;
-    }
-    for (size_t r = 0; r < e->root_count; ++r) {
-        const tree_node *node = &e->nodes[e->roots[r]];
-        while (node->mode != MODE_LEAF) {
-            node = &e->nodes[is_yes(e, node, row[node->feature]) ? node->yes : node->no];
-        }
-        for (int32_t i = 0; i < node->no; ++i) {
-            const leaf_weight *w = &e->weights[node->yes + i];
-            scores[w->target] =
-                join_score(e->join, has_score[w->target], scores[w->target], w->weight);
-            has_score[w->target] = true;
-        }
-    }
-    for (size_t t = 0; t < e->target_count; ++t) {
-        scores[t] /= e->join == JOIN_AVERAGE ? (double)e->root_count : 1.0;
-        if (e->base_count == e->target_count) {
-            scores[t] += e->bases[t];
-        }
-        scores[t] = e->rounds_scores ? (double)(float)scores[t] : scores[t];
-    }
-}
-
-// ---- results ----------------------------------------------------------------------------------
-
-// Two classes of which the trees know one score only: that of class 0 stands for the second class.
-static bool is_split_score(const rondo__tree_ensemble *e) {
-    return e->target_count == 2 && e->speaks_of[0] && !e->speaks_of[1];
-}
-
-static size_t split_score(const rondo__tree_ensemble *e, rondo__ml_transform transform,
-                          double *scores) {
-    if (e->base_count == 1) {
-        scores[0] += e->bases[0];
-    } else if (e->base_count == 2) {
-        scores[0] += e->bases[1] - e->bases[0];  // of the class that the score is for
-    }
-    double score = scores[0];
-    if (e->are_weights_positive || transform == RONDO__ML_LOGISTIC ||
-        transform == RONDO__ML_PROBIT) {
-        rondo__ml_split_score(transform, scores);
-    } else {
-        scores[0] = -score;
-        scores[1] = score;
-    }
-    return score > (e->are_weights_positive ? 0.5 : 0.0);
-}
-
-// The class of a row, and its scores as they are given out. A class without a weight in this row's
-// leaves is not chosen, unless there are base values for all classes.
-static size_t classify(const rondo__tree_ensemble *e, rondo__ml_transform transform, double *scores,
-                       const bool *has_score) {
-    size_t chosen = SIZE_MAX;
-    if (is_split_score(e)) {
-        return split_score(e, transform, scores);
-    }
-    if (e->target_count == 2 && e->base_count == 1 && e->speaks_of[0]) {
-        scores[0] += e->bases[0];
-    }
-    if (e->target_count == 1) {
-        chosen = scores[0] > 0.0;
-    } else if (e->target_count == 2 && !e->speaks_of[0]) {
-        chosen = scores[1] > (e->are_weights_positive ? 0.5 : 0.0);
-    } else {
-        for (size_t t = 0; t < e->target_count; ++t) {
-            bool is_candidate = has_score[t] || e->base_count == e->target_count;
-            if (is_candidate && (chosen == SIZE_MAX || scores[t] > scores[chosen])) {
-                chosen = t;
-            }
-        }
-        chosen = chosen == SIZE_MAX ? 0 : chosen;
-    }
-    rondo__ml_transform_row(transform, scores, e->target_count);
-    return chosen;
-}
-
-rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const rondo__op *op,
-                                        const rondo_tensor *x, void *labels,
-                                        rondo_dtype score_dtype, void *scores) {
-    int64_t columns = x->shape.extent[x->shape.rank - 1];
-    int64_t rows = x->shape.rank == 1 ? 1 : x->shape.extent[0];
-    rondo__ml_transform transform = rondo__ml_get_transform(op);
-    rondo__ml_labels names = rondo__ml_get_labels(op, "classlabels_strings", "classlabels_int64s");
-    bool is_classifier = op->def->id == RONDO__ML_TreeEnsembleClassifier;
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    // Most rows are short, and then no heap is used.
-    enum { SHORT = 64 };
-    double own[SHORT], *longer = NULL;
-    bool own_scores[SHORT], *longer_scores = NULL;
-    if ((uint64_t)columns + e->target_count > SHORT) {
-        longer = rondo__calloc((size_t)columns + e->target_count, sizeof *longer);
-        longer_scores = rondo__calloc(e->target_count, sizeof *longer_scores);
-        if (longer == NULL || longer_scores == NULL) {
-            goto free_lists;
-        }
-    }
-    double *row = longer != NULL ? longer : own, *sums = row + columns;
-    bool *has_score = longer_scores != NULL ? longer_scores : own_scores;
-    status = RONDO_STATUS_OK;
-    for (int64_t r = 0; r < rows; ++r) {
-        rondo__ml_read_row(x, r, columns, row);
-        run_trees(e, row, sums, has_score);
-        if (!is_classifier) {
-            rondo__ml_transform_row(transform, sums, e->target_count);
-        } else {
-            size_t chosen = classify(e, transform, sums, has_score);
-            if (labels != NULL && names.count == 1) {
-                ((int64_t *)labels)[r] = (int64_t)chosen;
-            } else if (labels != NULL) {
-                rondo__ml_write_label(&names, chosen, labels, r);
-            }
-        }
-        if (scores != NULL) {
-            size_t bytes = e->target_count * rondo_dtype_get_bytes(score_dtype);
-            rondo__convert_elements(RONDO_DTYPE_F64, sums, score_dtype,
-                                    (char *)scores + (size_t)r * bytes, e->target_count);
-        }
-    }
-
-free_lists:
-    rondo__free(longer);
-    rondo__free(longer_scores);
-    return status;
 }

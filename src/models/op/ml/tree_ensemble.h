@@ -41,8 +41,8 @@ RONDO_MUST_USE rondo_status rondo__tree_ensemble_create(const rondo__op *op,
                                                         rondo__tree_ensemble **out_ensemble);
 void rondo__tree_ensemble_destroy(rondo__tree_ensemble *ensemble);  // NULL is fine
 
-// The whole op: output 0 (labels, for the classifier), output 1 (its scores). `rows` and `columns`
-// are those of the table `x`; `labels` is NULL for regressors.
+// The whole op for the rows of `x`: output 0 (labels, for the classifier), output 1 (its scores).
+// `labels` is NULL for regressors.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *ensemble,

@@ -28,19 +28,8 @@ typedef struct pattern {
     rondo_shape shape, between;     // of the scores, and where the second constant is added
 } pattern;
 
-static bool get_shape(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
-    return value >= 0 && rondo__value_get_shape(&program->values[value], out_shape);
-}
-
 static bool is_view(const rondo__node *node) {
     return (node->op.def->flags & RONDO__OP_VIEW) != 0;
-}
-
-// The node that makes the value, which has no other reader; -1: there is none.
-static int32_t get_maker(const rondo__rewriting *r, int32_t value) {
-    const int32_t maker = value >= 0 ? r->program->values[value].producer : -1;
-    return maker >= 0 && !r->remove[maker] && rondo__uses_get_single(&r->uses, value) >= 0 ? maker
-                                                                                           : -1;
 }
 
 // Splits an Add into a constant of f16 or f32 and the other operand, which has the sum's shape.
@@ -56,8 +45,9 @@ static bool match_add(const rondo_program *program, int32_t n, int32_t *out_cons
         if ((constant->constant.dtype == RONDO_DTYPE_F16 ||
              constant->constant.dtype == RONDO_DTYPE_F32) &&
             !rondo__value_is_constant(&program->values[node->inputs[1 - i]]) &&
-            get_shape(program, node->outputs[0], &sum) &&
-            get_shape(program, node->inputs[1 - i], &other) && rondo_shape_is_equal(&sum, &other)) {
+            rondo__program_get_shape(program, node->outputs[0], &sum) &&
+            rondo__program_get_shape(program, node->inputs[1 - i], &other) &&
+            rondo_shape_is_equal(&sum, &other)) {
             *out_constant = node->inputs[i];
             *out_other = node->inputs[1 - i];
             *out_shape = sum;
@@ -71,24 +61,25 @@ static bool match(rondo__rewriting *r, size_t softmax, pattern *p) {
     const rondo_program *program = r->program;
     int32_t value = program->nodes[softmax].inputs[0];
     *p = (pattern){.r = r, .nodes = {-1, -1, -1, -1}, .result = value};
-    int32_t n = get_maker(r, value);
+    int32_t n = rondo__rewriting_get_maker(r, value);
     if (n >= 0 && is_view(&program->nodes[n])) {
         p->nodes[3] = n;
-        n = get_maker(r, program->nodes[n].inputs[0]);
+        n = rondo__rewriting_get_maker(r, program->nodes[n].inputs[0]);
     }
     p->nodes[2] = n;
     if (!match_add(program, n, &p->second, &value, &p->between)) {
         return false;
     }
-    n = get_maker(r, value);
+    n = rondo__rewriting_get_maker(r, value);
     if (n >= 0 && is_view(&program->nodes[n])) {
         p->nodes[1] = n;
-        n = get_maker(r, program->nodes[n].inputs[0]);
+        n = rondo__rewriting_get_maker(r, program->nodes[n].inputs[0]);
     }
     p->nodes[0] = n;
     rondo_shape result;
     return match_add(program, n, &p->first, &p->scores, &p->shape) &&
-           get_shape(program, p->result, &result) && rondo_shape_is_equal(&result, &p->shape) &&
+           rondo__program_get_shape(program, p->result, &result) &&
+           rondo_shape_is_equal(&result, &p->shape) &&
            rondo_shape_get_count(&p->shape) <= ELEMENTS_MOST &&
            program->values[p->first].constant.dtype == program->values[p->second].constant.dtype;
 }

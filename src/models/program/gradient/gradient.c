@@ -13,7 +13,8 @@ enum { EXPANSION_DEPTH_MAX = 16 };
 
 // ---- what depends on what -----------------------------------------------------------------------
 
-bool rondo__gradient_is_real(rondo_dtype dtype) {
+// Whether gradients may be of this type; NONE: perhaps.
+static bool is_real(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_NONE || rondo__dtype_is_float(dtype);
 }
 
@@ -38,8 +39,7 @@ void rondo__gradient_mark(rondo__gradient *g, size_t begin, size_t end) {
         (void)rondo__gradient_find_rule(node->op.def, &is_zero);
         for (size_t i = 0; depends && !is_zero && i < node->output_count; ++i) {
             const int32_t value = node->outputs[i];
-            if (value >= 0 && rondo__gradient_is_real(g->values[value].info.dtype) &&
-                !is_kept(g, value)) {
+            if (value >= 0 && is_real(g->values[value].info.dtype) && !is_kept(g, value)) {
                 g->values[value].depends = true;
             }
         }
@@ -150,7 +150,7 @@ static void start(rondo__gradient *g) {
         const int32_t x = request->xs[i];
         rondo__tensor_info info;
         rondo__gradient_get_info(g, x, &info);
-        if (!rondo__gradient_is_real(info.dtype)) {
+        if (!is_real(info.dtype)) {
             g->status = RONDO_FAIL(UNSUPPORTED, "\"%.80s\" is %s; only reals have gradients",
                                    g->program->values[x].name, rondo_dtype_get_name(info.dtype));
         }

@@ -78,8 +78,6 @@ void rondo__gradient_refuse(rondo__gradient *g, const rondo__gradient_call *call
 
 // ---- what is known of values
 
-// Whether gradients may be of this type; NONE: perhaps.
-bool rondo__gradient_is_real(rondo_dtype dtype);
 // The same as rondo__gradient_info without looking at nodes that were appended since; the
 // constant's pointer is good until values are added.
 void rondo__gradient_get_info(const rondo__gradient *g, int32_t value,

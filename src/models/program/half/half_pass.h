@@ -1,9 +1,10 @@
 // program/half/half_pass.h — f32 programs computed in f16: what stays in f32, why, and the
 // constants.
 //
-// The work has three parts: rules (half_rules.c) decide for each node, the pass (pass_half.c)
-// rewrites the program by those decisions, and constants (half_constants.c) are rounded once for
-// all plans of an executor. What f16 does to an op stands in the op's row (op/half_rule.h).
+// The work has three parts: rules (half_rules.c, half_judge.h) decide for each node, the pass
+// (pass_half.c) rewrites the program by those decisions, and constants (half_constants.c) are
+// rounded once for all plans of an executor. What f16 does to an op stands in the op's row
+// (op/half_rule.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -28,14 +28,13 @@
 // Turned down: measuring the ranges on sample inputs, which users would have to have; a list of
 // whole patterns, which every exporter writes otherwise.
 // SPDX-License-Identifier: Apache-2.0
-#include "program/half/half_pass.h"
-
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/draws.h"
 #include "program/edit.h"
+#include "program/half/half_judge.h"
 #include "program/passes/match.h"
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
@@ -50,10 +49,6 @@ static const char dynamic_reason[] =
     "its shape depends on data, so it runs on the host, where f16 gains nothing";
 static const char object_reason[] =
     "strings and sequences stay on the host, and what they hold in f32";
-static const char overflow_reason[] = "a constant is larger than f16 holds";
-static const char tiny_reason[] = "a constant is smaller than f16 holds";
-static const char large_reason[] = "a factor of 4096 or more leaves the range of f16";
-static const char whole_reason[] = "a constant holds whole numbers that f16 rounds";
 static const char wide_reason[] = "an op before it makes values that may leave the range of f16";
 static const char fine_reason[] = "an op before it makes factors that f16 flushes to 0";
 static const char traced_exact_reason[] = "its result becomes whole numbers, boxes or spectra";
@@ -69,119 +64,6 @@ static const char asked_reason[] = "asked for by keep_f32";
 static const char single_reason[] = "bf16 has 8 bits, and is for products";
 static const char trained_reason[] = "a training step keeps scales, weights and states in f32";
 
-// ---- what is known of a node ------------------------------------------------------------------
-
-// The rule of the node's op; ops that only move values or work by element carry classes on, others
-// have no rule of their own.
-static const rondo__half_rule *find_rule(const rondo__node *node) {
-    static const rondo__half_rule carrier = {HALF_CARRIES, HALF_PLAIN, NULL};
-    const uint32_t carrying = RONDO__OP_ELEMENTWISE | RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF;
-    const rondo__op_def *def = node->op.def;
-    return def->half.kind == 0 && (def->flags & carrying) != 0 ? &carrier : &def->half;
-}
-
-bool rondo__half_is_fixed_input(const rondo__node *node, size_t input) {
-    return input < 32 && (node->op.def->wide_inputs >> input & 1u) != 0;
-}
-
-typedef struct analysis {
-    const rondo_program *program;
-    rondo__half_cache *cache;
-    rondo__half_decision *decisions;
-    uint8_t *class_of;  // of each value
-    uint8_t *wanted;    // of each value: EXACT, FINE or WIDE where what uses it needs that
-    rondo__uses uses;
-} analysis;
-
-static bool is_move(const rondo__node *node) {
-    const uint32_t flags = node->op.def->flags;
-    return (flags & (RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF)) != 0 &&
-           (flags & (RONDO__OP_ELEMENTWISE | RONDO__OP_RANDOM)) == 0;
-}
-
-static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
-    if (value < 0) {
-        return RONDO_DTYPE_NONE;
-    }
-    const rondo__value *v = &program->values[value];
-    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-}
-
-static bool is_single(const rondo_program *program, int32_t value) {
-    return value >= 0 && get_dtype(program, value) == RONDO_DTYPE_F32;
-}
-
-static bool is_constant(const rondo_program *program, int32_t value) {
-    return value >= 0 && rondo__value_is_constant(&program->values[value]);
-}
-
-// An f32 input that is computed; constants have no class.
-static bool is_computed(const rondo_program *program, int32_t value) {
-    return is_single(program, value) && !is_constant(program, value);
-}
-
-static bool reads_single(const rondo_program *program, const rondo__node *node) {
-    bool reads = false;
-    for (size_t i = 0; i < node->input_count; ++i) {
-        reads =
-            reads || (is_single(program, node->inputs[i]) && !rondo__half_is_fixed_input(node, i));
-    }
-    return reads;
-}
-
-static bool makes_single(const rondo_program *program, const rondo__node *node) {
-    bool makes = false;
-    for (size_t i = 0; i < node->output_count; ++i) {
-        makes = makes || is_single(program, node->outputs[i]);
-    }
-    return makes;
-}
-
-static bool is_known(const rondo_program *program, const rondo__node *node) {
-    rondo_shape shape;
-    for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
-        const int32_t value =
-            i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
-        if (value >= 0 && (get_dtype(program, value) == RONDO_DTYPE_NONE ||
-                           !rondo__value_get_shape(&program->values[value], &shape))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Whether strings, sequences or optionals come in or go out.
-static bool has_objects(const rondo_program *program, const rondo__node *node) {
-    bool has = false;
-    for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
-        const rondo_dtype dtype =
-            get_dtype(program, i < node->input_count ? node->inputs[i]
-                                                     : node->outputs[i - node->input_count]);
-        has = has || (dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(dtype));
-    }
-    return has;
-}
-
-// How many elements of the input go into one of the output. A running sum has as many outputs as
-// inputs, so there it is the length of an axis: any axis, since which one may be an input.
-static int64_t count_summed(const rondo_program *program, const rondo__node *node) {
-    rondo_shape x;
-    rondo_shape y;
-    if (rondo__match_input(node, 0) < 0 || node->outputs[0] < 0 ||
-        !rondo__value_get_shape(&program->values[node->inputs[0]], &x) ||
-        !rondo__value_get_shape(&program->values[node->outputs[0]], &y)) {
-        return INT64_MAX;
-    }
-    const int64_t outputs = rondo_shape_get_count(&y);
-    int64_t longest = outputs > 0 ? rondo_shape_get_count(&x) / outputs : 0;
-    if (rondo__node_is(node, RONDO__OP_CumSum)) {
-        for (int32_t d = 0; d < x.rank; ++d) {
-            longest = x.extent[d] > longest ? x.extent[d] : longest;
-        }
-    }
-    return longest;
-}
-
 // ---- casts of the model -----------------------------------------------------------------------
 
 static bool is_small_whole(rondo_dtype dtype) {
@@ -192,8 +74,8 @@ static bool is_small_whole(rondo_dtype dtype) {
 // to them.
 static const char *judge_cast(const rondo_program *program, const rondo__node *node,
                               uint8_t *out_class, uint32_t *out_kind) {
-    const rondo_dtype from = get_dtype(program, rondo__match_input(node, 0));
-    const rondo_dtype to = get_dtype(program, node->outputs[0]);
+    const rondo_dtype from = rondo__half_get_type(program, rondo__match_input(node, 0));
+    const rondo_dtype to = rondo__half_get_type(program, node->outputs[0]);
     *out_kind = HALF_CARRIES;
     *out_class = HALF_PLAIN;
     if (to == RONDO_DTYPE_F32 && from != RONDO_DTYPE_F32) {
@@ -206,141 +88,6 @@ static const char *judge_cast(const rondo_program *program, const rondo__node *n
         return to == RONDO_DTYPE_F64 || to == RONDO_DTYPE_BF16 ? foreign_reason : HALF_COUNTED;
     }
     return NULL;
-}
-
-// ---- constants --------------------------------------------------------------------------------
-
-// A stand-in for infinity may become 65504 where it is chosen, compared or added, not as a factor.
-static bool takes_infinity(const rondo__node *node) {
-    return is_move(node) || rondo__node_is(node, RONDO__OP_Where) ||
-           rondo__node_is(node, RONDO__OP_Add) || rondo__node_is(node, RONDO__OP_Sub) ||
-           rondo__node_is(node, RONDO__OP_Max) || rondo__node_is(node, RONDO__OP_Min) ||
-           rondo__node_is(node, RONDO__OP_Clip);
-}
-
-// Why a constant with these traits, input `input`, keeps its user in f32, and the class of the
-// results then.
-static const char *judge_constant(const rondo__node *node, const rondo__half_rule *r, size_t input,
-                                  uint32_t traits, uint8_t *out_class) {
-    const bool is_factor = rondo__node_is(node, RONDO__OP_Mul);
-    const bool is_divisor = rondo__node_is(node, RONDO__OP_Div) && input == 1;
-    const bool is_weight = (r->kind & HALF_PRODUCT) != 0 && input == 1;
-    const bool is_operand = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 || is_move(node);
-    if ((traits & RONDO__HALF_OVERFLOWS) != 0) {
-        *out_class = is_divisor ? HALF_FINE : HALF_WIDE;
-        return overflow_reason;
-    }
-    if ((traits & RONDO__HALF_INFINITE) != 0 && !takes_infinity(node)) {
-        *out_class = HALF_EXACT;  // a mask, most often
-        return overflow_reason;
-    }
-    if ((traits & RONDO__HALF_TINY) != 0 && (is_weight || is_operand)) {
-        *out_class = is_divisor ? HALF_WIDE : HALF_FINE;
-        return tiny_reason;
-    }
-    if ((traits & RONDO__HALF_LARGE) != 0 && is_factor) {
-        *out_class = HALF_WIDE;
-        return large_reason;
-    }
-    if ((traits & RONDO__HALF_WHOLE) != 0 && is_operand) {
-        *out_class = HALF_EXACT;
-        return whole_reason;
-    }
-    return NULL;
-}
-
-// What a value is added to, after moves and sums with constants, if it goes no other way.
-static int32_t find_other_term(const analysis *a, int32_t value) {
-    for (;;) {
-        const int32_t user = rondo__uses_get_single(&a->uses, value);
-        if (user < 0) {
-            return RONDO__VALUE_NONE;
-        }
-        const rondo__node *node = &a->program->nodes[user];
-        const int32_t other =
-            rondo__match_input(node, rondo__match_input(node, 0) == value ? 1 : 0);
-        if (rondo__node_is(node, RONDO__OP_Add) && !is_constant(a->program, other)) {
-            return other;
-        }
-        if (!rondo__node_is(node, RONDO__OP_Add) &&
-            (!is_move(node) || rondo__match_input(node, 0) != value)) {
-            return RONDO__VALUE_NONE;
-        }
-        value = node->outputs[0];
-    }
-}
-
-static bool has_tiny_factor(const analysis *a, const rondo__node *node) {
-    const bool is_product = (find_rule(node)->kind & HALF_PRODUCT) != 0;
-    for (size_t i = is_product ? 1 : 0;
-         i < 2 && (is_product || rondo__node_is(node, RONDO__OP_Mul)); ++i) {
-        const int32_t value = rondo__match_input(node, i);
-        if (is_single(a->program, value) && is_constant(a->program, value) &&
-            (rondo__half_get_traits(a->cache, &a->program->values[value].constant) &
-             RONDO__HALF_TINY) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// A product with tiny factors that becomes a term of a sum is lost beside the other term in f16,
-// whatever makes it, unless that is no ordinary value or has such a factor, too.
-static bool is_lost_term(const analysis *a, const rondo__node *node) {
-    int32_t other =
-        has_tiny_factor(a, node) ? find_other_term(a, node->outputs[0]) : RONDO__VALUE_NONE;
-    bool is_lost = other >= 0 && a->class_of[other] == HALF_PLAIN;
-    while (is_lost && other >= 0 && a->program->values[other].producer >= 0) {
-        const rondo__node *maker = &a->program->nodes[a->program->values[other].producer];
-        const bool is_biased =
-            rondo__node_is(maker, RONDO__OP_Add) && (is_constant(a->program, maker->inputs[0]) ||
-                                                     is_constant(a->program, maker->inputs[1]));
-        is_lost = !has_tiny_factor(a, maker);
-        other = is_biased        ? maker->inputs[is_constant(a->program, maker->inputs[0]) ? 1 : 0]
-                : is_move(maker) ? rondo__match_input(maker, 0)
-                                 : RONDO__VALUE_NONE;
-    }
-    return is_lost;
-}
-
-// A bias below what f16 holds is lost beside a product in f16, whatever adds it.
-static bool is_bias(const analysis *a, const rondo__node *node, size_t input) {
-    const int32_t other = rondo__match_input(node, 1 - input);
-    const int32_t maker = other >= 0 ? a->program->values[other].producer : -1;
-    return rondo__node_is(node, RONDO__OP_Add) && maker >= 0 &&
-           (find_rule(&a->program->nodes[maker])->kind & HALF_PRODUCT) != 0;
-}
-
-static const char *judge_constants(const analysis *a, const rondo__node *node,
-                                   const rondo__half_rule *r, uint8_t *out_class) {
-    static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
-    const char *reason = NULL;
-    const bool is_lost = is_lost_term(a, node);
-    for (size_t i = 0; i < 2 && rondo__node_is(node, RONDO__OP_Clip); ++i) {
-        uint8_t result = HALF_PLAIN;
-        float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
-        const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .data = &bound};
-        const char *found =
-            judge_constant(node, r, i + 1, rondo__half_get_traits(NULL, &scalar), &result);
-        reason = found != NULL ? found : reason;
-        *out_class = result > *out_class ? result : *out_class;
-    }
-    for (size_t i = 0; i < node->input_count; ++i) {
-        uint8_t result = HALF_PLAIN;
-        if (!is_single(a->program, node->inputs[i]) || !is_constant(a->program, node->inputs[i]) ||
-            rondo__half_is_fixed_input(node, i)) {
-            continue;
-        }
-        const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
-        uint32_t traits = rondo__half_get_traits(a->cache, constant);
-        traits &= ~(is_lost || is_bias(a, node, i) ? (uint32_t)RONDO__HALF_TINY : 0);
-        const char *found = judge_constant(node, r, i, traits, &result);
-        if (found != NULL && (reason == NULL || result > *out_class)) {
-            reason = found;
-            *out_class = result;
-        }
-    }
-    return reason;
 }
 
 // ---- back from whole numbers, boxes, roots and logarithms --------------------------------------
@@ -361,9 +108,10 @@ static bool expects_wide(const rondo_program *program, const rondo__node *node) 
 }
 
 // The table's verdict on a node, before values are looked at.
-static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uint32_t *out_kind) {
+static const char *judge_op(const rondo__half_analysis *a, size_t n, uint8_t *out_class,
+                            uint32_t *out_kind) {
     const rondo__node *node = &a->program->nodes[n];
-    const rondo__half_rule *r = find_rule(node);
+    const rondo__half_rule *r = rondo__half_find_rule(node);
     *out_kind = r->kind;
     *out_class = HALF_PLAIN;
     if (rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__OP_CastLike)) {
@@ -380,7 +128,8 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         }
         return r->reason;
     }
-    if ((r->kind & HALF_LONG_SUM) != 0 && count_summed(a->program, node) > SUM_COUNT_MAX) {
+    if ((r->kind & HALF_LONG_SUM) != 0 &&
+        rondo__half_count_summed(a->program, node) > SUM_COUNT_MAX) {
         *out_class = r->result;
         return r->reason;
     }
@@ -390,7 +139,7 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         return square_reason;
     }
     if (rondo__node_is(node, RONDO__OP_OneHot) &&
-        is_single(a->program, rondo__match_input(node, 0))) {
+        rondo__half_is_single(a->program, rondo__match_input(node, 0))) {
         *out_kind |= HALF_TRACED;
         return HALF_COUNTED;
     }
@@ -401,11 +150,11 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
     if ((node->op.def->flags & RONDO__OP_RANDOM) != 0) {
         return HALF_DRAWN;
     }
-    return reads_single(a->program, node) ? NULL : made_reason;
+    return rondo__half_reads_single(a->program, node) ? NULL : made_reason;
 }
 
-static void want_value(analysis *a, int32_t value, uint8_t how) {
-    if (value < 0 || !is_computed(a->program, value)) {
+static void want_value(rondo__half_analysis *a, int32_t value, uint8_t how) {
+    if (value < 0 || !rondo__half_is_computed(a->program, value)) {
         return;
     }
     const uint8_t former = a->wanted[value];
@@ -414,14 +163,14 @@ static void want_value(analysis *a, int32_t value, uint8_t how) {
     }
 }
 
-static void want_inputs(analysis *a, const rondo__node *node, uint8_t how) {
+static void want_inputs(rondo__half_analysis *a, const rondo__node *node, uint8_t how) {
     for (size_t i = 0; i < node->input_count; ++i) {
         want_value(a, node->inputs[i], how);
     }
 }
 
 // Scales and regions that are computed: they are read in f32, and should have been made in it.
-static void want_fixed_inputs(analysis *a, const rondo__node *node) {
+static void want_fixed_inputs(rondo__half_analysis *a, const rondo__node *node) {
     for (size_t i = 0; i < node->input_count; ++i) {
         if (rondo__half_is_fixed_input(node, i)) {
             want_value(a, node->inputs[i], HALF_EXACT);
@@ -429,7 +178,7 @@ static void want_fixed_inputs(analysis *a, const rondo__node *node) {
     }
 }
 
-static void trace_back(analysis *a) {
+static void trace_back(rondo__half_analysis *a) {
     for (size_t n = a->program->node_count; n-- > 0;) {
         const rondo__node *node = &a->program->nodes[n];
         if (!a->decisions[n].is_touched || (node->op.def->flags & RONDO__OP_CONTROL) != 0) {
@@ -484,14 +233,15 @@ typedef struct operands {
     size_t count;
 } operands;
 
-static operands look_at_inputs(const analysis *a, const rondo__node *node) {
+static operands look_at_inputs(const rondo__half_analysis *a, const rondo__node *node) {
     operands found = {.strongest = HALF_PLAIN, .weakest = HALF_WIDE};
     for (size_t i = 0; i < node->input_count; ++i) {
         const int32_t value = node->inputs[i];
-        const bool counts =
-            value >= 0 && !is_constant(a->program, value) && !rondo__half_is_fixed_input(node, i);
+        const bool counts = value >= 0 && !rondo__half_is_constant(a->program, value) &&
+                            !rondo__half_is_fixed_input(node, i);
         // Whole numbers have a class, too: sums of products of quantised numbers are WIDE.
-        if (!counts || (!is_single(a->program, value) && a->class_of[value] == HALF_PLAIN)) {
+        if (!counts ||
+            (!rondo__half_is_single(a->program, value) && a->class_of[value] == HALF_PLAIN)) {
             continue;
         }
         const uint8_t mine = a->class_of[value];
@@ -503,23 +253,25 @@ static operands look_at_inputs(const analysis *a, const rondo__node *node) {
     return found;
 }
 
-static uint8_t get_class(const analysis *a, int32_t value) {
-    return value >= 0 && !is_constant(a->program, value) ? a->class_of[value] : HALF_PLAIN;
+static uint8_t get_class(const rondo__half_analysis *a, int32_t value) {
+    return value >= 0 && !rondo__half_is_constant(a->program, value) ? a->class_of[value]
+                                                                     : HALF_PLAIN;
 }
 
 // A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
-static bool is_quotient(const analysis *a, const rondo__node *node) {
+static bool is_quotient(const rondo__half_analysis *a, const rondo__node *node) {
     return rondo__node_is(node, RONDO__OP_Div) &&
            get_class(a, rondo__match_input(node, 1)) != HALF_PLAIN &&
-           !is_constant(a->program, rondo__match_input(node, 0)) &&
+           !rondo__half_is_constant(a->program, rondo__match_input(node, 0)) &&
            get_class(a, rondo__match_input(node, 0)) != HALF_EXACT;
 }
 
 // A factor that brings a sum back (1 / 512), or a divisor (512).
-static bool is_scaled_back(const analysis *a, const rondo__node *node) {
+static bool is_scaled_back(const rondo__half_analysis *a, const rondo__node *node) {
     for (size_t i = 0; i < 2 && rondo__node_is(node, RONDO__OP_Mul); ++i) {
         const int32_t value = rondo__match_input(node, i);
-        if (is_single(a->program, value) && is_constant(a->program, value)) {
+        if (rondo__half_is_single(a->program, value) &&
+            rondo__half_is_constant(a->program, value)) {
             const rondo_tensor *factor = &a->program->values[value].constant;
             return (rondo__half_get_traits(a->cache, factor) & RONDO__HALF_SHRINKS) != 0;
         }
@@ -531,8 +283,8 @@ static bool is_scaled_back(const analysis *a, const rondo__node *node) {
 }
 
 // Whether the classes of its inputs keep a node in f32, and the class of its results.
-static const char *judge_classes(const analysis *a, const rondo__node *node, uint32_t kind,
-                                 uint8_t *out_class) {
+static const char *judge_classes(const rondo__half_analysis *a, const rondo__node *node,
+                                 uint32_t kind, uint8_t *out_class) {
     const operands in = look_at_inputs(a, node);
     const bool by_element = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0;
     const bool carries = by_element || (kind & HALF_CARRIES) != 0;
@@ -541,7 +293,7 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
         const bool is_back = (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
         const bool is_inverse = rondo__node_is(node, RONDO__OP_Reciprocal) ||
                                 (rondo__node_is(node, RONDO__OP_Div) &&
-                                 is_constant(a->program, rondo__match_input(node, 0)));
+                                 rondo__half_is_constant(a->program, rondo__match_input(node, 0)));
         *out_class = is_back                                 ? HALF_PLAIN
                      : is_inverse || is_scaled_back(a, node) ? HALF_FINE
                                                              : HALF_WIDE;
@@ -560,17 +312,17 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
     return NULL;
 }
 
-static void set_results(analysis *a, const rondo__node *node, uint8_t result) {
+static void set_results(rondo__half_analysis *a, const rondo__node *node, uint8_t result) {
     for (size_t i = 0; i < node->output_count; ++i) {
-        if (node->outputs[i] >= 0 && is_single(a->program, node->outputs[i])) {
+        if (node->outputs[i] >= 0 && rondo__half_is_single(a->program, node->outputs[i])) {
             a->class_of[node->outputs[i]] = result;
         }
     }
 }
 
 // Sums of products of quantised numbers are wide before a Cast makes them f32, also after moves.
-static void pass_by(analysis *a, const rondo__node *node) {
-    const uint32_t kind = find_rule(node)->kind;
+static void pass_by(rondo__half_analysis *a, const rondo__node *node) {
+    const uint32_t kind = rondo__half_find_rule(node)->kind;
     const bool is_wide =
         (kind & HALF_CARRIES) != 0 && look_at_inputs(a, node).strongest == HALF_WIDE;
     for (size_t i = 0; i < node->output_count; ++i) {
@@ -607,7 +359,7 @@ static bool accepts_half(const rondo_program *program, const rondo__node *node, 
     return accepts;
 }
 
-static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
+static void decide_node(rondo__half_analysis *a, size_t n, rondo__tensor_info *infos) {
     const rondo_program *program = a->program;
     const rondo__node *node = &program->nodes[n];
     rondo__half_decision *decision = &a->decisions[n];
@@ -619,11 +371,11 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
         decision->reason = control_reason;
         return;
     }
-    if (has_objects(program, node)) {
+    if (rondo__half_has_objects(program, node)) {
         decision->reason = object_reason;
         return;
     }
-    if (!is_known(program, node)) {
+    if (!rondo__half_is_known(program, node)) {
         decision->reason = dynamic_reason;
         return;
     }
@@ -638,7 +390,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     }
     const bool is_possible = accepts_half(program, node, RONDO_DTYPE_F16, infos);
     if (node->precision == RONDO__PRECISION_GRADIENT && is_possible &&
-        (find_rule(node)->kind & HALF_PRODUCT) != 0) {
+        (rondo__half_find_rule(node)->kind & HALF_PRODUCT) != 0) {
         set_results(a, node, HALF_WIDE);
         return;
     }
@@ -651,7 +403,8 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     uint8_t by_inputs;
     uint32_t kind;
     const char *op_reason = judge_op(a, n, &own, &kind);
-    const char *constant_reason = judge_constants(a, node, find_rule(node), &by_constant);
+    const char *constant_reason =
+        rondo__half_judge_constants(a, node, rondo__half_find_rule(node), &by_constant);
     const char *input_reason = judge_classes(a, node, kind, &by_inputs);
     if (op_reason != NULL) {
         decision->reason = op_reason;
@@ -672,7 +425,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
 }
 
 // Products that PyTorch's autocast computes in bf16, too; the others keep what they have.
-static void decide_product(analysis *a, size_t n, rondo__tensor_info *infos) {
+static void decide_product(rondo__half_analysis *a, size_t n, rondo__tensor_info *infos) {
     const rondo__node *node = &a->program->nodes[n];
     rondo__half_decision *decision = &a->decisions[n];
     const bool is_product =
@@ -687,7 +440,7 @@ static void decide_product(analysis *a, size_t n, rondo__tensor_info *infos) {
         decision->reason = trained_reason;
     } else if (!is_product) {
         decision->reason = single_reason;
-    } else if (!is_known(a->program, node)) {
+    } else if (!rondo__half_is_known(a->program, node)) {
         decision->reason = dynamic_reason;
     } else if (!accepts_half(a->program, node, RONDO_DTYPE_BF16, infos)) {
         decision->reason = refused_reason;
@@ -698,7 +451,7 @@ static void decide_product(analysis *a, size_t n, rondo__tensor_info *infos) {
 
 // A move stays in f32, too, if its input is f32 and no node reads its output as f16: rounding and
 // widening again would cost precision and time. One walk back finds whole chains.
-static rondo_status keep_moves(analysis *a) {
+static rondo_status keep_moves(rondo__half_analysis *a) {
     const rondo_program *program = a->program;
     bool *is_at_hand = rondo__calloc(program->value_count + 1, sizeof *is_at_hand);
     bool *is_read_half = rondo__calloc(program->value_count + 1, sizeof *is_read_half);
@@ -713,12 +466,12 @@ static rondo_status keep_moves(analysis *a) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         bool is_here = a->decisions[n].reason != NULL;
-        if (!is_here && is_move(node) && rondo__match_input(node, 0) >= 0) {
+        if (!is_here && rondo__half_is_move(node) && rondo__match_input(node, 0) >= 0) {
             is_here = true;
             for (size_t i = 0; i < node->input_count; ++i) {
-                is_here =
-                    is_here && (node->inputs[i] < 0 || !is_computed(program, node->inputs[i]) ||
-                                is_at_hand[node->inputs[i]]);
+                is_here = is_here && (node->inputs[i] < 0 ||
+                                      !rondo__half_is_computed(program, node->inputs[i]) ||
+                                      is_at_hand[node->inputs[i]]);
             }
         }
         for (size_t i = 0; i < node->output_count; ++i) {
@@ -730,12 +483,13 @@ static rondo_status keep_moves(analysis *a) {
     for (size_t n = program->node_count; n-- > 0;) {
         const rondo__node *node = &program->nodes[n];
         rondo__half_decision *decision = &a->decisions[n];
-        bool is_free = decision->is_touched && decision->reason == NULL && is_move(node) &&
+        bool is_free = decision->is_touched && decision->reason == NULL &&
+                       rondo__half_is_move(node) &&
                        (node->precision == RONDO__PRECISION_BY_RULE ||
                         node->precision == RONDO__PRECISION_GRADIENT);
         for (size_t i = 0; i < node->output_count; ++i) {
             const int32_t value = node->outputs[i];
-            is_free = is_free && (value < 0 || !is_single(program, value) ||
+            is_free = is_free && (value < 0 || !rondo__half_is_single(program, value) ||
                                   (is_at_hand[value] && !is_read_half[value]));
         }
         if (is_free) {
@@ -757,13 +511,14 @@ free_lists:
 rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache *cache,
                                 rondo__half_decision *out_decisions) {
     size_t widest = 1;
-    analysis a = {.program = program, .cache = cache, .decisions = out_decisions};
+    rondo__half_analysis a = {.program = program, .cache = cache, .decisions = out_decisions};
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         const size_t width = node->input_count + node->output_count;
         widest = width > widest ? width : widest;
-        out_decisions[n] = (rondo__half_decision){.is_touched = reads_single(program, node) ||
-                                                                makes_single(program, node)};
+        out_decisions[n] =
+            (rondo__half_decision){.is_touched = rondo__half_reads_single(program, node) ||
+                                                 rondo__half_makes_single(program, node)};
     }
     RETURN_IF_ERROR(rondo__uses_init(program, &a.uses));
     rondo_status status = RONDO_STATUS_NO_MEMORY;

@@ -10,14 +10,14 @@
 //
 // A cast is a rondo.Elementwise of one op, Saturate, so that what was finite stays finite, and so
 // that the element-wise pass takes it into its neighbours, where it costs nothing. Gradients of a
-// scaled loss are cast as they are.
+// scaled loss and what ranks send each other are cast as they are.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/edit.h"
-#include "program/half/half_pass.h"
+#include "program/half/half_judge.h"
 #include "program/shapes/specialise.h"
 
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_BFLOAT16 = 16 };  // TensorProto.DataType
@@ -31,12 +31,6 @@ typedef struct halving {
     size_t value_count;  // values of the program as it was; the others are f16 forms
     int32_t *half_of;    // f16 form of a value; RONDO__VALUE_NONE until it is needed
 } halving;
-
-static bool is_single(const rondo_program *program, int32_t value) {
-    const rondo__value *v = &program->values[value];
-    const rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    return dtype == RONDO_DTYPE_F32;
-}
 
 static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, int64_t type) {
     static const char *const names[] = {"Saturate"};
@@ -52,7 +46,8 @@ static rondo_status add_cast(rondo_program *program, int32_t from, int32_t to, i
     return rondo__op_set_int(op, "to", type);
 }
 
-// What overflows becomes infinite: a scaled gradient is to be seen as spoilt.
+// What overflows becomes infinite: a scaled gradient is to be seen as spoilt, and an average over
+// ranks as PyTorch's and NCCL's are.
 static rondo_status add_open_cast(rondo_program *program, int32_t from, int32_t to, int64_t type) {
     RETURN_IF_ERROR(
         rondo__program_add_simple(program, "", "Cast", program->values[to].name, &from, 1, &to, 1));
@@ -72,6 +67,10 @@ static rondo_status add_half(halving *h, int32_t value, int32_t *out_half) {
                                      has_shape ? &shape : NULL, out_half);
 }
 
+static bool is_cast_open(const halving *h, int32_t value) {
+    return h->dtype == RONDO_DTYPE_BF16 || is_gradient(h->program, value);
+}
+
 // The f16 form of an f32 value that a node reads.
 static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
     if (h->half_of[value] < 0) {
@@ -87,14 +86,26 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
             }
         } else {
             RETURN_IF_ERROR(add_half(h, value, &half));
-            const bool is_open = h->dtype == RONDO_DTYPE_BF16 || is_gradient(h->program, value);
-            RETURN_IF_ERROR(is_open ? add_open_cast(h->program, value, half, h->number)
-                                    : add_cast(h->program, value, half, h->number));
+            RETURN_IF_ERROR(is_cast_open(h, value)
+                                ? add_open_cast(h->program, value, half, h->number)
+                                : add_cast(h->program, value, half, h->number));
         }
         h->half_of[value] = half;
     }
     *out_half = h->half_of[value];
     return RONDO_STATUS_OK;
+}
+
+// The f16 form of what ranks send: as a node makes it, or an open cast, beside the form that others
+// may read.
+static rondo_status get_sent(halving *h, int32_t value, int32_t *out_half) {
+    const int32_t known = h->half_of[value];
+    if (is_cast_open(h, value) || rondo__value_is_constant(&h->program->values[value]) ||
+        (known >= 0 && h->program->values[known].producer >= 0)) {
+        return get_half(h, value, out_half);
+    }
+    RETURN_IF_ERROR(add_half(h, value, out_half));
+    return add_open_cast(h->program, value, *out_half, h->number);
 }
 
 // Averages over ranks leave vectors, which are few bytes, and a launch each to round.
@@ -132,14 +143,15 @@ static rondo_status check_what_is_sent(halving *h, int32_t value, int32_t half) 
 static rondo_status convert_inputs(halving *h, size_t n) {
     for (size_t i = 0; i < h->program->nodes[n].input_count; ++i) {
         const int32_t value = h->program->nodes[n].inputs[i];
-        if (value < 0 || !is_single(h->program, value) ||
+        if (value < 0 || !rondo__half_is_single(h->program, value) ||
             stays_single(h->program, &h->program->nodes[n], i)) {
             continue;
         }
+        const bool sends = rondo__node_is(&h->program->nodes[n], RONDO__FUSED_AllReduce);
         int32_t half;
-        RETURN_IF_ERROR(get_half(h, value, &half));
+        RETURN_IF_ERROR(sends ? get_sent(h, value, &half) : get_half(h, value, &half));
         h->program->nodes[n].inputs[i] = half;
-        if (rondo__node_is(&h->program->nodes[n], RONDO__FUSED_AllReduce)) {
+        if (sends) {
             RETURN_IF_ERROR(check_what_is_sent(h, value, half));
         }
     }
@@ -177,7 +189,7 @@ static rondo_status convert_outputs(halving *h, size_t n) {
     rondo_status status = infer_outputs(h->program, node, infos);
     for (size_t i = 0; status == RONDO_STATUS_OK && i < h->program->nodes[n].output_count; ++i) {
         const int32_t value = h->program->nodes[n].outputs[i];
-        if (value < 0 || !is_single(h->program, value) ||
+        if (value < 0 || !rondo__half_is_single(h->program, value) ||
             infos[first_output + i].dtype != h->dtype) {
             continue;
         }

@@ -80,10 +80,6 @@ static bool is_pending(ordering *o, int32_t value) {
            o->maps[value].base != value;
 }
 
-static bool get_shape(const ordering *o, int32_t value, rondo_shape *out_shape) {
-    return value >= 0 && rondo__value_get_shape(&o->program->values[value], out_shape);
-}
-
 // ---- records ----------------------------------------------------------------------------------
 
 static rondo_status add_record(ordering *o, const rondo__row_map *map, int32_t value) {
@@ -120,7 +116,7 @@ static rondo_status reshape(ordering *o, int32_t value, const rondo_shape *shape
                             int32_t *out_value) {
     rondo_shape own;
     *out_value = value;
-    if (get_shape(o, value, &own) && rondo_shape_is_equal(&own, shape)) {
+    if (rondo__program_get_shape(o->program, value, &own) && rondo_shape_is_equal(&own, shape)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__program_add_shaped(o->program, "rows", o->program->values[value].dtype,
@@ -147,7 +143,7 @@ static rondo_status gather(ordering *o, const rondo__row_map *map, int32_t to) {
     int32_t inputs[2], result = to;
     RETURN_IF_ERROR(reshape(o, map->base, &flat, &inputs[0]));
     RETURN_IF_ERROR(add_list(o, map, &inputs[1]));
-    if (!get_shape(o, to, &shape) || !rondo_shape_is_equal(&shape, &rows)) {
+    if (!rondo__program_get_shape(o->program, to, &shape) || !rondo_shape_is_equal(&shape, &rows)) {
         RETURN_IF_ERROR(rondo__program_add_shaped(program, "rows", program->values[map->base].dtype,
                                                   &rows, &result));
     }
@@ -183,14 +179,14 @@ static rondo_status compose(const rondo__row_map *inner, const rondo__row_map *o
 // Whether the value, if there is one, is a list: no other numbers for other rows.
 static bool is_list(const ordering *o, int32_t value) {
     rondo_shape shape;
-    return value < 0 || (get_shape(o, value, &shape) && shape.rank == 1);
+    return value < 0 || (rondo__program_get_shape(o->program, value, &shape) && shape.rank == 1);
 }
 
 static bool is_row_norm(const ordering *o, const rondo__node *node) {
     rondo_shape x;
     if ((!rondo__node_is(node, RONDO__OP_LayerNormalization) &&
          !rondo__node_is(node, RONDO__OP_RMSNormalization)) ||
-        !get_shape(o, node->inputs[0], &x) || x.rank < 1) {
+        !rondo__program_get_shape(o->program, node->inputs[0], &x) || x.rank < 1) {
         return false;
     }
     for (size_t i = 1; i < node->output_count; ++i) {
@@ -253,7 +249,7 @@ free_inputs:
 // Whether strides can tell the order, so that one copy makes it.
 static bool is_strided(const ordering *o, const rondo__row_map *map, int32_t value) {
     rondo_shape shape;
-    if (!get_shape(o, value, &shape) || map->index == NULL) {
+    if (!rondo__program_get_shape(o->program, value, &shape) || map->index == NULL) {
         return false;
     }
     shape.extent[shape.rank - 1] /= map->width;
@@ -283,7 +279,7 @@ static rondo_status settle(ordering *o, int32_t value) {
     rondo_program *program = o->program;
     const rondo__row_map *map = &o->maps[value];
     rondo_shape shape;
-    if (!get_shape(o, value, &shape)) {
+    if (!rondo__program_get_shape(o->program, value, &shape)) {
         return RONDO_FAIL(INTERNAL, "rows in an order have no shape");
     }
     const int32_t norm = map->index != NULL ? find_norm(o, map, &shape) : -1;
@@ -345,7 +341,7 @@ static bool is_for_columns(const ordering *o, int32_t value, const rondo_shape *
                            int32_t rank) {
     rondo_shape shape;
     if (value < 0 || !rondo__value_is_constant(&o->program->values[value]) ||
-        !get_shape(o, value, &shape) || shape.rank > rank) {
+        !rondo__program_get_shape(o->program, value, &shape) || shape.rank > rank) {
         return false;
     }
     const int64_t count = rondo_shape_get_count(&shape);
@@ -363,13 +359,13 @@ static int find_rows(const ordering *o, const rondo__node *node, int32_t rank) {
     }
     if (rondo__node_is(node, RONDO__OP_MatMul)) {
         return rondo__value_is_constant(&o->program->values[node->inputs[1]]) &&
-                       get_shape(o, node->inputs[1], &b) && b.rank == 2
+                       rondo__program_get_shape(o->program, node->inputs[1], &b) && b.rank == 2
                    ? 0
                    : -1;
     }
     if (rondo__node_is(node, RONDO__OP_Add) || rondo__node_is(node, RONDO__OP_Mul)) {
         for (int i = 0; i < 2; ++i) {
-            if (get_shape(o, node->inputs[i], &x) && x.rank > 0 &&
+            if (rondo__program_get_shape(o->program, node->inputs[i], &x) && x.rank > 0 &&
                 is_for_columns(o, node->inputs[1 - i], &x, rank)) {
                 return i;
             }
@@ -387,7 +383,8 @@ static rondo_status move_node(ordering *o, size_t n, const rondo__row_map *map) 
     rondo_shape shape, columns;
     rondo__row_map made;
     int32_t value;
-    if (!get_shape(o, map->base, &shape) || !get_shape(o, result, &columns)) {
+    if (!rondo__program_get_shape(o->program, map->base, &shape) ||
+        !rondo__program_get_shape(o->program, result, &columns)) {
         return RONDO_FAIL(INTERNAL, "rows in an order have no shape");
     }
     shape.extent[shape.rank - 1] = columns.extent[columns.rank - 1];
@@ -414,12 +411,14 @@ static rondo_status try_row_op(ordering *o, size_t n, bool *out_is_done) {
         rows =
             is_pending(o, node->inputs[i]) && o->maps[node->inputs[i]].index != NULL ? (int)i : -1;
     }
-    if (rows < 0 || !get_shape(o, node->inputs[rows], &x) || !get_shape(o, node->outputs[0], &y)) {
+    if (rows < 0 || !rondo__program_get_shape(o->program, node->inputs[rows], &x) ||
+        !rondo__program_get_shape(o->program, node->outputs[0], &y)) {
         return RONDO_STATUS_OK;
     }
     const rondo__row_map map = o->maps[node->inputs[rows]];
     bool is_whole = false;
-    if (x.extent[x.rank - 1] != map.width || !get_shape(o, map.base, &base) || y.rank != x.rank ||
+    if (x.extent[x.rank - 1] != map.width ||
+        !rondo__program_get_shape(o->program, map.base, &base) || y.rank != x.rank ||
         (!map.is_free && !is_row_norm(o, node)) || find_rows(o, node, base.rank) != rows) {
         return RONDO_STATUS_OK;
     }
@@ -454,8 +453,10 @@ static rondo_status try_sum(ordering *o, size_t n, bool *out_is_done) {
     rondo_program *program = o->program;
     const rondo__node *node = &program->nodes[n];
     rondo_shape shapes[2], result, base;
-    if (!rondo__node_is(node, RONDO__OP_Add) || !get_shape(o, node->inputs[0], &shapes[0]) ||
-        !get_shape(o, node->inputs[1], &shapes[1]) || !get_shape(o, node->outputs[0], &result) ||
+    if (!rondo__node_is(node, RONDO__OP_Add) ||
+        !rondo__program_get_shape(o->program, node->inputs[0], &shapes[0]) ||
+        !rondo__program_get_shape(o->program, node->inputs[1], &shapes[1]) ||
+        !rondo__program_get_shape(o->program, node->outputs[0], &result) ||
         !rondo_shape_is_equal(&shapes[0], &shapes[1]) ||
         !rondo_shape_is_equal(&shapes[0], &result) || result.rank < 1) {
         return RONDO_STATUS_OK;
@@ -466,7 +467,7 @@ static rondo_status try_sum(ordering *o, size_t n, bool *out_is_done) {
         int32_t beside = RONDO__VALUE_NONE;
         if (!is_pending(o, node->inputs[i]) || second.index == NULL || first.base < 0 ||
             first.width != second.width || second.width != result.extent[result.rank - 1] ||
-            !get_shape(o, second.base, &base)) {
+            !rondo__program_get_shape(o->program, second.base, &base)) {
             continue;
         }
         RETURN_IF_ERROR(find_beside(o, &first, &second, &beside));

@@ -28,6 +28,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "op/image/convolution.h"
 #include "op/image/space_to_depth.h"
@@ -53,10 +54,6 @@ typedef struct blocks {
     int64_t channels;
 } blocks;
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 // ---- the form ---------------------------------------------------------------------------------
 
 static void find_blocks(blocks *b) {
@@ -64,12 +61,13 @@ static void find_blocks(blocks *b) {
     for (int32_t d = 0; d < AXES; ++d) {
         const int64_t s = w->stride[d], aligned = (s - w->pad_begin[d] % s) % s;
         b->block[d] = s;
-        b->taps[d] = divide_up(w->kernel[d], s);
-        b->front[d] = divide_up(aligned + w->kernel[d], s) == b->taps[d] ? aligned : 0;
+        b->taps[d] = rondo__divide_up(w->kernel[d], s);
+        b->front[d] = rondo__divide_up(aligned + w->kernel[d], s) == b->taps[d] ? aligned : 0;
         b->before[d] = w->pad_begin[d] + b->front[d];
         b->extent[d] = w->output[d] + b->taps[d] - 1;
     }
-    b->channels = divide_up(b->convolution.channels * b->block[0] * b->block[1], PIECE) * PIECE;
+    b->channels =
+        rondo__divide_up(b->convolution.channels * b->block[0] * b->block[1], PIECE) * PIECE;
 }
 
 // Blocks of one pixel.
@@ -82,7 +80,7 @@ static void find_pixels(blocks *b) {
         b->before[d] = 0;
         b->extent[d] = w->input[d];
     }
-    b->channels = divide_up(b->convolution.channels, PIECE) * PIECE;
+    b->channels = rondo__divide_up(b->convolution.channels, PIECE) * PIECE;
 }
 
 static int64_t count_products(const blocks *b) {

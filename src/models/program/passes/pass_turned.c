@@ -25,17 +25,6 @@ typedef struct pattern {
     int64_t columns;         // N
 } pattern;
 
-static bool get_shape(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
-    return value >= 0 && rondo__value_get_shape(&program->values[value], out_shape);
-}
-
-// The node that makes the value, which has no other reader; -1: there is none.
-static int32_t get_maker(const rondo__rewriting *r, int32_t value) {
-    const int32_t maker = value >= 0 ? r->program->values[value].producer : -1;
-    return maker >= 0 && !r->remove[maker] && rondo__uses_get_single(&r->uses, value) >= 0 ? maker
-                                                                                           : -1;
-}
-
 // Whether a Transpose swaps the last two axes alone.
 static bool swaps_last(const rondo__node *node) {
     size_t count = 0;
@@ -58,7 +47,7 @@ static const rondo_tensor *get_constant(const rondo_program *program, int32_t va
 
 static bool match(pattern *p, const rondo__node *transpose) {
     const rondo_program *program = p->r->program;
-    int32_t maker = get_maker(p->r, transpose->inputs[0]);
+    int32_t maker = rondo__rewriting_get_maker(p->r, transpose->inputs[0]);
     p->add = -1;
     p->bias = RONDO__VALUE_NONE;
     if (maker >= 0 && rondo__node_is(&program->nodes[maker], RONDO__OP_Add)) {
@@ -66,8 +55,9 @@ static bool match(pattern *p, const rondo__node *transpose) {
         p->add = maker;
         const int bias = get_constant(program, add->inputs[0], 1) != NULL ? 0 : 1;
         p->bias = add->inputs[bias];
-        maker =
-            get_constant(program, p->bias, 1) != NULL ? get_maker(p->r, add->inputs[1 - bias]) : -1;
+        maker = get_constant(program, p->bias, 1) != NULL
+                    ? rondo__rewriting_get_maker(p->r, add->inputs[1 - bias])
+                    : -1;
     }
     if (maker < 0 || !rondo__node_is(&program->nodes[maker], RONDO__OP_MatMul)) {
         return false;
@@ -77,8 +67,8 @@ static bool match(pattern *p, const rondo__node *transpose) {
     p->x = product->inputs[0];
     p->w = product->inputs[1];
     const rondo_tensor *w = get_constant(program, p->w, 2);
-    if (w == NULL || !get_shape(program, p->x, &p->shape_of_x) || p->shape_of_x.rank < 2 ||
-        program->values[p->x].dtype != RONDO_DTYPE_F16) {
+    if (w == NULL || !rondo__program_get_shape(program, p->x, &p->shape_of_x) ||
+        p->shape_of_x.rank < 2 || program->values[p->x].dtype != RONDO_DTYPE_F16) {
         return false;
     }
     const rondo_shape *x = &p->shape_of_x;
@@ -141,7 +131,7 @@ static rondo_status rewrite_node(rondo__rewriting *r, size_t n) {
     rondo_shape result;
     if (!rondo__node_is(&program->nodes[n], RONDO__OP_Transpose) || r->remove[n] ||
         !swaps_last(&program->nodes[n]) || !match(&p, &program->nodes[n]) ||
-        !get_shape(program, program->nodes[n].outputs[0], &result)) {
+        !rondo__program_get_shape(program, program->nodes[n].outputs[0], &result)) {
         return RONDO_STATUS_OK;
     }
     const int32_t y = program->nodes[n].outputs[0];

@@ -35,6 +35,13 @@ free_uses:
     return status;
 }
 
+int32_t rondo__rewriting_get_maker(const rondo__rewriting *r, int32_t value) {
+    const int32_t maker = value >= 0 ? r->program->values[value].producer : -1;
+    const bool is_own =
+        maker >= 0 && !r->remove[maker] && rondo__uses_get_single(&r->uses, value) >= 0;
+    return is_own ? maker : -1;
+}
+
 void rondo__node_become(rondo__node *node, rondo__op *op, int32_t *inputs, size_t input_count) {
     op->name = node->op.name;
     node->op.name = NULL;

@@ -26,6 +26,9 @@ RONDO_MUST_USE rondo_status rondo__program_rewrite(rondo_program *program,
 rondo_status rondo__program_finish_rewrite(rondo_program *program, const bool *remove,
                                            size_t remove_count, rondo_status status);
 
+// The node that makes the value, which has no other reader; -1: there is none.
+int32_t rondo__rewriting_get_maker(const rondo__rewriting *rewriting, int32_t value);
+
 // Makes the node another op with other inputs, under its name; its outputs stay. Takes `op` and
 // `inputs`.
 void rondo__node_become(rondo__node *node, rondo__op *op, int32_t *inputs, size_t input_count);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "device/device.h"
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
@@ -52,10 +53,6 @@ typedef struct tensor_plan {
     double work_ns;  // the same, were memory no limit
 } tensor_plan;
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static bool is_tma(const tensor_tile *tile) {
     return tile->warps_m == 0;
 }
@@ -71,7 +68,7 @@ static int64_t get_group_filters(const rondo__cuda_convolution *convolution) {
 // Of all groups: a tile has filters of one.
 static int64_t count_filter_tiles(const rondo__cuda_convolution *convolution,
                                   const tensor_tile *tile) {
-    return convolution->groups * divide_up(get_group_filters(convolution), tile->n);
+    return convolution->groups * rondo__divide_up(get_group_filters(convolution), tile->n);
 }
 
 static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *convolution,
@@ -125,7 +122,7 @@ static int64_t get_shared_bytes(const rondo__cuda_convolution *convolution, cons
 }
 
 static int64_t count_tiles(const rondo__cuda_convolution *convolution, const tensor_tile *tile) {
-    return divide_up(convolution->pixels, tile->m) * count_filter_tiles(convolution, tile);
+    return rondo__divide_up(convolution->pixels, tile->m) * count_filter_tiles(convolution, tile);
 }
 
 // A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
@@ -140,9 +137,9 @@ static tensor_plan estimate(const rondo_device_info *info,
         rondo__cuda_get_shared_bytes(info) / (get_shared_bytes(convolution, tile, split) + 1024);
     int64_t beside = by_memory < by_threads ? by_memory : by_threads;
     beside = beside > 0 ? beside : 1;
-    const int64_t blocks = divide_up(count_tiles(convolution, tile) * split, units);
-    const double steps =
-        (double)divide_up(divide_up(convolution->weight_pitch, TILE_K), (int64_t)split);
+    const int64_t blocks = rondo__divide_up(count_tiles(convolution, tile) * split, units);
+    const double steps = (double)rondo__divide_up(
+        rondo__divide_up(convolution->weight_pitch, TILE_K), (int64_t)split);
     double time_ns = 0;
     const int64_t rounds[] = {blocks / beside, blocks % beside > 0 ? 1 : 0};
     const int64_t blocks_of[] = {beside, blocks % beside};
@@ -206,7 +203,7 @@ static bool is_spare(const rondo__cuda_convolution *convolution, const tensor_ti
 static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
                         const tensor_tile *tile, size_t count, tensor_plan *plans) {
     const int64_t units = info->compute_units > 0 ? info->compute_units : 1;
-    const int64_t steps = divide_up(convolution->weight_pitch, TILE_K);
+    const int64_t steps = rondo__divide_up(convolution->weight_pitch, TILE_K);
     const int64_t tiles = count_tiles(convolution, tile);
     const bool has_clusters = info->arch_major >= 9;
     for (int32_t split = 1; split <= SPLIT_MAX && count < LISTED_MAX; split *= 2) {
@@ -240,7 +237,7 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
     for (int takes_odd = 0; takes_odd < 2 && count == 0; takes_odd++) {
         for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
             const tensor_tile *tile = &tensor_tiles[t];
-            const bool has_grid = divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
+            const bool has_grid = rondo__divide_up(convolution->pixels, tile->m) <= GRID_MAX &&
                                   count_filter_tiles(convolution, tile) <= GRID_MAX;
             if (has_grid &&
                 (is_tma(tile) ? has_tma : !convolution->has_second && convolution->x_depth == 0) &&
@@ -319,7 +316,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
                                (uint32_t)get_thread_count(tile));
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)count_filter_tiles(convolution, tile);
-        step->launch.grid[2] = (uint32_t)divide_up(convolution->pixels, tile->m);
+        step->launch.grid[2] = (uint32_t)rondo__divide_up(convolution->pixels, tile->m);
         step->launch.shared_bytes = (uint32_t)get_shared_bytes(convolution, tile, split);
     }
     rondo__step_address(step, convolution->x);

@@ -1,6 +1,7 @@
 // kernel/cuda/convolution/cuda_conv_tma.c — see cuda_conv_tma.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/convolution/cuda_conv_tma.h"
+#include "base/checked.h"
 #include "device/device.h"
 
 #include "cu_sources.h"
@@ -13,10 +14,6 @@ enum {
     HOPPER = 9,        // compute capability 9.0
     FEW_BLOCKS = 264,  // two for each multiprocessor
 };
-
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 bool rondo__cuda_is_point(const rondo__window *window) {
     for (int d = 0; d < 3; d++) {
@@ -42,7 +39,8 @@ static rondo__window join_taps(const rondo__window *window) {
     return joined;
 }
 
-int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution) {
+// Elements of the inner extent in a step.
+static int64_t get_step(const rondo__cuda_convolution *convolution) {
     const rondo__window window = join_taps(&convolution->window);
     int64_t step = STEP_MOST;
     if (!rondo__cuda_is_point(&convolution->window)) {
@@ -76,7 +74,7 @@ static bool has_map(const rondo__window *window) {
 // A step has channels of one of both: those of single pixels are filled up.
 int64_t rondo__cuda_align_second(const rondo__window *window) {
     const int64_t depth = window->kernel[1] * window->kernel[2] * window->channels_in;
-    return rondo__cuda_is_point(window) ? divide_up(depth, STEP_MOST) * STEP_MOST : depth;
+    return rondo__cuda_is_point(window) ? rondo__divide_up(depth, STEP_MOST) * STEP_MOST : depth;
 }
 
 static bool has_second_map(const rondo__cuda_convolution *convolution) {
@@ -108,15 +106,16 @@ bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
 
 static int64_t get_stages_asked(const rondo__cuda_convolution *convolution,
                                 const rondo__cuda_tma_tile *tile) {
-    const int64_t stages = tile->stages * (STEP_MOST / rondo__cuda_get_tma_step(convolution));
+    const int64_t stages = tile->stages * (STEP_MOST / get_step(convolution));
     return stages < STAGES_MOST ? stages : STAGES_MOST;
 }
 
 // No more than a block has steps.
 static int64_t get_stages(const rondo__cuda_convolution *convolution,
                           const rondo__cuda_tma_tile *tile) {
-    const int64_t step = rondo__cuda_get_tma_step(convolution);
-    const int64_t steps = divide_up(divide_up(convolution->weight_pitch, step), tile->split);
+    const int64_t step = get_step(convolution);
+    const int64_t steps =
+        rondo__divide_up(rondo__divide_up(convolution->weight_pitch, step), tile->split);
     const int64_t most = get_stages_asked(convolution, tile);
     return steps < most ? steps : most;
 }
@@ -127,8 +126,9 @@ static int64_t get_stages(const rondo__cuda_convolution *convolution,
 // spreads them.
 static int64_t get_stages_held(const rondo__cuda_convolution *convolution,
                                const rondo__cuda_tma_tile *tile) {
-    const int64_t blocks = divide_up(convolution->pixels, tile->m) *
-                           divide_up(convolution->window.channels_out, tile->n) * tile->split;
+    const int64_t blocks = rondo__divide_up(convolution->pixels, tile->m) *
+                           rondo__divide_up(convolution->window.channels_out, tile->n) *
+                           tile->split;
     return blocks <= FEW_BLOCKS ? get_stages_asked(convolution, tile)
                                 : get_stages(convolution, tile);
 }
@@ -136,7 +136,7 @@ static int64_t get_stages_held(const rondo__cuda_convolution *convolution,
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile) {
     const int64_t stages = get_stages_held(convolution, tile);
-    const int64_t row_bytes = rondo__cuda_get_tma_step(convolution) * 2;
+    const int64_t row_bytes = get_step(convolution) * 2;
     const int64_t buffers = stages * (tile->m + tile->n) * row_bytes;
     const int64_t sums = tile->m * (tile->n + 4) * 4;
     const int64_t barriers = (2 * stages + 1) * BARRIER_BYTES;
@@ -191,7 +191,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     const rondo__window joined = join_taps(window);
     const rondo__window *second = &convolution->second;
     const bool is_point = rondo__cuda_is_point(window);
-    const int64_t step_elements = rondo__cuda_get_tma_step(convolution);
+    const int64_t step_elements = get_step(convolution);
     const rondo__tensor_form weights =
         describe_matrix(window->channels_out, convolution->weight_pitch, tile->n, step_elements);
     const bool is_turned = convolution->x_depth > 0;

@@ -21,8 +21,6 @@ bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
 int64_t rondo__cuda_align_second(const rondo__window *window);
 // Whether the filters are applied to single pixels: a matrix product.
 bool rondo__cuda_is_point(const rondo__window *window);
-// Elements of the inner extent in a step.
-int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution);
 // Shared memory of a block.
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile);

@@ -1,6 +1,7 @@
 // kernel/cuda/convolution/cuda_conv_transpose.c — ConvTranspose, by phases of the stride; see
 // conv_transpose.cu.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/image/convolution.h"
@@ -19,15 +20,6 @@ typedef struct transposed {
     int64_t step[SPATIAL], width[SPATIAL];
     int64_t phases, outputs;  // outputs of a phase, at most
 } transposed;
-
-static int64_t find_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 // Models with fewer spatial extents have extents of 1 in front.
 static bool read_transposed(rondo__cuda_kernel *kernel, transposed *out_form) {
@@ -53,7 +45,7 @@ static bool read_transposed(rondo__cuda_kernel *kernel, transposed *out_form) {
         form.stride[d] = i < 0 ? 1 : window->stride[i];
         form.dilation[d] = i < 0 ? 1 : window->dilation[i];
         form.before[d] = i < 0 ? 0 : window->pad_begin[i];
-        form.step[d] = form.stride[d] / find_divisor(form.stride[d], form.dilation[d]);
+        form.step[d] = form.stride[d] / rondo__find_divisor(form.stride[d], form.dilation[d]);
         form.width[d] = (form.out[d] + form.stride[d] - 1) / form.stride[d];
         form.phases *= form.stride[d];
         form.outputs *= form.width[d];

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "kernel/cuda/convolution/cuda_conv_cudnn.h"
 #include "kernel/cuda/cuda_families.h"
@@ -40,10 +41,6 @@ typedef struct weights_problem {
     } * menus;
 } weights_problem;
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static void choose_tiles(rondo__cuda_kernel *kernel, plan *p) {
     rondo_device_info info = {.struct_size = sizeof info};
     const int64_t filters = p->window.channels_out;
@@ -60,15 +57,16 @@ static void choose_tiles(rondo__cuda_kernel *kernel, plan *p) {
         p->tile_m = filters <= 32 ? 32 : 64;
         p->tile_n = p->columns <= 16 ? 16 : 64;
     }
-    const int64_t tiles = divide_up(filters, p->tile_m) * divide_up(p->columns, p->tile_n);
-    const int64_t steps = divide_up(p->pixels, STEP);
+    const int64_t tiles =
+        rondo__divide_up(filters, p->tile_m) * rondo__divide_up(p->columns, p->tile_n);
+    const int64_t steps = rondo__divide_up(p->pixels, STEP);
     const int64_t room = PART_BYTES_MAX / (filters * p->columns * (int64_t)sizeof(float));
     int64_t parts = BLOCKS_WANTED / tiles;
     parts = parts < steps / STEPS_MIN ? parts : steps / STEPS_MIN;
     parts = parts < room ? parts : room;
     parts = parts < 1 ? 1 : parts;
-    p->part_pixels = divide_up(steps, parts) * STEP;
-    p->parts = divide_up(p->pixels, p->part_pixels);
+    p->part_pixels = rondo__divide_up(steps, parts) * STEP;
+    p->parts = rondo__divide_up(p->pixels, p->part_pixels);
 }
 
 static bool read_plan(rondo__cuda_kernel *kernel, plan *p) {
@@ -134,10 +132,10 @@ static void add_join(rondo__cuda_kernel *kernel, const plan *p, rondo__address p
     const int64_t taps = w->kernel[1] * w->kernel[2];
     int64_t chunk = taps > 1 && taps <= TAPS_HELD ? CHANNELS_HELD : 0;
     while (chunk > CHANNELS_LEAST &&
-           w->channels_out * divide_up(w->channels_in, chunk) < 2 * BLOCKS_WANTED) {
+           w->channels_out * rondo__divide_up(w->channels_in, chunk) < 2 * BLOCKS_WANTED) {
         chunk /= 2;
     }
-    const int64_t blocks = chunk > 0 ? w->channels_out * divide_up(w->channels_in, chunk)
+    const int64_t blocks = chunk > 0 ? w->channels_out * rondo__divide_up(w->channels_in, chunk)
                                      : rondo__cuda_blocks(w->channels_out * p->columns);
     define_plan(&defines, kernel, p, parts_dtype);
     rondo__define_int(&defines, "CHUNK", chunk);
@@ -155,10 +153,10 @@ static void add_own(rondo__cuda_kernel *kernel, const plan *p) {
     define_plan(&defines, kernel, p, RONDO_DTYPE_F32);
     rondo__step *step = rondo__cuda_add_launch(
         kernel, p->is_tensor ? rondo__cu_conv_weights_tensor : rondo__cu_conv_weights, &defines,
-        p->is_tensor ? "weights_tensor" : "weights_plain", divide_up(p->columns, p->tile_n),
+        p->is_tensor ? "weights_tensor" : "weights_plain", rondo__divide_up(p->columns, p->tile_n),
         RONDO__CUDA_BLOCK);
     if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)divide_up(filters, p->tile_m);
+        step->launch.grid[1] = (uint32_t)rondo__divide_up(filters, p->tile_m);
         step->launch.grid[2] = (uint32_t)p->parts;
         step->launch.shared_bytes =
             p->is_tensor ? (uint32_t)(STAGES * STEP * (p->tile_m + p->tile_n + 2 * PAD) * 2) : 0;

@@ -10,11 +10,6 @@ static int64_t count_tiles(const int64_t *extent) {
     return (extent[0] + TILE - 1) / TILE * ((extent[1] + TILE - 1) / TILE);
 }
 
-static void push_output(rondo__cuda_kernel *kernel, rondo__step *step, size_t output) {
-    rondo__step_optional_output(step, kernel,
-                                output < kernel->request->output_count ? output : SIZE_MAX);
-}
-
 // Filters from `first` up to `end`.
 static void add(rondo__cuda_kernel *kernel, const rondo__defines *common, size_t first,
                 size_t end) {
@@ -39,7 +34,7 @@ static void add(rondo__cuda_kernel *kernel, const rondo__defines *common, size_t
     }
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = first; i < end; i++) {
-            push_output(kernel, step, 2 * i + k);
+            rondo__step_optional_output(step, kernel, 2 * i + k);
         }
     }
 }

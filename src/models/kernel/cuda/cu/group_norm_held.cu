@@ -8,18 +8,13 @@
 #endif
 
 #if CLUSTER > 1
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
+#include "rondo_cluster.cuh"
+
 __device__ __forceinline__ float2 load_from_block(const float2 *own, u32 rank) {
-    const u32 address = (u32)__cvta_generic_to_shared(own);
-    u32 remote;
     float2 v;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
     asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
                  : "=f"(v.x), "=f"(v.y)
-                 : "r"(remote)
+                 : "r"(address_in_block(shared_address(own), rank))
                  : "memory");
     return v;
 }
@@ -44,7 +39,7 @@ __launch_bounds__(THREADS) image_normalization_held(const image_arguments a) {
 #if CLUSTER > 1
     float2 *const own = scales + GROUPS;  // moments in this block's pixels
     join_block(sets, p, mean, square, [&](int g, float2 found) { own[g] = found; });
-    cluster_wait();
+    cluster_meet();
     for (int g = threadIdx.x; g < GROUPS; g += THREADS) {
         float2 all[CLUSTER];
         float n[CLUSTER], sum = 0.0f, squares = 0.0f;

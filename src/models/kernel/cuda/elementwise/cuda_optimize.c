@@ -5,15 +5,6 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
-static void push_output(rondo__step *step, const rondo__cuda_kernel *kernel, bool is_used,
-                        size_t index) {
-    if (is_used && rondo__cuda_wants_output(kernel, index)) {
-        rondo__step_output(step, index);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
 void rondo__cuda_prepare_optimize(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
     const bool is_adam = op->def->id == RONDO__TRAINING_Adam;
@@ -47,9 +38,9 @@ void rondo__cuda_prepare_optimize(rondo__cuda_kernel *kernel) {
                 rondo__step_int(step, 0);
             }
         }
-        push_output(step, kernel, true, k);
-        push_output(step, kernel, true, count + k);
-        push_output(step, kernel, is_adam, 2 * count + k);
+        rondo__step_optional_output(step, kernel, k);
+        rondo__step_optional_output(step, kernel, count + k);
+        rondo__step_optional_output(step, kernel, 2 * count + k);
         rondo__step_float(step, (double)rondo__op_get_float(op, "alpha", alpha));
         rondo__step_float(step, (double)rondo__op_get_float(op, "beta", beta));
         rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-6f));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/elementwise/cuda_epilogue.h"
@@ -54,19 +55,6 @@ typedef struct norm_problem {
     size_t way_count;
     norm_way ways[WAYS_MAX];
 } norm_problem;
-
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-static int64_t find_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static bool read_problem(rondo__cuda_kernel *kernel, norm_problem *out_problem) {
     const rondo__op *op = kernel->request->op;
@@ -120,14 +108,14 @@ static bool make_slice(const norm_problem *problem, int64_t bytes, norm_slice *o
     while (problem->channels % width != 0) {
         width /= 2;
     }
-    const int64_t least = group / find_divisor(group, width) * width;
+    const int64_t least = group / rondo__find_divisor(group, width) * width;
     int64_t times = 1;
     for (int64_t t = 2; t * least <= problem->channels && times * least * element_bytes < bytes;
          t++) {
         times = problem->channels % (t * least) == 0 ? t : times;
     }
     *out_slice = (norm_slice){.width = width,
-                              .unit = find_divisor(group, width),
+                              .unit = rondo__find_divisor(group, width),
                               .group = group,
                               .pieces = times * least / width,
                               .count = problem->channels / (times * least)};
@@ -141,8 +129,8 @@ static double estimate_share_ns(const norm_problem *problem, const norm_way *way
     const double per_ns = 128 * 1.7 / 30, bytes_per_ns = 110;
     const int64_t element_bytes = (int64_t)rondo_dtype_get_bytes(problem->dtype);
     const int64_t bytes = way->slice.pieces * way->slice.width * element_bytes;
-    const int64_t moved = divide_up(bytes, SECTOR_BYTES) * SECTOR_BYTES;
-    const double pixels = (double)divide_up(blocks, problem->units) * (double)span;
+    const int64_t moved = rondo__divide_up(bytes, SECTOR_BYTES) * SECTOR_BYTES;
+    const double pixels = (double)rondo__divide_up(blocks, problem->units) * (double)span;
     return pixels *
            ((double)bytes / (double)element_bytes / per_ns + 2 * (double)moved / bytes_per_ns);
 }
@@ -155,13 +143,13 @@ static void add_way(norm_problem *problem, const norm_way *way) {
 
 static void add_held(norm_problem *problem, const norm_slice *slice, int64_t cluster) {
     const double launch_ns = 2000, cluster_ns = 500;
-    const int64_t span = divide_up(problem->pixels, cluster);
+    const int64_t span = rondo__divide_up(problem->pixels, cluster);
     norm_way way = {.slice = *slice, .is_held = true, .threads = THREADS_LEAST, .parts = cluster};
     while (way.threads < THREADS_MAX &&
            (way.threads < slice->pieces || span * slice->pieces > way.threads * PACKS_GOOD)) {
         way.threads *= 2;
     }
-    way.packs = divide_up(span, get_rows(&way));
+    way.packs = rondo__divide_up(span, get_rows(&way));
     const int64_t blocks = problem->images * slice->count * cluster;
     if (way.packs > PACKS_MAX || blocks >= INT64_C(1) << 30) {
         return;
@@ -179,15 +167,15 @@ static void add_parts(norm_problem *problem, const norm_slice *slice) {
         way.threads *= 2;
     }
     const int64_t tasks = problem->images * slice->count;
-    const int64_t wanted = divide_up(2 * problem->units, tasks);
-    const int64_t most = divide_up(problem->pixels, get_rows(&way));
+    const int64_t wanted = rondo__divide_up(2 * problem->units, tasks);
+    const int64_t most = rondo__divide_up(problem->pixels, get_rows(&way));
     way.parts = wanted < most ? wanted : most;
     way.parts = way.parts < PARTS_MAX ? way.parts : PARTS_MAX;
-    const int64_t blocks = tasks * way.parts, span = divide_up(problem->pixels, way.parts);
+    const int64_t blocks = tasks * way.parts, span = rondo__divide_up(problem->pixels, way.parts);
     if (blocks >= INT64_C(1) << 30) {
         return;
     }
-    way.packs = divide_up(span, get_rows(&way));
+    way.packs = rondo__divide_up(span, get_rows(&way));
     way.packs = way.packs < PACKS_GOOD ? way.packs : PACKS_GOOD;
     way.cost_ns = launches_ns + estimate_share_ns(problem, &way, blocks, span);
     if (way.parts > 1 || problem->way_count == 0) {
@@ -267,7 +255,7 @@ static void add_launch(rondo__cuda_kernel *kernel, const norm_problem *problem, 
     rondo__step_int(step, problem->channels);
     rondo__step_int(step, way->slice.count);
     rondo__step_int(step, way->parts);
-    rondo__step_int(step, divide_up(problem->pixels, way->parts));
+    rondo__step_int(step, rondo__divide_up(problem->pixels, way->parts));
     rondo__step_float(step, problem->epsilon);
     rondo__step_float(step, (double)problem->epilogue.alpha);
     rondo__step_float(step, (double)problem->epilogue.beta);

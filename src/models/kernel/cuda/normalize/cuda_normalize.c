@@ -13,14 +13,6 @@ static uint32_t choose_threads(int64_t length) {
     return threads;
 }
 
-static void push_optional(rondo__step *step, bool is_present, rondo__address address) {
-    if (is_present) {
-        rondo__step_address(step, address);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
 // The steps of a tensor that broadcasts to x, for each axis of x.
 static void push_broadcast(rondo__step *step, const rondo_shape *shape, const rondo_shape *x) {
     for (int32_t d = 0; d < x->rank; d++) {
@@ -98,7 +90,7 @@ void rondo__cuda_add_row_norm(rondo__cuda_kernel *kernel, const rondo__cuda_row_
     rondo__step_int(step, norm->rows);
     rondo__step_address(step, norm->x);
     rondo__step_address(step, norm->gain);
-    push_optional(step, norm->has_shift, norm->shift);
+    rondo__step_optional(step, norm->has_shift ? &norm->shift : NULL);
     rondo__step_address(step, norm->normal);
     rondo__step_int(step, 0);
     rondo__step_int(step, 0);
@@ -161,10 +153,10 @@ void rondo__cuda_prepare_layer_normalization(rondo__cuda_kernel *kernel) {
     rondo__step_int(step, rows);
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
-    push_optional(step, has_shift, rondo__address_input(2));
+    rondo__step_optional_input(step, kernel, 2);
     rondo__step_output(step, 0);
-    push_optional(step, rondo__cuda_wants_output(kernel, 1), rondo__address_output(1));
-    push_optional(step, rondo__cuda_wants_output(kernel, 2), rondo__address_output(2));
+    rondo__step_optional_output(step, kernel, 1);
+    rondo__step_optional_output(step, kernel, 2);
     rondo__step_int(step, length);
     rondo__step_float(step, (double)rondo__op_get_float(op, "epsilon", 1e-5f));
     if (broadcasts) {

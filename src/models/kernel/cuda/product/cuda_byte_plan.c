@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 // In nanoseconds of an H200: a step along the inner extent takes `latency`, or `share` for each
 // block on the same multiprocessor where that is more; to begin and to write results takes `block`.
 // Fitted to plans of halves (bench/results/models/tuning_h200.md), whose tiles have rows of as many
@@ -31,10 +33,6 @@ enum {
     HOPPER = 9,  // compute capability 9.0, the one with wgmma
 };
 
-static int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static int64_t get_shared_bytes(const rondo__byte_tile *tile) {
     const int64_t buffer_bytes = (tile->m + tile->n) * RONDO__BYTE_STEP_BYTES * tile->stages;
     const int64_t sum_bytes = tile->m * (tile->n + 4) * 4;
@@ -42,11 +40,11 @@ static int64_t get_shared_bytes(const rondo__byte_tile *tile) {
 }
 
 static int64_t count_tiles(const rondo__byte_work *work, const rondo__byte_tile *tile) {
-    return divide_up(work->rows, tile->m) * divide_up(work->columns, tile->n);
+    return rondo__divide_up(work->rows, tile->m) * rondo__divide_up(work->columns, tile->n);
 }
 
 static int64_t count_steps(const rondo__byte_work *work) {
-    return divide_up(work->row_bytes, RONDO__BYTE_STEP_BYTES);
+    return rondo__divide_up(work->row_bytes, RONDO__BYTE_STEP_BYTES);
 }
 
 // A multiprocessor takes its blocks in rounds of as many as its memory and threads allow; what they
@@ -61,8 +59,8 @@ static double estimate_ns(const rondo_device_info *info, const rondo__byte_work 
     const int64_t by_memory = shared_bytes / (get_shared_bytes(tile) + 1024);
     int64_t beside = by_memory < by_threads ? by_memory : by_threads;
     beside = beside > 0 ? beside : 1;
-    const int64_t blocks = divide_up(count_tiles(work, tile) * split, units);
-    const double steps = (double)divide_up(count_steps(work), (int64_t)split);
+    const int64_t blocks = rondo__divide_up(count_tiles(work, tile) * split, units);
+    const double steps = (double)rondo__divide_up(count_steps(work), (int64_t)split);
     double time_ns = 0;
     const int64_t rounds[] = {blocks / beside, blocks % beside > 0 ? 1 : 0};
     const int64_t blocks_of[] = {beside, blocks % beside};
@@ -127,8 +125,8 @@ size_t rondo__byte_plan_list(const rondo__cuda_kernel *kernel, const rondo__byte
     for (int takes_odd = 0; takes_odd < 2 && count == 0; takes_odd++) {
         for (size_t t = 0; t < sizeof(byte_tiles) / sizeof(byte_tiles[0]); t++) {
             const rondo__byte_tile *tile = &byte_tiles[t];
-            const bool has_grid = divide_up(work->rows, tile->m) <= GRID_MAX &&
-                                  divide_up(work->columns, tile->n) <= GRID_MAX;
+            const bool has_grid = rondo__divide_up(work->rows, tile->m) <= GRID_MAX &&
+                                  rondo__divide_up(work->columns, tile->n) <= GRID_MAX;
             if (has_grid && (is_hopper || !tile->is_wgmma) &&
                 (takes_odd != 0 || !is_odd(work, tile, units))) {
                 count = add_plans(&info, work, tile, count, plans);
@@ -165,8 +163,8 @@ void rondo__byte_plan_define(rondo__defines *defines, const rondo__byte_plan *pl
 void rondo__byte_plan_shape(rondo__step *step, const rondo__byte_plan *plan,
                             const rondo__byte_work *work) {
     if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)divide_up(work->columns, plan->tile->n);
-        step->launch.grid[2] = (uint32_t)divide_up(work->rows, plan->tile->m);
+        step->launch.grid[1] = (uint32_t)rondo__divide_up(work->columns, plan->tile->n);
+        step->launch.grid[2] = (uint32_t)rondo__divide_up(work->rows, plan->tile->m);
         step->launch.shared_bytes = (uint32_t)get_shared_bytes(plan->tile);
     }
 }

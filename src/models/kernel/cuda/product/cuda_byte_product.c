@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "kernel/cuda/product/cuda_matmul.h"
 
@@ -161,10 +162,6 @@ typedef struct packed_form {
     int64_t is_unsigned;
 } packed_form;
 
-static int64_t round_up(int64_t value, int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
 static rondo_status fill_packed(const rondo__weight_want *want, void *packed) {
     const packed_form *form = want->form;
     const uint8_t flip = form->is_unsigned != 0 ? 0x80 : 0;
@@ -175,7 +172,7 @@ static rondo_status fill_packed(const rondo__weight_want *want, void *packed) {
         const uint8_t *from = (const uint8_t *)want->constant->data + i / form->columns * matrix +
                               i % form->columns * form->column_stride;
         for (int64_t t = 0; t < form->taps; t++) {
-            int8_t *tap = to + t * round_up(form->channels, 4);
+            int8_t *tap = to + t * rondo__round_up(form->channels, 4);
             for (int64_t c = 0; c < form->channels; c++) {
                 tap[c] = (int8_t)(from[t * form->tap_stride + c * form->channel_stride] ^ flip);
                 sums[i] += tap[c];
@@ -246,7 +243,7 @@ bool rondo__byte_product_pack_weights(rondo__cuda_kernel *kernel, size_t index,
         .column_stride = is_convolution ? channels * taps : 1,
         .tap_stride = 1,
         .channel_stride = is_convolution ? taps : columns,
-        .pitch = round_up(taps * round_up(channels, 4), PITCH_BYTES),
+        .pitch = rondo__round_up(taps * rondo__round_up(channels, 4), PITCH_BYTES),
         .is_unsigned = product->w.dtype == RONDO_DTYPE_U8,
     };
     product->is_packed = true;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
+#include "base/checked.h"
 #include "cu_sources.h"
 #include "kernel/cuda/product/cuda_byte_plan.h"
 #include "kernel/cuda/product/cuda_byte_product.h"
@@ -14,18 +15,14 @@ enum {
     COPY_BYTES = 16,  // of a piece of a row; of rows of other lengths 8 or 4
 };
 
-static int64_t round_up(int64_t value, int64_t unit) {
-    return (value + unit - 1) / unit * unit;
-}
-
 // ---- what is asked of the kernel --------------------------------------------------------------
 
 // Bytes of a pixel, or of a row, as the kernel reads it; more than there are: it is padded.
 static int64_t get_channels(const rondo__byte_product *p) {
     if (p->is_convolution) {
-        return round_up(p->channels, 4);
+        return rondo__round_up(p->channels, 4);
     }
-    return p->depth % 4 == 0 ? p->depth : round_up(p->depth, COPY_BYTES);
+    return p->depth % 4 == 0 ? p->depth : rondo__round_up(p->depth, COPY_BYTES);
 }
 
 static int64_t get_depth(const rondo__byte_product *p) {

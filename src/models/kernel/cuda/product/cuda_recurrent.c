@@ -73,24 +73,6 @@ static bool fits_a_block(const recurrence *r) {
 
 // ---- one launch -------------------------------------------------------------------------------
 
-static void push_input(rondo__step *step, const rondo__cuda_kernel *kernel, bool is_used,
-                       size_t index) {
-    if (is_used && rondo__cuda_has_input(kernel, index)) {
-        rondo__step_input(step, index);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
-static void push_output(rondo__step *step, const rondo__cuda_kernel *kernel, bool is_used,
-                        size_t index) {
-    if (is_used && rondo__cuda_wants_output(kernel, index)) {
-        rondo__step_output(step, index);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
 typedef struct turn {
     int64_t first, last;  // steps whose parts there are
     int64_t step, stage;
@@ -100,18 +82,17 @@ typedef struct turn {
 static void push_recurrence(rondo__step *step, const rondo__cuda_kernel *kernel,
                             const recurrence *r, const turn *now) {
     const rondo__op *op = kernel->request->op;
-    const bool has_cell = r->gates == 4;
     rondo__step_input(step, 0);
     rondo__step_input(step, 1);
     rondo__step_input(step, 2);
-    push_input(step, kernel, true, 3);
-    push_input(step, kernel, true, INPUT_LENGTHS);
-    push_input(step, kernel, true, INPUT_H);
-    push_input(step, kernel, has_cell, INPUT_C);
-    push_input(step, kernel, has_cell, INPUT_PEEPHOLES);
-    push_output(step, kernel, true, 0);
-    push_output(step, kernel, true, 1);
-    push_output(step, kernel, has_cell, 2);
+    rondo__step_optional_input(step, kernel, 3);
+    rondo__step_optional_input(step, kernel, INPUT_LENGTHS);
+    rondo__step_optional_input(step, kernel, INPUT_H);
+    rondo__step_optional_input(step, kernel, INPUT_C);
+    rondo__step_optional_input(step, kernel, INPUT_PEEPHOLES);
+    rondo__step_optional_output(step, kernel, 0);
+    rondo__step_optional_output(step, kernel, 1);
+    rondo__step_optional_output(step, kernel, 2);
     rondo__step_address(step, r->parts);
     rondo__step_address(step, r->states[now->from]);
     rondo__step_address(step, r->states[1 - now->from]);

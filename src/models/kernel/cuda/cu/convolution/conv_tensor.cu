@@ -68,6 +68,7 @@
 #define OWN_ROWS (TILE_M / SPLIT)  // that this block finishes
 #define FINISHERS THREADS
 
+#include "rondo_cluster.cuh"
 #include "rondo_ending.cuh"
 
 // Of other blocks sums come while this one still multiplies, so they lie behind its buffers.
@@ -82,9 +83,6 @@ struct tensor_arguments {
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
 };
 
-__device__ __forceinline__ u32 shared_address(const void *p) {
-    return (u32)__cvta_generic_to_shared(p);
-}
 __device__ __forceinline__ void copy_async(u32 to, const void *from, bool is_inside) {
     const int bytes = is_inside ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
@@ -106,27 +104,6 @@ __device__ __forceinline__ u32 piece_offset(int row, int piece) {
     const int turn = PIECES == 8 ? (row & 7) : ((row >> 1) & 3);
     return (u32)((row * PIECES + (piece ^ turn)) * 16);
 }
-#if SPLIT > 1
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Both, and what was written before is seen by all behind it.
-__device__ __forceinline__ void cluster_meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-__device__ __forceinline__ u32 address_in_block(u32 address, u32 rank) {
-    u32 remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
-    return remote;
-}
-__device__ __forceinline__ void store_remote(u32 to, float a, float b) {
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a), "f"(b) : "memory");
-}
-#endif
 
 // The grid is (SPLIT, filter tiles, pixel tiles); a cluster is the SPLIT blocks of one tile.
 extern "C" __global__ void

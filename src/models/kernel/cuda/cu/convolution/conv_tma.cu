@@ -31,6 +31,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_cluster.cuh"
 #include "rondo_wgmma.cuh"
 
 #ifndef TILE_M
@@ -98,10 +99,6 @@ struct tma_arguments {
 #endif
 };
 
-__device__ __forceinline__ u32 shared_address(const void *p) {
-    return (u32)__cvta_generic_to_shared(p);
-}
-
 // ---- barriers in shared memory: a phase ends when `count` threads and all announced bytes have come --
 
 __device__ __forceinline__ void barrier_init(u32 barrier, u32 count) {
@@ -129,22 +126,6 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
 __device__ __forceinline__ void meet_consumers() {
     asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Both, and what was written before is seen by all behind it.
-__device__ __forceinline__ void cluster_meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-__device__ __forceinline__ u32 address_in_block(u32 address, u32 rank) {
-    u32 remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
-    return remote;
-}
 
 // ---- copies ------------------------------------------------------------------------------------------
 
@@ -169,9 +150,6 @@ __device__ __forceinline__ void send(u32 to, u32 from, u32 bytes, u32 barrier) {
                  "[%0], [%1], %2, [%3];" ::"r"(to),
                  "r"(from), "r"(bytes), "r"(barrier)
                  : "memory");
-}
-__device__ __forceinline__ void store_remote(u32 to, float a, float b) {
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(a), "f"(b) : "memory");
 }
 
 // What the fetching warp does, by one thread.

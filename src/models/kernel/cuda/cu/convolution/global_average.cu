@@ -29,16 +29,11 @@ struct global_arguments {
 };
 
 #if SPLIT > 1
-__device__ __forceinline__ void cluster_meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
+#include "rondo_cluster.cuh"
+
 // Puts two sums where the first block of the cluster finds them.
 __device__ __forceinline__ void send(const float *own, float a, float b) {
-    const u32 address = (u32)__cvta_generic_to_shared(own);
-    u32 remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(0));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(a), "f"(b) : "memory");
+    store_remote(address_in_block(shared_address(own), 0), a, b);
 }
 #endif
 

@@ -1,10 +1,8 @@
 // rondo_byte_mma.cuh - the instructions of byte_tensor.cu: products of x, which is signed or not, with
 // weights, which are signed, and the ways into and between shared memories.
 // SPDX-License-Identifier: Apache-2.0
+#include "rondo_cluster.cuh"
 
-__device__ __forceinline__ u32 shared_address(const void *p) {
-    return (u32)__cvta_generic_to_shared(p);
-}
 // 16 bytes on their way from global to shared memory; zeros where they are not there.
 __device__ __forceinline__ void copy_16(u32 to, const void *from, bool is_there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -109,17 +107,12 @@ __device__ __forceinline__ void multiply_group(i32 (&d)[16][4], u64 a, u64 b) {
 }
 #endif
 #if SPLIT > 1
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
 // Four sums of another block of the cluster, at an address of our own.
 __device__ __forceinline__ void add_from_block(u32 (&sum)[4], u32 address, u32 rank) {
-    u32 remote, x, y, z, w;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    u32 x, y, z, w;
     asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
-                 : "r"(remote)
+                 : "r"(address_in_block(address, rank))
                  : "memory");
     sum[0] += x, sum[1] += y, sum[2] += z, sum[3] += w;
 }

@@ -374,7 +374,7 @@ __launch_bounds__(THREADS) byte_tensor(const __grid_constant__ byte_arguments p)
         w_sum[v] = X_HAS_ZERO ? (u32)p.w_sums[at] - (u32)p.end.depth * w_zero[v] : 0u;
     }
 #if SPLIT > 1
-    cluster_wait();
+    cluster_meet();
 #else
     __syncthreads();
 #endif
@@ -434,6 +434,6 @@ __launch_bounds__(THREADS) byte_tensor(const __grid_constant__ byte_arguments p)
         }
     }
 #if SPLIT > 1
-    cluster_wait();  // no block leaves while others read its memory
+    cluster_meet();  // no block leaves while others read its memory
 #endif
 }
