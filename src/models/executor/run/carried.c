@@ -289,9 +289,6 @@ static rondo_status fill_in(rondo__carried *carried, const rondo__fetch *fetch,
     size_t near, in_place;
     count_near(carried, &near, &in_place);
     carried->is_in_place = near > 0 && near == in_place;
-    if (carried->is_host && near == 0) {
-        return RONDO_FAIL(UNSUPPORTED, "no tensor is one of the device");
-    }
     list_all_pieces(carried);
     list_busy_ports(carried);
     return record(carried);

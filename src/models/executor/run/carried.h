@@ -9,8 +9,8 @@
 //                          the wait is over, or by a host function behind the replay
 //   large tensors          by copies on the stream, before and behind the replay
 //
-// On the host it is made where a tensor is one of the device: the graph works on that, and the
-// thread that waits runs it.
+// On the host the graph works on tensors of the device, and the thread that waits copies the
+// others and runs it.
 //
 // So a run of small tensors is a launch and a wait; without it six copies and four time stamps took
 // most of 43 us on an H200. Where another tensor of the same kind is bound the graph is patched;

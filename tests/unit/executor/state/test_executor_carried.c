@@ -222,6 +222,39 @@ TEST(test_executor_carried__is_one_launch) {
     add_world_close(w);
 }
 
+static void count_refusals(void *user_data, rondo_log_level level, const char *message) {
+    int *count = user_data;
+    (void)level;
+    *count += strstr(message, "a bound run is no single graph") != NULL ? 1 : 0;
+}
+
+// Feeds and fetches of host memory alone are no reason to go step by step, on the host neither.
+TEST(test_executor_carried__tensors_of_host_memory) {
+    add_world *w = add_world_open(RONDO_GRAPHS_ON, false);
+    rondo_tensor x = take_place(w, 0), y = take_place(w, 1);
+    rondo_bound_run *run;
+    int refusal_count = 0;
+    rondo_log_set_sink(count_refusals, &refusal_count);
+    rondo_log_set_level(RONDO_LOG_INFO);
+    OK(rondo_bound_run_create(w->executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x));
+    OK(rondo_bound_run_set_fetch(run, "y", &y));
+    for (int i = 0; i < 12; ++i) {
+        add_program_fill(x.data, (float)i);
+        OK(rondo_bound_run_run(run));
+        assert_int_equal(add_program_check(y.data, (float)i, true), ADD_COUNT);
+    }
+    OK(rondo_executor_rerun(w->executor));  // what was fed last is where a rerun looks
+    assert_int_equal(add_program_check(y.data, 11, true), ADD_COUNT);
+    rondo_log_set_level(RONDO_LOG_WARNING);
+    rondo_log_set_sink(NULL, NULL);
+    rondo_bound_run_destroy(run);
+    give_place(w, 0, &x);
+    give_place(w, 1, &y);
+    add_world_close(w);
+    assert_int_equal(refusal_count, 0);
+}
+
 // Tensors that are copied beside the graph, among small ones.
 TEST(test_executor_carried__large_tensors) {
     enum { LARGE = 10000 };
