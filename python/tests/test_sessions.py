@@ -136,6 +136,16 @@ class Running(unittest.TestCase):
         self.assertTrue(session.times.was_replayed)
         self.same(rondo.Session(find("vit_mini"), "host").run(None, {"x": self.x})[0])
 
+    def test_trees_meet_rows_in_blocks(self):
+        session = rondo.Session(find("flower_trees"), device="host")
+        x = numpy.random.default_rng(3).uniform(0, 8, (71, 4)).astype("f4")  # two blocks and a rest
+        x[5, 2] = numpy.nan
+        together = session.run(None, {"x": x})
+        alone = [session.run(None, {"x": row[None]}) for row in x]
+        self.assertEqual(together[0].tolist(), [outputs[0][0] for outputs in alone])
+        self.assertGreater(len(set(together[0].tolist())), 1)
+        numpy.testing.assert_array_equal(together[1], numpy.concatenate([outputs[1] for outputs in alone]))
+
     def test_what_is_wrong_is_named(self):
         session, x = self.session, self.x
         self.same(session.run("y", {"x": x})[0])
