@@ -40,9 +40,10 @@ size_t cli_suggest_measure(const char *a, const char *b) {
 }
 
 void cli_suggest_offer(cli_suggestion *suggestion, const char *known) {
-    // A third of the letters may be wrong, but never so many that any short word is near.
-    const size_t letters = strlen(suggestion->word);
-    const size_t limit = letters <= 3 ? 1 : letters / 3 + (letters % 3 != 0 ? 1 : 0);
+    // A third of the letters may be wrong, but never so many that any short word is near. Dashes
+    // in front are no letters: all options have them.
+    const size_t letters = strlen(suggestion->word + strspn(suggestion->word, "-"));
+    const size_t limit = letters <= 5 ? 1 : letters / 3 + (letters % 3 != 0 ? 1 : 0);
     const size_t distance = cli_suggest_measure(suggestion->word, known);
     if (distance <= limit && distance < letters &&
         (suggestion->best == NULL || distance < suggestion->best_distance)) {

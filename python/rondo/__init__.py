@@ -8,6 +8,8 @@ from ._library import (BadDataError, CancelledError, CaptureError, DeviceMemoryE
                        set_log_levels)
 from .bound import BoundRun
 from .caches import GraphCache
+from .compatible import (ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions,
+                         get_available_providers, get_device)
 from .device import Device, Event, Stream, devices, open_device
 from .graphs import Child, Copy, Fill, Graph, HostCall, Launch, Node, capture
 from .learning import Argument, Learned, learn
@@ -16,15 +18,14 @@ from .ops import Op
 from .profiles import Profile
 from .programs import Builder, NodeArg, Program
 from .randoms import Generator
-from .sessions import (InferenceSession, Run, RunOptions, Session, SessionOptions,
-                       get_available_providers, get_device)
+from .sessions import InferenceSession, Run, Session
 from .tensors import Tensor, empty, from_dlpack
 from .training import Epoch, Trainer, train
 
 __all__ = [
     "Arena", "Argument", "BadDataError", "Block", "BoundRun", "Builder", "CancelledError", "CaptureError", "Child",
-    "Copy", "Device", "DeviceMemoryError", "DriverError", "Epoch", "Event", "Fill", "Generator", "Graph", "GraphCache",
-    "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
+    "Copy", "Device", "DeviceMemoryError", "DriverError", "Epoch", "Event", "ExecutionMode", "Fill", "Generator", "Graph",
+    "GraphCache", "GraphOptimizationLevel", "HostCall", "HostMemoryError", "InferenceSession", "InternalError", "InvalidError", "Launch",
     "Learned", "LostError", "MismatchError", "Node", "NodeArg", "Op", "Pool", "Profile", "Program", "RondoError",
     "Run", "RunOptions", "Session", "SessionOptions", "StateError", "Stream", "Tensor", "Trainer",
     "UnavailableError",

@@ -30,7 +30,7 @@ class BoundRun(Owned):
                  output_names: Optional[Sequence[str]] = None, *,
                  out: Optional[Mapping[str, Any]] = None, on_device: bool = False) -> None:
         self._session, self._on_device = session, on_device
-        self._names = list(output_names) if output_names else list(session._output_names)
+        self._names = list(session._choose_names(output_names, out))
         self._kept: dict[str, Any] = {}
         handle = ctypes.c_void_p()
         check(lib.rondo_bound_run_create(session._h, ctypes.byref(handle)))

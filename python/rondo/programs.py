@@ -86,7 +86,11 @@ class Program(Owned):
         if self.path is not None:
             check(lib.rondo_program_load_onnx(os.fsencode(self.path), ctypes.byref(program)))
         else:
-            data = bytes(model)  # type: ignore[arg-type]
+            try:
+                data = memoryview(model).tobytes()
+            except TypeError:
+                raise TypeError("a model is the path of an ONNX file, its bytes or a rondo.Program, "
+                                f"not {model!r:.60}") from None
             check(lib.rondo_program_parse_onnx(data, len(data), ctypes.byref(program)))
         self._own(Owner(program.value, lib.rondo_program_destroy))
         for symbol, extent in (dimensions or {}).items():

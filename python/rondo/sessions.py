@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 from types import SimpleNamespace
@@ -11,65 +12,18 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import (InvalidError, Owned, Owner, check, get_list, get_record, get_text, lib,
+from ._library import (InvalidError, Owned, Owner, StateError, check, get_list, get_record, get_text, lib,
                        make_error, new, text, to_record)
 from .bound import BoundRun
-from .device import Device, Event, Stream, devices, open_device
+from .compatible import choose_device, read_metadata
+from .device import Device, Event, Stream, open_device
 from .graphs import _value
 from .profiles import Profile
 from .programs import NodeArg, Program, list_variables, read_ports
 from .tensors import (OPTIONAL, SEQUENCE, STRING, Tensor, find_dtype, from_dlpack, put_value,
                       take_value)
 
-__all__ = ["Session", "InferenceSession", "Run", "RunOptions", "SessionOptions",
-           "get_available_providers", "get_device"]
-
-
-class SessionOptions:
-    """The options of onnxruntime that mean something here; others may be set, and say nothing."""
-
-    def __init__(self) -> None:
-        self.intra_op_num_threads = 0
-        self.inter_op_num_threads = 0
-        self.graph_optimization_level: Any = None
-        self.log_severity_level = 2
-
-    def add_session_config_entry(self, key: str, value: str) -> None:
-        pass
-
-
-class RunOptions:
-    """For programs that pass onnxruntime's; nothing of them is looked at."""
-
-
-def get_available_providers() -> list[str]:
-    """As onnxruntime names them: CUDA where there is a usable GPU, and the processor."""
-    gpus = any(d.available and d.name.startswith("cuda") for d in devices())
-    return (["CUDAExecutionProvider"] if gpus else []) + ["CPUExecutionProvider"]
-
-
-def get_device() -> str:
-    return "GPU" if "CUDAExecutionProvider" in get_available_providers() else "CPU"
-
-
-def _choose_device(providers: Optional[Iterable[Any]],
-                   provider_options: Optional[Sequence[Mapping[str, Any]]] = None) -> str:
-    """What a list of onnxruntime's providers asks for: the first that Rondo has something for."""
-    if providers is None:
-        return "auto"
-    for index, provider in enumerate(providers):
-        options: Mapping[str, Any] = {}
-        if isinstance(provider, (tuple, list)):
-            provider, options = provider[0], provider[1] if len(provider) > 1 else {}
-        elif provider_options and index < len(provider_options):
-            options = provider_options[index] or {}
-        if "CUDA" in provider or "Tensorrt" in provider or "TensorRT" in provider:
-            name = f"cuda:{int(options.get('device_id', 0))}"
-            if any(d.available and d.name == name for d in devices()):
-                return name
-        elif provider == "CPUExecutionProvider":
-            return "host"
-    return "auto"
+__all__ = ["Session", "InferenceSession", "Run"]
 
 
 class Run:
@@ -121,7 +75,7 @@ class Session(Owned):
     """
 
     __slots__ = ("device", "inputs", "outputs", "optional_inputs", "_lock", "_program", "_by_name",
-                 "_raw_names", "_output_names", "_stream", "_given_stream", "model_path")
+                 "_raw_names", "_output_names", "_stream", "_given_stream", "_bytes", "model_path")
     device: Device
     inputs: list[NodeArg]
     outputs: list[NodeArg]
@@ -138,6 +92,8 @@ class Session(Owned):
         # Before anything is made: names that are wrong cost nothing.
         raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
         self._lock = threading.RLock()
+        dimensions = dimensions or getattr(sess_options, "dimensions", None)
+        self._bytes = None if isinstance(model, (str, os.PathLike, Program)) else model
         if not isinstance(model, Program):
             model = Program(model, dimensions=dimensions)
         elif dimensions:
@@ -150,7 +106,7 @@ class Session(Owned):
             if given is not None:
                 chosen: Union[str, Device] = given.device
             else:
-                chosen = device if device is not None else _choose_device(providers, provider_options)
+                chosen = device if device is not None else choose_device(providers, provider_options)
             self.device = open_device(chosen)
             needs = [self.device._need()]
             if given is not None:
@@ -200,7 +156,28 @@ class Session(Owned):
         cpu = ["CPUExecutionProvider"]
         return cpu if self.device.is_host else ["CUDAExecutionProvider", *cpu]
 
+    def get_modelmeta(self) -> SimpleNamespace:
+        """custom_metadata_map, producer_name, graph_name and others, as the ONNX file has them."""
+        source = self.model_path if self._bytes is None else self._bytes
+        if source is None:
+            raise StateError("the session was made of a Program, which keeps no such texts: "
+                             "read them from its file")
+        return read_metadata(source)
+
     # ---- running ------------------------------------------------------------------------------
+
+    def _choose_names(self, names: Optional[Sequence[str]],
+                      out: Optional[Mapping[str, Any]]) -> list[str]:
+        """The outputs that are asked for; a single one may be said without a list."""
+        self._need()
+        if isinstance(names, str):
+            names = [names]
+        chosen = list(names) if names else self._output_names
+        for name in out or ():
+            if name not in chosen:
+                raise InvalidError(f"out: {name!r} is not among the outputs that are asked for: "
+                                   + ", ".join(chosen))
+        return chosen
 
     def _feed(self, feeds: Mapping[str, Any]) -> tuple[Any, list[Any]]:
         """rondo_binding structs, and what they point to."""
@@ -265,7 +242,7 @@ class Session(Owned):
         """
         if input_feed is None and isinstance(output_names, Mapping):
             output_names, input_feed = None, output_names
-        names = self._output_names if not output_names else list(output_names)
+        names = self._choose_names(output_names, out)
         feeds = input_feed or {}
         bindings, kept = self._feed(feeds)
         fetches, targets = self._fetch(names, out, on_device)
@@ -286,7 +263,7 @@ class Session(Owned):
 
         Outputs are tensors on the device. Work that is put on the same stream may use them at once.
         """
-        names = self._output_names if not output_names else list(output_names)
+        names = self._choose_names(output_names, out)
         bindings, kept = self._feed(input_feed)
         fetches, targets = self._fetch(names, out, True)
         done = Event(self.device)
@@ -543,10 +520,18 @@ _PLACEMENT_KINDS = {_raw.RONDO_PLACEMENT_OP: "op", _raw.RONDO_PLACEMENT_TRANSFER
                     _raw.RONDO_PLACEMENT_TENSOR: "tensor"}
 
 
+def _read_count(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"Session: {name} is {value!r}; give a whole number") from None
+
+
 def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping[str, str]],
                   options: Mapping[str, Any], sess_options: Any) -> tuple[Any, list[Any]]:
     raw = new(_raw.rondo_executor_options, graphs=_value("GRAPHS", graphs), dtype=find_dtype(dtype),
-              thread_count=threads or getattr(sess_options, "intra_op_num_threads", 0))
+              thread_count=_read_count(threads or getattr(sess_options, "intra_op_num_threads", 0),
+                                       "threads"))
     kept: list[Any] = []
     level = getattr(sess_options, "graph_optimization_level", None)
     if level is not None and (level == 0 or str(level).endswith("ORT_DISABLE_ALL")):

@@ -162,6 +162,8 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
     if hasattr(value, "__dlpack__") and not isinstance(value, (numpy.ndarray, numpy.generic)):
         given = from_dlpack(value, stream)
         return put_value(tensor, given, name)
+    if value is None:
+        raise InvalidError(f'feed "{name}" is None; only optional inputs may be')
     wanted = _TO_NUMPY.get(dtype) if isinstance(value, (int, float, bool, list, tuple)) else None
     return put_array(tensor, numpy.asarray(value, dtype=wanted), name)
 

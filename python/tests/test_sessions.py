@@ -81,11 +81,16 @@ class BesideOnnxruntime(unittest.TestCase):
     def program(self, runtime, path, sizes):
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
         session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         feeds = make_feeds(session, sizes) if runtime is rondo else self.feeds
         self.feeds = feeds
+        meta = session.get_modelmeta()
+        described = [meta.custom_metadata_map, meta.producer_name, meta.graph_name, meta.domain,
+                     meta.description]
         names = [o.name for o in session.get_outputs()]
-        described = [(i.name, i.type, i.shape) for i in session.get_inputs()]
+        described += [(i.name, i.type, i.shape) for i in session.get_inputs()]
         outputs = [(o.name, o.type) for o in session.get_outputs()]
         return described, outputs, session.run(names, feeds), session.run(None, feeds)
 
@@ -130,6 +135,51 @@ class Running(unittest.TestCase):
             self.same(rondo.Session(stream.read(), device="cpu").run(None, {"x": self.x})[0])
         self.assertTrue(session.times.was_replayed)
         self.same(rondo.Session(find("vit_mini"), "host").run(None, {"x": self.x})[0])
+
+    def test_trees_meet_rows_in_blocks(self):
+        session = rondo.Session(find("flower_trees"), device="host")
+        x = numpy.random.default_rng(3).uniform(0, 8, (71, 4)).astype("f4")  # two blocks and a rest
+        x[5, 2] = numpy.nan
+        together = session.run(None, {"x": x})
+        alone = [session.run(None, {"x": row[None]}) for row in x]
+        self.assertEqual(together[0].tolist(), [outputs[0][0] for outputs in alone])
+        self.assertGreater(len(set(together[0].tolist())), 1)
+        numpy.testing.assert_array_equal(together[1], numpy.concatenate([outputs[1] for outputs in alone]))
+
+    def test_what_is_wrong_is_named(self):
+        session, x = self.session, self.x
+        self.same(session.run("y", {"x": x})[0])
+        for kind, text, call in (
+                (rondo.InvalidError, "\"x\" is None", lambda: session.run(None, {"x": None})),
+                (rondo.InvalidError, "no output \"yy\"", lambda: session.run("yy", {"x": x})),
+                (rondo.InvalidError, "out: 'z' is not .*: y$",
+                 lambda: session.run(None, {"x": x}, out={"z": self.y})),
+                (rondo.InvalidError, "out: 'z' is not", lambda: session.bind_tensors({"x": x}, out={"z": self.y})),
+                (TypeError, "threads is '3'", lambda: rondo.Session(find("vit_mini"), threads="3")),
+                (TypeError, "the path of an ONNX file.*None", lambda: rondo.Session(None)),
+                (rondo.BadDataError, "", lambda: rondo.Session(b"no model"))):
+            with self.assertRaisesRegex(kind, text):
+                call()
+        session.close()
+        with self.assertRaisesRegex(rondo.StateError, "Session was closed"):
+            session.run(None, {"x": x})
+
+    def test_names_of_onnxruntime(self):
+        options = rondo.SessionOptions()
+        options.add_free_dimension_override_by_name("batch", 2)
+        options.graph_optimization_level = rondo.GraphOptimizationLevel.ORT_DISABLE_ALL
+        session = rondo.InferenceSession(find("bert_mini"), options, ["CPUExecutionProvider"])
+        self.assertEqual(session.get_inputs()[0].shape[0], 2)
+        path = os.path.join(tempfile.mkdtemp(), "named.onnx")
+        with open(find("vit_mini"), "rb") as file:
+            data = file.read() + bytes([14 << 3 | 2, 10, 10, 4]) + b"name" + bytes([18, 2]) + b"\xc3\xa4"
+        with open(path, "wb") as file:
+            file.write(data)
+        for model in (path, data):
+            meta = rondo.Session(model, device="host").get_modelmeta()
+            self.assertEqual(meta.custom_metadata_map, {"name": "\u00e4"})
+        with rondo.Program(data) as program, self.assertRaisesRegex(rondo.StateError, "its file"):
+            rondo.Session(program, device="host").get_modelmeta()
 
     def test_bound_runs(self):
         x = self.x.copy()

@@ -35,7 +35,8 @@ TEST(test_cli_text__distances) {
 }
 
 static const char *suggest(const char *word) {
-    static const char *const known[] = {"devices", "run", "bench", "test", "inspect"};
+    static const char *const known[] = {"devices", "run",    "bench", "test",
+                                        "inspect", "--tune", "--set"};
     cli_suggestion suggestion = {.word = word};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         cli_suggest_offer(&suggestion, known[i]);
@@ -49,6 +50,9 @@ TEST(test_cli_text__only_what_is_near_is_suggested) {
     assert_string_equal(suggest("device"), "devices");
     assert_string_equal(suggest("inpsect"), "inspect");
     assert_string_equal(suggest("frobnicate"), "");
+    assert_string_equal(suggest("--sed"), "--set");
+    assert_string_equal(suggest("--tnue"), "--tune");
+    assert_string_equal(suggest("--runs"), "");
     assert_string_equal(suggest("x"), "");
     assert_string_equal(suggest(""), "");
 }

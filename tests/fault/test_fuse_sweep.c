@@ -42,6 +42,9 @@ static rondo_status run_passes(const rondo_program *source, const rondo_tensor *
     }
     status = rondo__program_simplify(program);
     if (status == RONDO_STATUS_OK) {
+        status = rondo__program_clear_denormals(program);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__program_join_products(program);
     }
     if (status == RONDO_STATUS_OK && is_half) {

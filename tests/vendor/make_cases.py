@@ -89,10 +89,46 @@ def save_model(name, graph, feeds):
     data = HERE / name / "test_data_set_0"
     data.mkdir(parents=True)
     onnx.save(model, str(HERE / name / "model.onnx"))
-    expected = session.run(None, feeds)[0]
-    for key, value in feeds.items():
-        (data / "input_0.pb").write_bytes(numpy_helper.from_array(value, key).SerializeToString())
-    (data / "output_0.pb").write_bytes(numpy_helper.from_array(expected, "y").SerializeToString())
+    expected = dict(zip((port.name for port in graph.output), session.run(None, feeds)))
+    for kind, values in (("input", feeds), ("output", expected)):
+        for i, (key, value) in enumerate(values.items()):
+            (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(value, key).SerializeToString())
+
+
+def save_gated():
+    """What onnxruntime's builder of language models writes, which the generators do not draw."""
+    rng = np.random.default_rng(SEED)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    def save(name, op, feeds, outputs=("y",), constants=None, **attributes):
+        constants = constants or {}
+        node = helper.make_node(op, [*feeds, *constants], outputs, domain=MS, **attributes)
+        ports = [helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+                 for key, value in feeds.items()]
+        results = [helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, None) for key in outputs]
+        kept = [numpy_helper.from_array(value, key) for key, value in constants.items()]
+        save_model(name, helper.make_graph([node], name, ports, results, kept), feeds)
+
+    feeds = {"x": normal(2, 3, 24), "scale": normal(8), "gate": normal(2, 3, 24)}
+    save("GatedRMSNorm_heads", "GatedRMSNorm", feeds, epsilon=1e-3)
+    feeds = {"x": normal(3, 8), "scale": normal(8), "gate": normal(3, 8)}
+    save("GatedRMSNorm_row", "GatedRMSNorm", feeds, activation="sigmoid")
+    feeds = {"a": normal(2, 3, 4), "bias": normal(4), "factor": -np.abs(normal(4)), "b": normal(2, 3, 4)}
+    save("LinearAttentionGate_both", "LinearAttentionGate", feeds, ("decay", "beta"))
+    save("ScaledSiLU_alpha", "ScaledSiLU", {"x": normal(2, 5)}, alpha=1.7)
+    save("ScaledSiLU_input", "ScaledSiLU", {"x": normal(2, 5), "scale": np.float32([0.3]).reshape(())})
+    save("GatedAdd_rows", "GatedAdd", {"x": normal(2, 3, 4), "b": normal(2, 3, 4), "gate": normal(2, 3, 1)})
+    angles = rng.uniform(0, 6, (50, 8)).astype(np.float32)
+    caches = {"cos": np.cos(angles), "sin": np.sin(angles)}
+    for name, shape, attributes in (
+            ("sections", (2, 4, 5, 16), {"mrope_section": [4, 2, 2]}),
+            ("turns", (2, 4, 5, 16), {"mrope_section": [2, 3, 3], "mrope_layout": 1, "interleaved": 1}),
+            ("part", (2, 5, 64), {"mrope_section": [3, 3, 2], "mrope_layout": 1, "num_heads": 2,
+                                  "rotary_embedding_dim": 16})):
+        feeds = {"x": normal(*shape), "positions": rng.integers(0, 50, (3, 2, 5))}
+        save("MRotaryEmbedding_" + name, "MRotaryEmbedding", feeds, constants=caches, **attributes)
 
 
 def main():
@@ -108,6 +144,8 @@ def main():
     save_narrow("GatherBlockQuantized_u4", onnx.TensorProto.UINT4, 0, True)
     save_attention("QAttention_u8", np.uint8, False)
     save_attention("QAttention_i8", np.int8, True)
+    save_gated()
 
 
-main()
+if __name__ == "__main__":
+    main()

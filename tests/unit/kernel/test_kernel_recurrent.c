@@ -1,9 +1,12 @@
 // Which recurrent ops have a kernel on the host: those with their usual functions, stated or not.
+// A step of an LSTM leaves no denormals.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/host/simd/simd.h"
 #include "rondo/builder.h"
 #include "rondo/executor.h"
 #include "support/expect_ok.h"
@@ -73,6 +76,40 @@ TEST(test_kernel_recurrent__usual_functions_may_be_stated) {
         rondo_program_destroy(program);
     }
     rondo_device_release(device);
+}
+
+// States below the least normal number are zeros of the same step, others and NaN stay.
+TEST(test_kernel_recurrent__no_denormal_states) {
+    enum { COUNT = 21 };  // whole vectors and a rest
+    static const struct {
+        float in, out, forget, candidate, c;
+        bool is_zero_c, is_zero_h;
+    } rows[] = {
+        {0.0f, 0.0f, 0.0f, 1.0f, 1.0f, false, false},
+        {0.0f, -85.0f, 0.0f, 1.0f, 0.25f, false, false},   // h is some 1e-37
+        {0.0f, -87.2f, 0.0f, 1e-3f, 1e-3f, false, true},   // and 1e-41
+        {-87.2f, 5.0f, -87.2f, 0.1f, -0.1f, true, true},   // both
+        {-87.2f, 5.0f, 5.0f, 0.1f, -1e-39f, true, true},   // a c that was so
+        {-80.0f, 5.0f, -80.0f, 0.5f, 1.0f, false, false},  // some 1e-35
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
+        float gates[4 * COUNT], h[COUNT], c[COUNT];
+        for (int i = 0; i < COUNT; ++i) {
+            gates[i] = rows[r].in;
+            gates[COUNT + i] = rows[r].out;
+            gates[2 * COUNT + i] = rows[r].forget;
+            gates[3 * COUNT + i] = rows[r].candidate;
+            c[i] = i == 3 ? NAN : rows[r].c;
+        }
+        rondo__simd_get()->lstm_step(gates, h, c, COUNT);
+        for (int i = 0; i < COUNT; ++i) {
+            if (i == 3
+                    ? !isnan(c[i]) || !isnan(h[i])
+                    : (c[i] == 0.0f) != rows[r].is_zero_c || (h[i] == 0.0f) != rows[r].is_zero_h) {
+                fail_msg("row %zu, number %d: c %g, h %g", r, i, (double)c[i], (double)h[i]);
+            }
+        }
+    }
 }
 
 TEST_MAIN()

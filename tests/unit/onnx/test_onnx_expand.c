@@ -118,6 +118,20 @@ TEST(test_onnx_expand__checks_attributes) {
     expect(builder, "unsupported: op com.microsoft.QuickGelu version 1 (attribute beta)");
 }
 
+TEST(test_onnx_expand__wants_sections_of_positions) {
+    add(*state, "com.microsoft", "MRotaryEmbedding", "a b c d", "y");
+    expect(*state,
+           "unsupported: op com.microsoft.MRotaryEmbedding version 1 (mrope_section is not three "
+           "numbers from 0 whose sum is 1 to 1024)");
+}
+
+TEST(test_onnx_expand__wants_what_a_gate_is_made_of) {
+    add(*state, "com.microsoft", "LinearAttentionGate", "a b c", "decay y");
+    expect(*state,
+           "unsupported: op com.microsoft.LinearAttentionGate version 1 (output beta without "
+           "input b)");
+}
+
 TEST(test_onnx_expand__counts_inputs) {
     model_builder *builder = *state;
     add(builder, "com.microsoft", "BiasGelu", "a", "y");

@@ -1,7 +1,10 @@
 // Awkward semantics of reductions, arg-reductions and running sums.
 // SPDX-License-Identifier: Apache-2.0
 
+#include "rondo/tensor.h"
+#include "support/cases/op_probe.h"
 #include "support/cases/op_rows.h"
+#include "support/expect_ok.h"
 #include "support/test.h"
 
 static const op_row axes_in_all_forms_rows[] = {
@@ -71,5 +74,45 @@ static const op_row runs_along_an_axis_rows[] = {
     {"CumSum", 14, "f32[2] f32[]:1", "", "!BAD_DATA must be one i32 or i64"},
 };
 OP_ROWS_TEST(test_op_reduce__runs_along_an_axis, runs_along_an_axis_rows)
+
+// More lines side by side than are summed up at once, and one alone.
+TEST(test_op_reduce__many_running_sums) {
+    enum { OUTER = 2, EXTENT = 3, INNER_MAX = 131 };
+    static const int64_t inner[] = {1, 2, 64, 65, INNER_MAX};
+    for (size_t r = 0; r < 4 * sizeof inner / sizeof inner[0]; ++r) {
+        const bool is_exclusive = r % 2 != 0, is_reverse = r / 2 % 2 != 0;
+        const rondo_shape shape = {3, {OUTER, EXTENT, inner[r / 4]}}, none = {0, {0}};
+        rondo_tensor x, axis;
+        op_probe test;
+        OK(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &x));
+        OK(rondo_tensor_init(RONDO_DTYPE_I32, &none, &axis));
+        for (int64_t i = 0; i < rondo_shape_get_count(&shape); ++i) {
+            ((int64_t *)x.data)[i] = i * i % 101;
+        }
+        *(int32_t *)axis.data = 1;
+        op_probe_init(&test, "", "CumSum", 14);
+        op_probe_set_int(&test, "exclusive", is_exclusive);
+        op_probe_set_int(&test, "reverse", is_reverse);
+        op_probe_add_tensor(&test, &x);
+        op_probe_add_tensor(&test, &axis);
+        op_probe_run(&test);
+        for (int64_t o = 0; o < OUTER; ++o) {
+            for (int64_t i = 0; i < inner[r / 4]; ++i) {
+                int64_t sum = 0;
+                for (int64_t step = 0; step < EXTENT; ++step) {
+                    const int64_t e = is_reverse ? EXTENT - 1 - step : step;
+                    const int64_t at = (o * EXTENT + e) * inner[r / 4] + i;
+                    const int64_t before = sum;
+                    sum += ((const int64_t *)x.data)[at];
+                    assert_int_equal(((const int64_t *)test.output.data)[at],
+                                     is_exclusive ? before : sum);
+                }
+            }
+        }
+        op_probe_deinit(&test);
+        rondo_tensor_deinit(&x);
+        rondo_tensor_deinit(&axis);
+    }
+}
 
 TEST_MAIN()

@@ -25,6 +25,13 @@ static bool joins_products(const rondo__unit *unit) {
            !unit->executor->options.no_folding && !unit->is_training && !unit->is_lean;
 }
 
+// Whether denormal weights are cleared: where they cost time.
+static bool clears_denormals(const rondo__unit *unit) {
+    const rondo_executor_options *options = &unit->executor->options;
+    return rondo_device_is_host(unit->executor->device) && !options->op_by_op &&
+           !options->no_folding && !unit->is_training;
+}
+
 // The program as the executor's options have it, before anything is folded: what is asked of an op
 // is looked at whether that folds away or not. To be destroyed where it is not the executor's.
 static rondo_status make_source(const rondo__unit *unit, rondo_program **out_source) {
@@ -72,6 +79,9 @@ static rondo_status make_base_program(const rondo__unit *unit, rondo_program **o
     if (status == RONDO_STATUS_OK && !unit->executor->options.op_by_op) {
         status = rondo__program_simplify(base);
     }
+    if (status == RONDO_STATUS_OK && clears_denormals(unit)) {
+        status = rondo__program_clear_denormals(base);
+    }
     if (status == RONDO_STATUS_OK && joins_products(unit)) {
         status = rondo__program_join_products(base);
     }
@@ -91,12 +101,12 @@ static char *write_base_key(const rondo_executor *executor, bool is_for_here) {
     const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
     const char *device =
         rondo__op_device_has_marks(&executor->main) ? rondo_device_get_name(executor->device) : "";
-    char *key =
-        rondo__strformat("%d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-                         (int)executor->main.is_training, (int)options->no_folding,
-                         (int)options->dtype, (int)joins_products(&executor->main), keep, use,
-                         device, executor->main.source->place_revision,
-                         is_for_here ? rondo__budget_get_limit(executor->resources.budget) : 0);
+    char *key = rondo__strformat(
+        "%d %d %d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+        (int)executor->main.is_training, (int)options->no_folding, (int)options->dtype,
+        (int)joins_products(&executor->main), (int)clears_denormals(&executor->main), keep, use,
+        device, executor->main.source->place_revision,
+        is_for_here ? rondo__budget_get_limit(executor->resources.budget) : 0);
     for (size_t i = 0; key != NULL && i < executor->caller.pattern_count; ++i) {
         const char *pattern =
             executor->caller.patterns[i] != NULL ? executor->caller.patterns[i] : "";

@@ -132,7 +132,7 @@ static void append_ports(rondo__text *text, const rondo__unit *unit, const rondo
     rondo__text_append(text, "%s\n", title);
     for (size_t i = 0; i < count; ++i) {
         rondo__text_append_bytes(text, "  ", 2);
-        append_column(text, plan->program->values[values[i]].name, 24);
+        append_column(text, source->values[declared[i]].name, 24);  // not that of what it came to
         rondo__text_append_bytes(text, " ", 1);
         append_port(text, source, &source->values[declared[i]], &plan->slots[values[i]]);
         append_labels(text, &source->values[declared[i]].labels);
@@ -328,12 +328,15 @@ static void append_json_slot(rondo__text *text, rondo_dtype dtype, const rondo__
     rondo__text_append(text, "]");
 }
 
-static void append_json_ports(rondo__text *text, const rondo__plan *plan, const char *key,
-                              const int32_t *values, size_t count) {
+// declared   the same in the program as it was read; NULL: of a body
+static void append_json_ports(rondo__text *text, const rondo__unit *unit, const rondo__plan *plan,
+                              const char *key, const int32_t *values, const int32_t *declared,
+                              size_t count) {
     rondo__text_append(text, "  \"%s\": [", key);
     for (size_t i = 0; i < count; ++i) {
         rondo__text_append(text, "%s{\"name\": ", i > 0 ? ", " : "");
-        rondo__text_append_json(text, plan->program->values[values[i]].name);
+        rondo__text_append_json(text, declared != NULL ? unit->source->values[declared[i]].name
+                                                       : plan->program->values[values[i]].name);
         rondo__text_append(text, ", ");
         append_json_slot(text, plan->slots[values[i]].dtype, &plan->slots[values[i]]);
         rondo__text_append(text, "}");
@@ -433,8 +436,11 @@ static void append_json_bodies(rondo__text *text, rondo__unit *unit, rondo__plan
 static void append_json(rondo__text *text, rondo__unit *unit, rondo__plan *plan) {
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n",
                        rondo_device_get_name(unit->executor->device));
-    append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
-    append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
+    const rondo_program *program = plan->program, *source = unit->depth == 0 ? unit->source : NULL;
+    append_json_ports(text, unit, plan, "inputs", program->inputs,
+                      source != NULL ? source->inputs : NULL, program->input_count);
+    append_json_ports(text, unit, plan, "outputs", program->outputs,
+                      source != NULL ? source->outputs : NULL, program->output_count);
     if (unit->depth == 0) {  // which tells of the bodies, too
         rondo__describe_half(text, unit->executor, plan, true);
         rondo__governed_describe(text, unit, plan, true);

@@ -90,6 +90,8 @@ rondo_status rondo__host_prepare_cast(const rondo__kernel_request *request,
                                       rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_resize(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_grid_sample(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_deform(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_conv_transpose(const rondo__kernel_request *request,

@@ -71,6 +71,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Conv, convolution),
     ROW(OP, ConvTranspose, conv_transpose),
     ROW(OP, DeformConv, deform),
+    ROW(OP, GridSample, grid_sample),
     ROW(OP, Resize, resize),
     ROW(OP, Upsample, resize),
     ROW(OP, Transpose, transpose),

@@ -124,6 +124,7 @@ int32_t rondo__expand_channels_last(rondo__expander *e, int32_t x, int32_t resul
 // The tables, each ended by a row without a name.
 #define RONDO_EXPANSION_MAP(X) \
     X(flex)                    \
+    X(gated)                   \
     X(normal)                  \
     X(product)                 \
     X(quantized)               \

@@ -158,20 +158,33 @@ static rondo_status compute_arg_min(rondo__compute *compute) {
 
 // ---- CumProd, CumSum --------------------------------------------------------------------------
 
-// Adds or multiplies along a line of elements `stride` apart, which may be negative.
-typedef void (*line_kernel)(const void *x, void *y, int64_t extent, int64_t stride,
+enum { LINES = 64 };  // side by side
+
+// Adds or multiplies along `lines` lines that begin beside each other, each of elements `stride`
+// apart, which may be negative.
+typedef void (*line_kernel)(const void *x, void *y, int64_t extent, int64_t stride, int64_t lines,
                             bool is_exclusive);
 
 #define DEFINE_LINE(name, suffix, type, accumulator, start, operator)                      \
     static void name##_##suffix(const void *in, void *out, int64_t extent, int64_t stride, \
-                                bool is_exclusive) {                                       \
+                                int64_t lines, bool is_exclusive) {                        \
+        accumulator value = start, values[LINES];                                          \
         const type *x = in;                                                                \
         type *y = out;                                                                     \
-        accumulator value = start;                                                         \
-        for (int64_t i = 0; i < extent; ++i) {                                             \
+        for (int64_t i = 0; lines == 1 && i < extent; ++i) {                               \
             const accumulator before = value;                                              \
             value operator(accumulator) x[i * stride];                                     \
             y[i * stride] = (type)(is_exclusive ? before : value);                         \
+        }                                                                                  \
+        for (int64_t line = 0; line < lines; ++line) {                                     \
+            values[line] = start;                                                          \
+        }                                                                                  \
+        for (int64_t i = 0; lines > 1 && i < extent; ++i, x += stride, y += stride) {      \
+            for (int64_t line = 0; line < lines; ++line) {                                 \
+                const accumulator before = values[line];                                   \
+                values[line] operator(accumulator) x[line];                                \
+                y[line] = (type)(is_exclusive ? before : values[line]);                    \
+            }                                                                              \
         }                                                                                  \
     }
 #define DEFINE_LINES(name, start, operator)                             \
@@ -217,11 +230,12 @@ static rondo_status compute_cumulative(rondo__compute *compute, const line_kerne
     int64_t extent = x->extent[axis];
     size_t bytes = rondo_dtype_get_bytes(input->dtype);
     for (int64_t o = 0; extent > 0 && o < outer; ++o) {
-        for (int64_t i = 0; i < inner; ++i) {
+        for (int64_t i = 0; i < inner; i += LINES) {
             int64_t first = o * extent * inner + i + (is_reverse ? (extent - 1) * inner : 0);
             size_t at = (size_t)first * bytes;
             kernels[input->dtype]((const uint8_t *)input->data + at, (uint8_t *)output + at, extent,
-                                  is_reverse ? -inner : inner, is_exclusive);
+                                  is_reverse ? -inner : inner,
+                                  inner - i < LINES ? inner - i : LINES, is_exclusive);
         }
     }
     return RONDO_STATUS_OK;

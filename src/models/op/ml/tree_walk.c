@@ -2,6 +2,7 @@
 // classifiers.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "op/ml/ml_scores.h"
@@ -56,32 +57,40 @@ static inline double join_score(rondo__tree_join join, bool has_score, double sc
     return takes_new || !has_score ? weight : score;
 }
 
-// Walks all trees with one row of features and joins what they say for each target, base values
-// included. has_score[t] tells whether any leaf spoke of target t.
-static void run_trees(const rondo__tree_ensemble *e, const double *row, double *scores,
-                      bool *has_score) {
-    for (size_t t = 0; t < e->target_count; ++t) {
-        scores[t] = 0.0;
-        has_score[t] = false;
+// Adds what one tree says of a row.
+static inline void run_tree(const rondo__tree_ensemble *e, int32_t root, const double *row,
+                            double *scores, bool *has_score) {
+    const rondo__tree_node *node = &e->nodes[root];
+    while (node->mode != RONDO__TREE_LEAF) {
+        node = &e->nodes[is_yes(e, node, row[node->feature]) ? node->yes : node->no];
     }
+    for (int32_t i = 0; i < node->no; ++i) {
+        const rondo__leaf_weight *w = &e->weights[node->yes + i];
+        scores[w->target] = join_score(e->join, has_score[w->target], scores[w->target], w->weight);
+        has_score[w->target] = true;
+    }
+}
+
+// Walks all trees with `count` rows of features and joins what they say for each target, base
+// values included. has_score[t] tells whether any leaf spoke of target t. A tree meets all rows
+// while the cache holds it.
+static void run_trees(const rondo__tree_ensemble *e, const double *rows, int64_t columns,
+                      int64_t count, double *scores, bool *has_score) {
+    const size_t targets = e->target_count;
+    memset(scores, 0, (size_t)count * targets * sizeof *scores);
+    memset(has_score, 0, (size_t)count * targets * sizeof *has_score);
     for (size_t r = 0; r < e->root_count; ++r) {
-        const rondo__tree_node *node = &e->nodes[e->roots[r]];
-        while (node->mode != RONDO__TREE_LEAF) {
-            node = &e->nodes[is_yes(e, node, row[node->feature]) ? node->yes : node->no];
-        }
-        for (int32_t i = 0; i < node->no; ++i) {
-            const rondo__leaf_weight *w = &e->weights[node->yes + i];
-            scores[w->target] =
-                join_score(e->join, has_score[w->target], scores[w->target], w->weight);
-            has_score[w->target] = true;
+        for (int64_t k = 0; k < count; ++k) {
+            run_tree(e, e->roots[r], rows + k * columns, scores + (size_t)k * targets,
+                     has_score + (size_t)k * targets);
         }
     }
-    for (size_t t = 0; t < e->target_count; ++t) {
-        scores[t] /= e->join == RONDO__TREE_JOIN_AVERAGE ? (double)e->root_count : 1.0;
-        if (e->base_count == e->target_count) {
-            scores[t] += e->bases[t];
+    for (size_t i = 0; i < (size_t)count * targets; ++i) {
+        scores[i] /= e->join == RONDO__TREE_JOIN_AVERAGE ? (double)e->root_count : 1.0;
+        if (e->base_count == targets) {
+            scores[i] += e->bases[i % targets];
         }
-        scores[t] = e->rounds_scores ? (double)(float)scores[t] : scores[t];
+        scores[i] = e->rounds_scores ? (double)(float)scores[i] : scores[i];
     }
 }
 
@@ -147,27 +156,36 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
     rondo__ml_labels names = rondo__ml_get_labels(op, "classlabels_strings", "classlabels_int64s");
     bool is_classifier = op->def->id == RONDO__ML_TreeEnsembleClassifier;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    // Most rows are short, and then no heap is used.
-    enum { SHORT = 64 };
+    // Most rows are short, and then no heap is used for one.
+    enum { SHORT = 64, BLOCK = 32 };
     double own[SHORT], *longer = NULL;
     bool own_scores[SHORT], *longer_scores = NULL;
-    if ((uint64_t)columns + e->target_count > SHORT) {
-        longer = rondo__calloc((size_t)columns + e->target_count, sizeof *longer);
-        longer_scores = rondo__calloc(e->target_count, sizeof *longer_scores);
+    const int64_t block = rows < BLOCK ? rows : BLOCK;
+    const size_t targets = e->target_count;
+    if (((uint64_t)columns + targets) * (uint64_t)block > SHORT) {
+        longer = rondo__calloc((size_t)block * ((size_t)columns + targets), sizeof *longer);
+        longer_scores = rondo__calloc((size_t)block * targets, sizeof *longer_scores);
         if (longer == NULL || longer_scores == NULL) {
             goto free_lists;
         }
     }
-    double *row = longer != NULL ? longer : own, *sums = row + columns;
-    bool *has_score = longer_scores != NULL ? longer_scores : own_scores;
+    double *read = longer != NULL ? longer : own, *all_sums = read + block * columns;
+    bool *all_has_score = longer_scores != NULL ? longer_scores : own_scores;
     status = RONDO_STATUS_OK;
     for (int64_t r = 0; r < rows; ++r) {
-        rondo__ml_read_row(x, r, columns, row);
-        run_trees(e, row, sums, has_score);
+        const int64_t place = r % BLOCK;
+        if (place == 0) {
+            const int64_t count = rows - r < BLOCK ? rows - r : BLOCK;
+            for (int64_t k = 0; k < count; ++k) {
+                rondo__ml_read_row(x, r + k, columns, read + k * columns);
+            }
+            run_trees(e, read, columns, count, all_sums, all_has_score);
+        }
+        double *sums = all_sums + (size_t)place * targets;
         if (!is_classifier) {
-            rondo__ml_transform_row(transform, sums, e->target_count);
+            rondo__ml_transform_row(transform, sums, targets);
         } else {
-            size_t chosen = classify(e, transform, sums, has_score);
+            size_t chosen = classify(e, transform, sums, all_has_score + (size_t)place * targets);
             if (labels != NULL && names.count == 1) {
                 ((int64_t *)labels)[r] = (int64_t)chosen;
             } else if (labels != NULL) {
@@ -175,9 +193,9 @@ rondo_status rondo__tree_ensemble_apply(const rondo__tree_ensemble *e, const ron
             }
         }
         if (scores != NULL) {
-            size_t bytes = e->target_count * rondo_dtype_get_bytes(score_dtype);
+            size_t bytes = targets * rondo_dtype_get_bytes(score_dtype);
             rondo__convert_elements(RONDO_DTYPE_F64, sums, score_dtype,
-                                    (char *)scores + (size_t)r * bytes, e->target_count);
+                                    (char *)scores + (size_t)r * bytes, targets);
         }
     }
 

@@ -122,6 +122,13 @@ rondo_status rondo__program_quantise(rondo_program *program) {
     return status;
 }
 
+rondo_status rondo__program_clear_denormals(rondo_program *program) {
+    rondo__program_hide_placed(program);
+    const rondo_status status = rondo__pass_denormals(program);
+    rondo__program_show_placed(program);
+    return status;
+}
+
 rondo_status rondo__program_join_products(rondo_program *program) {
     rondo__program_hide_placed(program);
     const rondo_status status = rondo__pass_join(program);

@@ -1,8 +1,8 @@
 // program/passes/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
 //
-// Each pass is one file, pass_<name>.c here or in program/attention, and one function. All leave
-// the program verified. The pass to f16, which needs more than the program, is declared in
-// program/half/half_pass.h.
+// Each pass is one file, pass_<name>.c here, in program/attention or in program, and one function.
+// All leave the program verified. The pass to f16, which needs more than the program, is declared
+// in program/half/half_pass.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,6 +60,13 @@ bool rondo__program_has_quantised(const rondo_program *program);  // it may find
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_join_products(rondo_program *program);
 
+// Clears weights and addends that are denormal (pass_denormals.c). Once for a program, where
+// arithmetic with denormals is slow; looks at every weight.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_clear_denormals(rondo_program *program);
+
 // Removes what passes an input through (pass_identity.c) and names RMSNormalization. Once for a
 // plan, on a specialised program, before it is made half precision: that computes squares in f32,
 // with casts in between, where it does not see what they are for. `names_unit_rows`: rows by their
@@ -109,6 +116,7 @@ rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_choices(rondo_program *program);  // and what pass_identity removes
 rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_layer_scale(rondo_program *program);
+rondo_status rondo__pass_denormals(rondo_program *program);
 rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_masked_softmax(rondo_program *program);
