@@ -5,6 +5,7 @@
 #include "support/add_world.h"
 #include "support/models/build_node.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/variables_world.h"
 
@@ -240,6 +241,36 @@ TEST(test_executor_bound_states__are_lost) {
     assert_true(y[3] == 9.5f);  // 2 x + w
     rondo_bound_run_destroy(run);
     add_world_close(a);
+}
+
+// A cache that grows where it lies has another shape in each run, and so needs another plan.
+TEST(test_executor_bound_states__grow) {
+    variables_world w;
+    rondo_bound_run *run;
+    float x[VARIABLES_COUNT];
+    const rondo_tensor x_here = {.dtype = RONDO_DTYPE_F32, .shape = {1, {8}}, .data = x};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 8)));
+    rondo_port port = PORT("log", RONDO_DTYPE_F32, -1);
+    port.symbol[0] = "length";
+    OK(rondo_builder_add_variable(b, &port, NULL));
+    build_node(b, "Concat", "log x", "log.next", &WITH(ATTRIBUTE_INT("axis", 0)));
+    OK(rondo_builder_set_update(b, "log", "log.next"));
+    variables_open(&w, b);
+    OK(rondo_executor_reserve_variable(w.executor, "log", 4096));
+    fill_ten(x);
+    OK(rondo_executor_set_variable(w.executor, "log", &x_here));
+    OK(rondo_bound_run_create(w.executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x_here));
+    for (int i = 1; i <= 9; ++i) {
+        rondo_tensor log;
+        OK(rondo_bound_run_run(run));
+        OK(rondo_executor_get_variable(w.executor, "log", &log));
+        assert_int_equal(log.shape.extent[0], 8 * (i + 1));
+        rondo_tensor_deinit(&log);
+    }
+    rondo_bound_run_destroy(run);
+    variables_close(&w);
 }
 
 int main(void) {
