@@ -129,7 +129,9 @@ static rondo_status note_readers(ordering *o, int32_t old, size_t updater) {
 }
 
 static void permute(rondo_program *program, const size_t *order, rondo__node *room) {
-    memcpy(room, program->nodes, program->node_count * sizeof *room);
+    if (program->node_count > 0) {
+        memcpy(room, program->nodes, program->node_count * sizeof *room);
+    }
     for (size_t at = 0; at < program->node_count; ++at) {
         program->nodes[at] = room[order[at]];
         for (size_t k = 0; k < program->nodes[at].output_count; ++k) {
