@@ -19,7 +19,7 @@
 #include "onnx/scope.h"
 #include "onnx/wire.h"
 #include "op/op.h"
-#include "program/draw_names.h"
+#include "program/drawing.h"
 #include "rondo/onnx.h"
 
 // The versions of the file format that are understood, whatever the ops' versions.

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/builder/builder_parts.h"
-#include "program/draw_names.h"
+#include "program/drawing.h"
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
 

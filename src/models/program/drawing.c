@@ -1,6 +1,6 @@
-// program/draw_names.c — see draw_names.h.
+// program/drawing.c — see drawing.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "program/draw_names.h"
+#include "program/drawing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/draws.h"
+
+// ---- names ----------------------------------------------------------------------------------------
 
 // A node with a seed.
 typedef struct drawing {
@@ -87,4 +89,31 @@ rondo_status rondo__program_name_draws(rondo_program *program, bool in_one_graph
     }
     rondo__free(all.list);
     return status;
+}
+
+// ---- their order ----------------------------------------------------------------------------------
+
+// Bodies nest only so deep, so this may recurse.
+bool rondo__node_draws_in_turn(const rondo_program *program, const rondo__node *node) {
+    enum { INPUTS = 3 };  // as far as draws look
+    rondo__tensor_info infos[INPUTS] = {0};
+    uint64_t seed;
+    for (size_t i = 0; i < node->input_count && i < INPUTS; ++i) {
+        const rondo__value *value = node->inputs[i] >= 0 ? &program->values[node->inputs[i]] : NULL;
+        if (value != NULL) {
+            infos[i].dtype = value->dtype;
+            infos[i].constant = value->constant.dtype != RONDO_DTYPE_NONE ? &value->constant : NULL;
+        }
+    }
+    bool draws = rondo__op_draws(&node->op, infos, node->input_count) &&
+                 !rondo__op_get_seed(&node->op, &seed);
+    for (size_t a = 0; a < node->op.attribute_count && !draws; ++a) {
+        const rondo_program *body = node->op.attributes[a].kind == RONDO__ATTRIBUTE_BODY
+                                        ? node->op.attributes[a].body
+                                        : NULL;
+        for (size_t n = 0; body != NULL && n < body->node_count && !draws; ++n) {
+            draws = rondo__node_draws_in_turn(body, &body->nodes[n]);
+        }
+    }
+    return draws;
 }
