@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "op/draws.h"
 
-// ---- names ----------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 // A node with a seed.
 typedef struct drawing {
@@ -91,7 +91,7 @@ rondo_status rondo__program_name_draws(rondo_program *program, bool in_one_graph
     return status;
 }
 
-// ---- their order ----------------------------------------------------------------------------------
+// ---- their order --------------------------------------------------------------------------------
 
 // Bodies nest only so deep, so this may recurse.
 bool rondo__node_draws_in_turn(const rondo_program *program, const rondo__node *node) {

@@ -243,6 +243,21 @@ TEST(test_executor_bound_states__are_lost) {
     add_world_close(a);
 }
 
+// What the first look at a variable starts is there when the call returns, on whatever stream it is
+// read.
+TEST(test_executor_bound_states__first_look) {
+    variables_world w;
+    rondo_tensor near[2], sum;
+    open_sum(&w, near);
+    const size_t fills = fake_cuda_count_calls("cuMemsetD32Async");
+    const size_t waits = fake_cuda_count_calls("cuStreamSynchronize");
+    OK(rondo_executor_get_variable(w.executor, "sum", &sum));
+    const size_t more = fake_cuda_count_calls("cuMemsetD32Async") - fills;
+    assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize") - waits, more);
+    rondo_tensor_deinit(&sum);
+    close_sum(&w, NULL, near);
+}
+
 // A cache that grows where it lies has another shape in each run, and so needs another plan.
 TEST(test_executor_bound_states__grow) {
     variables_world w;
