@@ -87,6 +87,11 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
     if (!state->has_spare) {
         RETURN_IF_ERROR(view_output(fetch, state, &made));
         RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, made.dtype, &made.shape));
+        // The processor writes a late value at once: not before outputs that are the old one left.
+        const rondo__plan *plan = fetch->plan;
+        if (plan->slots[plan->program->outputs[state->output]].kind == RONDO__SLOT_DYNAMIC) {
+            RETURN_IF_ERROR(rondo_stream_synchronize(stream));
+        }
         return made.data == state->value.tensor.data
                    ? RONDO_STATUS_OK
                    : rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);

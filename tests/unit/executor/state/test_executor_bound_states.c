@@ -1,6 +1,8 @@
 // Bound runs of programs with states, on the host, a real GPU where there is one, and the fake
 // driver: where states stay in their place a run does not look at them, until they change.
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/models/build_node.h"
@@ -285,6 +287,44 @@ TEST(test_executor_bound_states__grow) {
         rondo_tensor_deinit(&log);
     }
     rondo_bound_run_destroy(run);
+    variables_close(&w);
+}
+
+// found' = where v is not zero, which the processor writes between segments; the old places are an
+// output, behind one that takes long to copy. (The fake driver has no kernels for it.)
+TEST(test_executor_bound_states__late_values_wait_for_outputs) {
+    enum { MANY = 1 << 20, RUNS = 8, WIDTH = 8 };
+    variables_world w;
+    float *x = test_calloc(MANY, sizeof *x);
+    float *y = test_calloc(MANY, sizeof *y);
+    int64_t v[WIDTH], found[2] = {0}, before[2] = {0};
+    const rondo_tensor start = {.dtype = RONDO_DTYPE_I64, .shape = {2, {1, 2}}, .data = before};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, MANY)));
+    OK(rondo_builder_add_input(b, &PORT("v", RONDO_DTYPE_I64, WIDTH)));
+    OK(rondo_builder_add_variable(b, &PORT("found", RONDO_DTYPE_I64, 1, -1), NULL));
+    build_op(b, "Neg", "x", NULL, "y");
+    build_op(b, "NonZero", "v", NULL, "next");
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_add_output(b, "found", NULL));
+    OK(rondo_builder_set_update(b, "found", "next"));
+    variables_open(&w, b);
+    OK(rondo_executor_set_variable(w.executor, "found", &start));
+    for (int i = 0; i < RUNS && rondo_device_is_host(w.device); ++i) {
+        const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, MANY),
+                                       BIND("v", RONDO_DTYPE_I64, v, WIDTH)};
+        rondo_binding fetches[] = {BIND("y", RONDO_DTYPE_F32, y, MANY),
+                                   BIND("found", RONDO_DTYPE_I64, found, 1, 2)};
+        memset(v, 0, sizeof v);
+        v[i % 3] = v[4 + i % 4] = 1;
+        OK(rondo_executor_run_async(w.executor, feeds, 2, fetches, 2, NULL));
+        OK(rondo_executor_wait(w.executor));
+        assert_memory_equal(found, before, sizeof found);
+        before[0] = i % 3;
+        before[1] = 4 + i % 4;
+    }
+    test_free(x);
+    test_free(y);
     variables_close(&w);
 }
 
