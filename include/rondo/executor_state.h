@@ -62,7 +62,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_reserve_variable(rondo_exec
 // Errors:    INVALID (no such variable), STATE (the state has no value yet, or lost it).
 // Ownership: *out_tensor shares the bytes, which must not be written: free it with
 //            rondo_tensor_deinit. A state is a device tensor, and is overwritten by the next run:
-//            copy it with rondo_tensor_copy.
+//            copy it with rondo_tensor_copy, on the executor's stream, where calls that change it
+//            may still be at work (set, reset, reserve, runs that were not waited for).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor *executor,
                                                                   const char *name,
                                                                   rondo_tensor *out_tensor);

@@ -369,7 +369,8 @@ class Session(Owned):
         struct = _raw.rondo_tensor()
         with self._lock:
             check(lib.rondo_executor_get_variable(self._h, name.encode(), ctypes.byref(struct)))
-            tensor = Tensor._adopt(struct, is_read_only=True)
+            # What changed it last may still be at work on the session's stream.
+            tensor = Tensor._adopt(struct, is_read_only=True, stream=self._stream)
             return numpy.array(tensor.numpy())
 
     def set(self, name: str, value: Any) -> None:

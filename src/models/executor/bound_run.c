@@ -4,8 +4,9 @@
 // outputs, that they are right, and the plan. The plan is the same as long as no feed has another
 // type or shape, no plan was made or given up (which changes what plans are found by, too), no
 // input's value is part of its key, and each output has one shape (others are compared with the
-// symbols of the run). States must lie where they lay, and have their new values made there, and
-// none of them is fed. Otherwise a run looks for its plan, as every run by names does.
+// symbols of the run). States must lie where they lay, in the shape that they had, and have their
+// new values made there, and none of them is fed. Otherwise a run looks for its plan, as every run
+// by names does.
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/bound_run.h"
 

@@ -150,15 +150,20 @@ static uint64_t take_number(reader *r) {
     return number;
 }
 
-// A copy; NULL where the file has none, and after a failure.
-static char *take_name(reader *r, bool may_lack) {
+// A copy; NULL where the file has none.
+static rondo_status take_name(reader *r, bool may_lack, char **out_name) {
     const uint64_t count = take_number(r);
+    *out_name = NULL;
     if (count == UINT64_MAX && may_lack) {
-        return NULL;
+        return RONDO_STATUS_OK;
     }
     const uint8_t *bytes = count <= NAME_MAX_BYTES ? take(r, count) : NULL;
     r->is_bad = r->is_bad || bytes == NULL;
-    return bytes != NULL ? rondo__strndup((const char *)bytes, (size_t)count) : NULL;
+    if (bytes != NULL) {
+        *out_name = rondo__strndup((const char *)bytes, (size_t)count);
+        return *out_name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
+    return RONDO_STATUS_OK;
 }
 
 typedef struct record {
@@ -182,7 +187,7 @@ static void records_deinit(records *all) {
 
 static rondo_status take_variable(reader *r, record *out_record) {
     rondo_shape shape = {0};
-    out_record->name = take_name(r, false);
+    RETURN_IF_ERROR(take_name(r, false, &out_record->name));
     const uint64_t dtype = take_number(r);
     const uint64_t rank = take_number(r);
     r->is_bad = r->is_bad || rank > RONDO_RANK_MAX || dtype > INT32_MAX ||
@@ -204,7 +209,7 @@ static rondo_status take_variable(reader *r, record *out_record) {
     if (count > 0) {
         memcpy(out_record->tensor.data, bytes, (size_t)count);
     }
-    return out_record->name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status read_records(reader *r, records *all) {
@@ -236,7 +241,7 @@ static rondo_status read_records(reader *r, records *all) {
     for (uint64_t i = 0; i < generators && !r->is_bad; ++i) {
         record *added = &all->list[all->variable_count + i];
         all->generator_count += 1;
-        added->name = take_name(r, true);
+        RETURN_IF_ERROR(take_name(r, true, &added->name));
         added->state.seed = take_number(r);
         added->state.offset = take_number(r);
     }
@@ -280,6 +285,25 @@ static rondo_status check_fit(const rondo_program *program, const records *all, 
                                all->variable_count, program->variable_count);
 }
 
+// Generators that the file does not have had drawn nothing, and are where they start.
+static rondo_status restart_others(rondo_executor *executor, const records *all) {
+    const record *given = all->list + all->variable_count;
+    for (rondo__executor_generator *entry = executor->resources.generators; entry != NULL;
+         entry = entry->next) {
+        bool is_given = false;
+        for (size_t i = 0; i < all->generator_count && !is_given; ++i) {
+            is_given = entry->name == NULL || given[i].name == NULL
+                           ? entry->name == given[i].name
+                           : strcmp(entry->name, given[i].name) == 0;
+        }
+        if (!is_given) {
+            RETURN_IF_ERROR(rondo_generator_set_state(entry->generator,
+                                                      &(rondo_generator_state){entry->seed, 0}));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status take_over(rondo_executor *executor, const records *all) {
     for (size_t i = 0; i < all->variable_count; ++i) {
         RETURN_IF_ERROR(
@@ -292,7 +316,7 @@ static rondo_status take_over(rondo_executor *executor, const records *all) {
             rondo__executor_find_generator(executor, given->name, given->state.seed, &generator));
         RETURN_IF_ERROR(rondo_generator_set_state(generator, &given->state));
     }
-    return RONDO_STATUS_OK;
+    return restart_others(executor, all);
 }
 
 // Ended by records_deinit, also after a failure.

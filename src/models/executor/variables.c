@@ -130,6 +130,7 @@ static rondo_status get_state(rondo__unit *unit, rondo__state *state, rondo_tens
     if (feed.data == NULL) {
         RETURN_IF_ERROR(rondo__executor_settle(unit->executor, "rondo_executor_get_variable"));
         RETURN_IF_ERROR(rondo__state_start(unit, state));
+        RETURN_IF_ERROR(rondo_stream_synchronize(unit->stream));
     }
     rondo_tensor_share(&state->value.tensor, out_tensor);
     return RONDO_STATUS_OK;

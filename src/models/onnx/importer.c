@@ -19,6 +19,7 @@
 #include "onnx/scope.h"
 #include "onnx/wire.h"
 #include "op/op.h"
+#include "program/drawing.h"
 #include "rondo/onnx.h"
 
 // The versions of the file format that are understood, whatever the ops' versions.
@@ -127,6 +128,9 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
     status = rondo__import_graph(importer, &scope, model->graph);
     if (status == RONDO_STATUS_OK && !importer->is_listing && importer->missing->count == 0) {
         status = rondo__program_verify(program);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__program_name_draws(program, true);
+        }
         if (status == RONDO_STATUS_OK) {
             status = rondo__variables_read(model, program);
         }

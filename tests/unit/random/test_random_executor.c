@@ -9,6 +9,7 @@
 #include "program/edit.h"
 #include "rondo/models.h"
 #include "support/expect_ok.h"
+#include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/short_forms.h"
 #include "support/test.h"
@@ -444,6 +445,162 @@ static void expect_same_draws(bool is_near) {
 TEST(test_random_executor__bound_runs_draw_what_others_draw) {
     expect_same_draws(true);
     expect_same_draws(false);
+}
+
+// A checkpoint that was saved before anything was drawn brings generators back to their start.
+TEST(test_random_executor__go_back_to_the_start) {
+    static float y[3][COUNT], x[COUNT];
+    const char *const path = "test_random_executor.start";
+    rondo_device *device = open_device();
+    rondo_program *program = make_step();
+    rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_ON, true);
+    OK(rondo_checkpoint_save(executor, path));
+    for (int i = 0; i < 3; ++i) {
+        const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, COUNT);
+        rondo_binding fetch = BIND("y", RONDO_DTYPE_F32, y[i], COUNT);
+        x[0] = 1;
+        if (i == 2) {
+            OK(rondo_checkpoint_load(executor, path));
+        }
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    }
+    assert_memory_equal(y[0], y[2], sizeof y[0]);
+    assert_true(memcmp(y[0], y[1], sizeof y[0]) != 0);
+    (void)remove(path);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+static void add_draw(rondo_builder *b, const char *output, float seed) {
+    static const int64_t shape[] = {COUNT};
+    const rondo_attribute attributes[] = {ATTRIBUTE_INTS("shape", shape, 1),
+                                          ATTRIBUTE_FLOAT("seed", seed)};
+    const rondo_builder_node_options options = WITH_LIST(attributes, 2);
+    OK(rondo_builder_add_node(b, "RandomUniform", NULL, 0, &output, 1, &options));
+    OK(rondo_builder_add_output(b, output, NULL));
+}
+
+// Nodes without a name, of which each graph has a "RandomUniform_0": what one draws does not depend
+// on the others.
+TEST(test_random_executor__seeds_in_bodies_are_their_own) {
+    static float outer[3][COUNT], inner[3][COUNT];
+    rondo_device *device = open_device();
+    rondo_builder *b;
+    rondo_builder *bodies[2];
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(
+        b,
+        &(rondo_port){.struct_size = sizeof(rondo_port), .name = "p", .dtype = RONDO_DTYPE_BOOL}));
+    add_draw(b, "outer", 1);
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_builder_create_body(b, NULL, &bodies[i]));
+        add_draw(bodies[i], i == 0 ? "yes" : "no", 1);
+    }
+    OK(rondo_builder_add_node(
+        b, "If", (const char *[]){"p"}, 1, (const char *[]){"inner"}, 1,
+        &WITH(ATTRIBUTE_BODY("then_branch", bodies[0]), ATTRIBUTE_BODY("else_branch", bodies[1]))));
+    OK(rondo_builder_add_output(b, "inner", NULL));
+    rondo_builder_destroy(bodies[0]);
+    rondo_builder_destroy(bodies[1]);
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, false);
+    for (int i = 0; i < 3; ++i) {  // yes, no, yes
+        bool chosen = i != 1;
+        const rondo_binding feed = {"p", {.dtype = RONDO_DTYPE_BOOL, .data = &chosen}};
+        rondo_binding fetches[] = {BIND("outer", RONDO_DTYPE_F32, outer[i], COUNT),
+                                   BIND("inner", RONDO_DTYPE_F32, inner[i], COUNT)};
+        OK(rondo_executor_run(executor, &feed, 1, fetches, 2));
+    }
+    assert_memory_equal(outer[0], inner[0], sizeof outer[0]);  // the same seed, each from its start
+    assert_memory_equal(outer[0], inner[1], sizeof outer[0]);
+    assert_memory_equal(outer[1], inner[2], sizeof outer[0]);
+    assert_true(memcmp(outer[0], outer[1], sizeof outer[0]) != 0);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+static void expect_first(rondo_device *device, const float *first, const float *second) {
+    static float want[2][COUNT];
+    rondo_generator *generator;
+    rondo_stream *stream;
+    rondo_tensor near;
+    OK(rondo_generator_create(device, SEED, &generator));
+    OK(rondo_stream_create(device, NULL, &stream));
+    OK(rondo_tensor_init_device(device, RONDO_DTYPE_F32, &(rondo_shape){1, {COUNT}}, &near));
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_random_uniform(generator, stream, RONDO_DTYPE_F32, near.data, COUNT, 0, 1));
+        OK(rondo_stream_copy(stream, want[i], near.data, sizeof want[i],
+                             RONDO_COPY_DEVICE_TO_HOST));
+        OK(rondo_stream_synchronize(stream));
+    }
+    assert_memory_equal(first, want[0], sizeof want[0]);
+    assert_memory_equal(second, want[1], sizeof want[1]);
+    rondo_tensor_deinit(&near);
+    rondo_stream_destroy(stream);
+    rondo_generator_release(generator);
+}
+
+// Ops draw in the program's order, also where the one that draws first comes behind control flow
+// that runs between segments, or behind the new value of a state, which waits for the old one's
+// readers.
+TEST(test_random_executor__draw_in_the_programs_order) {
+    static float x[COUNT], first[COUNT], second[COUNT];
+    rondo_device *device = open_device();
+    rondo_port port = PORT("x", RONDO_DTYPE_F32, COUNT);
+    for (int i = 0; i < 2; ++i) {
+        rondo_program *program;
+        rondo_builder *b;
+        bool chosen = true;
+        OK(rondo_builder_create(NULL, &b));
+        port.name = "x";
+        OK(rondo_builder_add_input(b, &port));
+        if (i == 0) {
+            const rondo_start zeros = {.struct_size = sizeof zeros, .kind = RONDO_START_CONSTANT};
+            port.name = "sum";
+            OK(rondo_builder_add_variable(b, &port, &zeros));
+            build_op(b, "Add", "sum", "x", "between");
+            OK(rondo_builder_set_update(b, "sum", "between"));
+        } else {
+            rondo_builder *bodies[2];
+            OK(rondo_builder_add_input(b, &PORT("p", RONDO_DTYPE_BOOL)));
+            for (int k = 0; k < 2; ++k) {
+                OK(rondo_builder_create_body(b, NULL, &bodies[k]));
+                build_op(bodies[k], k == 0 ? "Tanh" : "RandomUniformLike", "x", NULL,
+                         k == 0 ? "yes" : "no");
+                OK(rondo_builder_add_output(bodies[k], k == 0 ? "yes" : "no", NULL));
+            }
+            OK(rondo_builder_add_node(b, "If", (const char *[]){"p"}, 1,
+                                      (const char *[]){"between"}, 1,
+                                      &WITH(ATTRIBUTE_BODY("then_branch", bodies[0]),
+                                            ATTRIBUTE_BODY("else_branch", bodies[1]))));
+            rondo_builder_destroy(bodies[0]);
+            rondo_builder_destroy(bodies[1]);
+        }
+        build_op(b, "RandomUniformLike", "between", NULL, "first");
+        build_op(b, "RandomUniformLike", "x", NULL, "second");
+        OK(rondo_builder_add_output(b, "first", NULL));
+        OK(rondo_builder_add_output(b, "second", NULL));
+        if (i == 0) {
+            build_op(b, "Add", "sum", "second", "late");
+            OK(rondo_builder_add_output(b, "late", NULL));
+        }
+        OK(rondo_builder_finish(b, &program));
+        rondo_builder_destroy(b);
+        rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, false);
+        const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, COUNT),
+                                       {"p", {.dtype = RONDO_DTYPE_BOOL, .data = &chosen}}};
+        rondo_binding fetches[] = {BIND("first", RONDO_DTYPE_F32, first, COUNT),
+                                   BIND("second", RONDO_DTYPE_F32, second, COUNT)};
+        OK(rondo_executor_run(executor, feeds, (size_t)i + 1, fetches, 2));
+        expect_first(device, first, second);
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+    }
+    rondo_device_release(device);
 }
 
 int main(void) {

@@ -216,6 +216,39 @@ TEST(others_are_left_alone) {
     assert_int_equal(close_world(&w).bypassed_count, 0);
 }
 
+// Weights that a body has for itself are no variables, and a warning names one.
+TEST(weights_of_bodies_are_named) {
+    static const float ones[COUNT] = {1.0f, 1.0f, 1.0f, 1.0f};
+    const rondo_shape shape = {1, {COUNT}};
+    for (int is_inner = 0; is_inner < 2; ++is_inner) {
+        rondo_builder *b = build_begin();
+        rondo_builder *bodies[2];
+        OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, COUNT)));
+        OK(rondo_builder_add_input(b, &PORT("p", RONDO_DTYPE_BOOL)));
+        OK(rondo_builder_add_constant(b, "v", RONDO_DTYPE_F32, &shape, ones));
+        build_op(b, "Mul", "x", "v", "hidden");
+        for (int i = 0; i < 2; ++i) {
+            const char *const names[2][2] = {{"w0", "y0"}, {"w1", "y1"}};
+            OK(rondo_builder_create_body(b, NULL, &bodies[i]));
+            OK(rondo_builder_add_constant(is_inner ? bodies[i] : b, names[i][0], RONDO_DTYPE_F32,
+                                          &shape, ones));
+            build_op(bodies[i], "Mul", "hidden", names[i][0], names[i][1]);
+            OK(rondo_builder_add_output(bodies[i], names[i][1], NULL));
+        }
+        OK(rondo_builder_add_node(b, "If", (const char *[]){"p"}, 1, (const char *[]){"y"}, 1,
+                                  &WITH(ATTRIBUTE_BODY("then_branch", bodies[0]),
+                                        ATTRIBUTE_BODY("else_branch", bodies[1]))));
+        rondo_builder_destroy(bodies[0]);
+        rondo_builder_destroy(bodies[1]);
+        OK(rondo_builder_add_mean(b, "y", "loss"));
+        warnings[0] = '\0';
+        OK(rondo_builder_minimize(b, "loss", NULL));
+        assert_true((strstr(warnings, "\"w1\" stands in a body") != NULL) == (is_inner != 0));
+        warnings[0] = '\0';
+        rondo_builder_destroy(b);
+    }
+}
+
 int main(void) {
     register_ops();
     rondo_log_set_sink(note_warning, NULL);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "executor/state/states.h"
 #include "op/support.h"
+#include "program/drawing.h"
 
 // ---- the order of nodes -----------------------------------------------------------------------
 
@@ -85,15 +86,19 @@ static rondo_status add_precedence(ordering *o, size_t reader, size_t updater) {
     return RONDO_STATUS_OK;
 }
 
-// Moves the updater, and what needs it, behind the last reader that does not.
+// Moves the updater, and what needs it, behind the last reader that does not. Of nodes that draw
+// those behind a moved one move, too.
 static rondo_status put_behind_readers(ordering *o, int32_t old, size_t updater) {
     const size_t begin = o->place_of[updater];
     size_t end = begin;
     memset(o->is_behind, 0, o->program->node_count * sizeof *o->is_behind);
     o->is_behind[updater] = true;
+    bool draws = rondo__node_draws_in_turn(o->program, &o->program->nodes[updater]);
     for (size_t at = begin + 1; at < o->program->node_count; ++at) {
         const size_t n = o->order[at];
-        o->is_behind[n] = needs_marked(o, n);
+        const bool draws_too = rondo__node_draws_in_turn(o->program, &o->program->nodes[n]);
+        o->is_behind[n] = needs_marked(o, n) || (draws && draws_too);
+        draws = draws || (o->is_behind[n] && draws_too);
         if (!o->is_behind[n] && reads(&o->program->nodes[n], old)) {
             end = at;
             RETURN_IF_ERROR(add_precedence(o, n, updater));
@@ -129,7 +134,9 @@ static rondo_status note_readers(ordering *o, int32_t old, size_t updater) {
 }
 
 static void permute(rondo_program *program, const size_t *order, rondo__node *room) {
-    memcpy(room, program->nodes, program->node_count * sizeof *room);
+    if (program->node_count > 0) {
+        memcpy(room, program->nodes, program->node_count * sizeof *room);
+    }
     for (size_t at = 0; at < program->node_count; ++at) {
         program->nodes[at] = room[order[at]];
         for (size_t k = 0; k < program->nodes[at].output_count; ++k) {

@@ -9,6 +9,7 @@
 #include "executor/devices/other_gpus.h"
 #include "executor/devices/ranks.h"
 #include "executor/state/counted.h"
+#include "program/drawing.h"
 #include "program/edit.h"
 #include "program/place_mark.h"
 
@@ -234,6 +235,21 @@ static void list_users(const rondo_program *program, size_t *pending, size_t *fi
     }
 }
 
+// Each node that draws waits for the one before it: next[n] is the one behind n, or 0.
+static void chain_draws(const rondo_program *program, size_t *pending, size_t *next) {
+    size_t last = SIZE_MAX;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (!rondo__node_draws_in_turn(program, &program->nodes[n])) {
+            continue;
+        }
+        if (last != SIZE_MAX) {
+            next[last] = n;
+            pending[n] += 1;
+        }
+        last = n;
+    }
+}
+
 // Whether it only rounds what collectives read: they should not wait for it.
 static bool rounds_for_collectives(const rondo_program *program, size_t n, const size_t *first,
                                    const size_t *users) {
@@ -257,14 +273,15 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
     size_t *first = rondo__calloc(program->node_count + 2, sizeof *first);
     size_t *users = rondo__calloc(edge_count + 1, sizeof *users);
     size_t *rank = rondo__calloc(program->node_count + 1, sizeof *rank);
+    size_t *next = rondo__calloc(program->node_count + 1, sizeof *next);
     bool has_heaps = true;
     for (int k = 0; k < KINDS; ++k) {
         ready.heaps[k].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
         has_heaps = has_heaps && ready.heaps[k].nodes != NULL;
     }
     plan->items = rondo__calloc(program->node_count + 1, sizeof *plan->items);
-    if (pending == NULL || first == NULL || users == NULL || rank == NULL || !has_heaps ||
-        plan->items == NULL) {
+    if (pending == NULL || first == NULL || users == NULL || rank == NULL || next == NULL ||
+        !has_heaps || plan->items == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
@@ -272,6 +289,7 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
         rank[plan->order != NULL ? plan->order[i] : i] = i;
     }
     list_users(program, pending, first, users);
+    chain_draws(program, pending, next);
     for (size_t n = 0; n < program->node_count; ++n) {
         if (pending[n] == 0) {
             heap_push(&ready.heaps[get_kind(plan, n, class_of[n])], rank[n]);
@@ -283,8 +301,8 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
         const size_t node = plan->order != NULL ? plan->order[place] : place;
         ready.last = kind != FREE ? kind : ready.last;
         status = emit(plan, &step_capacity, node, class_of[node], kind == HOSTED);
-        for (size_t u = first[node]; u < first[node + 1]; ++u) {
-            const size_t user = users[u];
+        for (size_t u = first[node]; u < first[node + 1] + (next[node] > 0 ? 1 : 0); ++u) {
+            const size_t user = u < first[node + 1] ? users[u] : next[node];
             if (--pending[user] == 0) {
                 const int own = get_kind(plan, user, class_of[user]);
                 const bool is_first =
@@ -303,6 +321,7 @@ free_lists:
     rondo__free(first);
     rondo__free(users);
     rondo__free(rank);
+    rondo__free(next);
     for (int k = 0; k < KINDS; ++k) {
         rondo__free(ready.heaps[k].nodes);
     }

@@ -87,6 +87,11 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
     if (!state->has_spare) {
         RETURN_IF_ERROR(view_output(fetch, state, &made));
         RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, made.dtype, &made.shape));
+        // The processor writes a late value at once: not before outputs that are the old one left.
+        const rondo__plan *plan = fetch->plan;
+        if (plan->slots[plan->program->outputs[state->output]].kind == RONDO__SLOT_DYNAMIC) {
+            RETURN_IF_ERROR(rondo_stream_synchronize(stream));
+        }
         return made.data == state->value.tensor.data
                    ? RONDO_STATUS_OK
                    : rondo__fetch_put_output(fetch, (size_t)state->output, &state->value.tensor);
@@ -125,12 +130,18 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     return RONDO_STATUS_OK;
 }
 
+// Whether the plan takes what the state has become: one that grew where it lies needs another.
+static bool is_taken_again(const rondo__plan *plan, const rondo__state *state) {
+    const rondo__slot *slot = &plan->slots[plan->program->inputs[state->input]];
+    return rondo_shape_is_equal(&slot->shape, &state->value.tensor.shape);
+}
+
 bool rondo__states_are_settled(const rondo__fetch *fetch) {
     bool are = true;
     for (const rondo__state *state = get_states(fetch->unit); state != NULL && are;
          state = state->next) {
         are = state->output == RONDO__STATE_NO_OUTPUT ||
-              (!state->has_spare && is_there(fetch, state));
+              (!state->has_spare && is_there(fetch, state) && is_taken_again(fetch->plan, state));
     }
     return are;
 }

@@ -19,8 +19,9 @@ void rondo__states_begin(const rondo__unit *unit, const rondo__plan *plan);
 // Errors:    UNSUPPORTED (an output that is no tensor of numbers), as rondo__state_fit.
 RONDO_MUST_USE rondo_status rondo__states_put(const rondo__fetch *fetch);
 
-// Whether the run that was put makes each new value where the state lies, so that further runs of
-// its plan need not look at states, nor call what is here, until rondo__states_change counts.
+// Whether the run that was put makes each new value where the state lies, in the shape that it had,
+// so that further runs of its plan need not look at states, nor call what is here, until
+// rondo__states_change counts.
 bool rondo__states_are_settled(const rondo__fetch *fetch);
 
 // Runs that were not waited for failed: what they were to write has no value.

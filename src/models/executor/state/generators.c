@@ -39,6 +39,7 @@ rondo_status rondo__executor_find_generator(rondo_executor *executor, const char
     if (name != NULL && entry->name == NULL) {
         goto free_entry;
     }
+    entry->seed = seed;
     status = rondo_generator_create(executor->device, seed, &entry->generator);
     if (status != RONDO_STATUS_OK) {
         goto free_name;

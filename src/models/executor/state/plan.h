@@ -218,7 +218,8 @@ typedef enum rondo__part {
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
-    char *name;  // of the node with the seed
+    char *name;     // of the node with the seed
+    uint64_t seed;  // where it starts
     rondo_generator *generator;
     struct rondo__executor_generator *next;
 } rondo__executor_generator;

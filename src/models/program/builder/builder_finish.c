@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/builder/builder_parts.h"
+#include "program/drawing.h"
 #include "program/shapes/specialise.h"
 #include "tensor/elements.h"
 
@@ -151,6 +152,7 @@ rondo_status rondo_builder_finish(rondo_builder *builder, rondo_program **out_pr
         return RONDO_FAIL(INVALID, "the program has no outputs");
     }
     RETURN_IF_ERROR(rondo__program_verify(program));
+    RETURN_IF_ERROR(rondo__program_name_draws(program, false));
     RETURN_IF_ERROR(has_numbers_only(program) ? infer_exact(program) : infer_by_examples(program));
     *out_program = program;
     builder->program = NULL;

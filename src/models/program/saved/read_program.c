@@ -431,12 +431,14 @@ static bool is_listed(const int32_t *values, size_t count, int64_t value) {
     return false;
 }
 
-// Whether a tensor is what an input is declared as, in full.
+// Whether a tensor is what an input is declared as. Extents may be open: a snapshot's variables
+// start with the values that they had.
 static bool fits(const rondo_tensor *tensor, const rondo__value *declared) {
-    bool is_same = declared->has_shape && tensor->dtype == declared->dtype &&
-                   tensor->shape.rank == declared->rank;
-    for (int32_t d = 0; is_same && d < declared->rank; ++d) {
-        is_same = tensor->shape.extent[d] == declared->dims[d].number;
+    bool is_same = tensor->dtype == declared->dtype &&
+                   (!declared->has_shape || tensor->shape.rank == declared->rank);
+    for (int32_t d = 0; is_same && declared->has_shape && d < declared->rank; ++d) {
+        const int64_t extent = declared->dims[d].number;
+        is_same = extent < 0 || tensor->shape.extent[d] == extent;
     }
     return is_same;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log/logging.h"
 #include "base/memory.h"
 #include "op/support.h"
 #include "program/edit.h"
@@ -262,8 +263,9 @@ static rondo_status find_rows(const rondo__step *step, rondo__trained *trained, 
 }
 
 typedef struct marks {
-    bool *reached;  // the loss depends on it
-    bool *is_bad;   // an op reads it as a setting
+    bool *reached;            // the loss depends on it
+    bool *is_bad;             // an op reads it as a setting
+    const char **out_frozen;  // a constant that a body has for itself, which no step can change
 } marks;
 
 static void mark_inputs(const rondo__node *node, const int32_t *numbers, const marks *m) {
@@ -273,6 +275,16 @@ static void mark_inputs(const rondo__node *node, const int32_t *numbers, const m
         if (value >= 0) {
             m->reached[value] = true;
             m->is_bad[value] = m->is_bad[value] || is_setting(node, i);
+        }
+    }
+}
+
+static void look_for_frozen(const rondo_program *body, const rondo__node *node, const marks *m) {
+    for (size_t i = 0; i < node->input_count; ++i) {
+        const rondo__value *v = node->inputs[i] >= 0 ? &body->values[node->inputs[i]] : NULL;
+        if (v != NULL && v->origin < 0 && rondo__dtype_is_float(v->constant.dtype) &&
+            rondo_shape_get_count(&v->constant.shape) > 1 && !is_setting(node, i)) {
+            *m->out_frozen = v->name;
         }
     }
 }
@@ -293,6 +305,7 @@ static rondo_status mark_bodies(const rondo__node *node, const int32_t *numbers,
         }
         for (size_t n = 0; n < body->node_count && status == RONDO_STATUS_OK; ++n) {
             mark_inputs(&body->nodes[n], inner, m);
+            look_for_frozen(body, &body->nodes[n], m);
             status = mark_bodies(&body->nodes[n], inner, m);
         }
         rondo__free(inner);
@@ -384,8 +397,15 @@ static rondo_status choose(rondo__step *step, bool *reached, bool *is_bad, size_
     rondo_program *program = step->program;
     const rondo_minimize_options *o = &step->options;
     const size_t values = program->value_count;
-    const marks m = {reached, is_bad};
+    const char *frozen = NULL;
+    const marks m = {reached, is_bad, &frozen};
     RETURN_IF_ERROR(mark(program, step->loss, &m));
+    if (frozen != NULL && o->train_count == 0) {
+        RONDO_LOG_WARN_F(
+            "\"%.80s\" stands in a body of If, Loop or Scan and is not trained: move it "
+            "to the model's own parameters",
+            frozen);
+    }
     for (size_t v = 0; v < values; ++v) {
         const rondo__value *value = &program->values[v];
         const rondo_tensor *constant = &value->constant;

@@ -1,10 +1,13 @@
 // Bound runs of programs with states, on the host, a real GPU where there is one, and the fake
 // driver: where states stay in their place a run does not look at them, until they change.
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "rondo/models.h"
 #include "support/add_world.h"
 #include "support/models/build_node.h"
 #include "support/on_devices.h"
+#include "support/short_forms.h"
 #include "support/test.h"
 #include "support/variables_world.h"
 
@@ -240,6 +243,89 @@ TEST(test_executor_bound_states__are_lost) {
     assert_true(y[3] == 9.5f);  // 2 x + w
     rondo_bound_run_destroy(run);
     add_world_close(a);
+}
+
+// What the first look at a variable starts is there when the call returns, on whatever stream it is
+// read.
+TEST(test_executor_bound_states__first_look) {
+    variables_world w;
+    rondo_tensor near[2], sum;
+    open_sum(&w, near);
+    const size_t fills = fake_cuda_count_calls("cuMemsetD32Async");
+    const size_t waits = fake_cuda_count_calls("cuStreamSynchronize");
+    OK(rondo_executor_get_variable(w.executor, "sum", &sum));
+    const size_t more = fake_cuda_count_calls("cuMemsetD32Async") - fills;
+    assert_int_equal(fake_cuda_count_calls("cuStreamSynchronize") - waits, more);
+    rondo_tensor_deinit(&sum);
+    close_sum(&w, NULL, near);
+}
+
+// A cache that grows where it lies has another shape in each run, and so needs another plan.
+TEST(test_executor_bound_states__grow) {
+    variables_world w;
+    rondo_bound_run *run;
+    float x[VARIABLES_COUNT];
+    const rondo_tensor x_here = {.dtype = RONDO_DTYPE_F32, .shape = {1, {8}}, .data = x};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 8)));
+    rondo_port port = PORT("log", RONDO_DTYPE_F32, -1);
+    port.symbol[0] = "length";
+    OK(rondo_builder_add_variable(b, &port, NULL));
+    build_node(b, "Concat", "log x", "log.next", &WITH(ATTRIBUTE_INT("axis", 0)));
+    OK(rondo_builder_set_update(b, "log", "log.next"));
+    variables_open(&w, b);
+    OK(rondo_executor_reserve_variable(w.executor, "log", 4096));
+    fill_ten(x);
+    OK(rondo_executor_set_variable(w.executor, "log", &x_here));
+    OK(rondo_bound_run_create(w.executor, &run));
+    OK(rondo_bound_run_set_feed(run, "x", &x_here));
+    for (int i = 1; i <= 9; ++i) {
+        rondo_tensor log;
+        OK(rondo_bound_run_run(run));
+        OK(rondo_executor_get_variable(w.executor, "log", &log));
+        assert_int_equal(log.shape.extent[0], 8 * (i + 1));
+        rondo_tensor_deinit(&log);
+    }
+    rondo_bound_run_destroy(run);
+    variables_close(&w);
+}
+
+// found' = where v is not zero, which the processor writes between segments; the old places are an
+// output, behind one that takes long to copy. (The fake driver has no kernels for it.)
+TEST(test_executor_bound_states__late_values_wait_for_outputs) {
+    enum { MANY = 1 << 20, RUNS = 8, WIDTH = 8 };
+    variables_world w;
+    float *x = test_calloc(MANY, sizeof *x);
+    float *y = test_calloc(MANY, sizeof *y);
+    int64_t v[WIDTH], found[2] = {0}, before[2] = {0};
+    const rondo_tensor start = {.dtype = RONDO_DTYPE_I64, .shape = {2, {1, 2}}, .data = before};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, MANY)));
+    OK(rondo_builder_add_input(b, &PORT("v", RONDO_DTYPE_I64, WIDTH)));
+    OK(rondo_builder_add_variable(b, &PORT("found", RONDO_DTYPE_I64, 1, -1), NULL));
+    build_op(b, "Neg", "x", NULL, "y");
+    build_op(b, "NonZero", "v", NULL, "next");
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_add_output(b, "found", NULL));
+    OK(rondo_builder_set_update(b, "found", "next"));
+    variables_open(&w, b);
+    OK(rondo_executor_set_variable(w.executor, "found", &start));
+    for (int i = 0; i < RUNS && rondo_device_is_host(w.device); ++i) {
+        const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, MANY),
+                                       BIND("v", RONDO_DTYPE_I64, v, WIDTH)};
+        rondo_binding fetches[] = {BIND("y", RONDO_DTYPE_F32, y, MANY),
+                                   BIND("found", RONDO_DTYPE_I64, found, 1, 2)};
+        memset(v, 0, sizeof v);
+        v[i % 3] = v[4 + i % 4] = 1;
+        OK(rondo_executor_run_async(w.executor, feeds, 2, fetches, 2, NULL));
+        OK(rondo_executor_wait(w.executor));
+        assert_memory_equal(found, before, sizeof found);
+        before[0] = i % 3;
+        before[1] = 4 + i % 4;
+    }
+    test_free(x);
+    test_free(y);
+    variables_close(&w);
 }
 
 int main(void) {

@@ -427,6 +427,39 @@ TEST(test_executor_tables__a_log_is_appended_to) {
     free(all);
 }
 
+// A snapshot of a cache whose extent is open starts with the rows that there are, also from a plan
+// file.
+TEST(test_executor_tables__open_extents_are_saved) {
+    const char *const path = "test_executor_tables.plan";
+    float values[VARIABLES_COUNT] = {3, 4};
+    const rondo_tensor begun = variables_on_host(values);
+    variables_world w;
+    rondo_program *programs[2];
+    rondo_executor *others[2];
+    rondo_builder *b = build_begin();
+    variables_add_input(b, "x");
+    OK(rondo_builder_add_variable(b, &PORT("log", RONDO_DTYPE_F32, -1), NULL));
+    build_node(b, "Concat", "log x", "log.next", &WITH(ATTRIBUTE_INT("axis", 0)));
+    OK(rondo_builder_set_update(b, "log", "log.next"));
+    variables_open(&w, b);
+    OK(rondo_executor_set_variable(w.executor, "log", &begun));
+    OK(rondo_executor_snapshot(w.executor, &programs[0]));
+    OK(rondo_executor_create(programs[0], w.device, NULL, &others[0]));
+    OK(rondo_executor_save(others[0], path));
+    OK(rondo_executor_load(path, w.device, NULL, NULL, &programs[1], &others[1]));
+    for (int i = 0; i < 2; ++i) {
+        float rows[2 * VARIABLES_COUNT] = {0};
+        const rondo_binding feed = {"x", begun};
+        rondo_binding fetch = BIND("log.next", RONDO_DTYPE_F32, rows, 2 * VARIABLES_COUNT);
+        OK(rondo_executor_run(others[i], &feed, 1, &fetch, 1));
+        assert_true(rows[1] == 4 && rows[VARIABLES_COUNT] == 3);
+        rondo_executor_destroy(others[i]);
+        rondo_program_destroy(programs[i]);
+    }
+    (void)remove(path);
+    variables_close(&w);
+}
+
 // y = x W + (x A) B: adapters A and B of low rank are swapped under the plan and its graph.
 TEST(test_executor_tables__adapters_are_swapped) {
     enum { WIDTH = 16, RANK = 2, RUNS = 5 };

@@ -234,7 +234,8 @@ static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, 
     pointwise.inputs[0].address = p->y;
     pointwise.inputs[0].dtype = p->y_dtype;
     pointwise.inputs[0].shape = pointwise.output_shape;
-    rondo__text_append(&pointwise.body, "            float t = x0;\n");
+    rondo__text_append(&pointwise.body, "            %s t = x0;\n",
+                       p->y_dtype == RONDO_DTYPE_F64 ? "double" : "float");
     if (adds_bias) {
         pointwise.inputs[1].address = p->epilogue.bias;
         pointwise.inputs[1].dtype = p->dtype;
