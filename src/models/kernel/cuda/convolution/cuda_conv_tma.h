@@ -24,6 +24,9 @@ bool rondo__cuda_is_point(const rondo__window *window);
 // Elements of the inner extent in a step.
 int64_t rondo__cuda_get_tma_step(const rondo__cuda_convolution *convolution);
 // Shared memory of a block.
+// Buffers that its blocks use: no more than a block has steps.
+int64_t rondo__cuda_get_tma_stages(const rondo__cuda_convolution *convolution,
+                                   const rondo__cuda_tma_tile *tile);
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile);
 // How it ends, by this kernel and conv_tensor.cu.
