@@ -50,6 +50,8 @@ endforeach()
 # A decode step's attention needs clusters.
 rondo_register_emulated(append_attention short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} rondo.AppendAttention)
+rondo_register_emulated(row_product short 300
+  ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${cases} RowProduct@${RONDO_SWEEP_PART})
 rondo_register_emulated(executor_tensor_map short 300
   ${CMAKE_COMMAND} -E env RONDO_EMULATED_CAPABILITY=90 ${CMAKE_CURRENT_BINARY_DIR}/test_executor_tensor_map)
 rondo_register_emulated(attention_tensor long 1800

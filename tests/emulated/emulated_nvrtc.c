@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "emulated/emulated_abi.h"
+#include "emulated/emulated_limits.h"
 #include "emulated/emulated_text.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -141,7 +142,7 @@ static int compile(kernel_text *program, int option_count, const char *const *op
     arguments[count] = NULL;
 
     emulated_translate(&text, program->source, options, option_count);
-    const bool is_compiled = write_file(text_path, &text) && run(arguments, log_path);
+    bool is_compiled = write_file(text_path, &text) && run(arguments, log_path);
     free(text.bytes);
     program->log = read_file(log_path);
     if (!is_compiled && program->log.count == 0) {
@@ -152,6 +153,9 @@ static int compile(kernel_text *program, int option_count, const char *const *op
     }
     if (is_compiled) {
         emulated_buffer object = read_file(object_path);
+#ifndef EMULATED_SANITIZE  // which puts something of its own around static data
+        is_compiled = emulated_fits_shared(&object, &program->log);
+#endif
         append_image(program, &object);
         free(object.bytes);
     }
@@ -170,8 +174,9 @@ EXPORT int nvrtcVersion(int *out_major, int *out_minor);
 EXPORT int nvrtcVersion(int *out_major, int *out_minor) {
     static const char *const files[] = {
         EMULATED_FOLDER "/emulated_cuda.cuh", EMULATED_FOLDER "/emulated_copies.cuh",
-        EMULATED_FOLDER "/emulated_bytes.cuh", EMULATED_FOLDER "/emulated_abi.h"};
-    uint32_t sum = 2166136261u;  // FNV-1a
+        EMULATED_FOLDER "/emulated_bytes.cuh", EMULATED_FOLDER "/emulated_abi.h",
+        EMULATED_FOLDER "/emulated_limits.c"};  // what was kept before a limit is looked at again
+    uint32_t sum = 2166136261u;                 // FNV-1a
     emulated_buffer all = {0};
     emulated_append_text(&all, get_compiler());
     for (size_t i = 0; i < ARRAY_COUNT(g_options); i++) {

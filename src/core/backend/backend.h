@@ -464,8 +464,8 @@ struct rondo__backend {
     rondo_status (*find_function)(rondo_device *device, rondo__hash128 key, const char *name,
                                   void **out_function, const char **out_name);
     // Asks for `percent` of the memory that a multiprocessor has for its first-level cache and for
-    // shared memory, as shared memory, where a kernel runs that one of the two gave. (optional: the
-    // driver chooses)
+    // shared memory, as shared memory, where a kernel runs that one of the two gave. OK also where
+    // the driver refuses. (optional: the driver chooses)
     rondo_status (*prefer_shared)(rondo_device *device, void *function, int percent);
     // Says that get_function will be called, so that the text is compiled meanwhile. (optional: it
     // is compiled then)

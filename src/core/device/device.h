@@ -34,9 +34,10 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
 
 // Asks for `percent` of the memory that a multiprocessor has for its first-level cache and for
 // shared memory, as shared memory, where that kernel runs. Kernels that ask for the same share run
-// beside each other; others wait until a multiprocessor is empty.
+// beside each other; others wait until a multiprocessor is empty. A driver may refuse what is only
+// a wish: then the kernel runs as without it.
 //
-// Errors:    DRIVER.
+// Errors:    DRIVER, LOST: of what was in flight.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__device_prefer_shared(rondo_device *device, void *function,
                                                         int percent);

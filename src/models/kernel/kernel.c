@@ -121,8 +121,8 @@ void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
         .fuses_norm = !is_host && dtype == RONDO_DTYPE_F16,
         .ends_batches = is_float && !is_host,
         .fuses_rows = is_float && !is_host,
-        .fuses_bit_rows = room->fuses_bit_rows != NULL && dtype == RONDO_DTYPE_F16 &&
-                          room->fuses_bit_rows(device),
+        .fuses_few_rows = room->fuses_few_rows != NULL && dtype == RONDO_DTYPE_F16 &&
+                          room->fuses_few_rows(device),
         .appends_attention =
             is_float && room->appends_attention != NULL && room->appends_attention(device),
         .adds_shortcuts = room->adds_shortcuts != NULL && dtype == RONDO_DTYPE_F16 &&

@@ -149,7 +149,7 @@ typedef struct rondo__kernel_room {
     // Whether the device has the traits of these names, below. NULL: none has. The first two are
     // asked in half precision alone.
     bool (*adds_shortcuts)(rondo_device *device);
-    bool (*fuses_bit_rows)(rondo_device *device);
+    bool (*fuses_few_rows)(rondo_device *device);
     bool (*appends_attention)(rondo_device *device);
     // See rondo__kernel_get_level.
     void (*get_level)(rondo_device *device, char *text, size_t text_bytes);
@@ -183,7 +183,7 @@ typedef struct rondo__kernel_traits {
     bool fuses_norm;            // rondo.NormMatMul: rows normalised by the product that reads them
     bool ends_batches;          // rondo.BatchNormalization with an Add and a Relu behind it
     bool fuses_rows;         // rondo.RowProduct: products of one row with what stands around them
-    bool fuses_bit_rows;     // rondo.BitsRow: the same of weights of 4 bits, on tensor cores
+    bool fuses_few_rows;     // the same of 2 to 8, and rondo.BitsRow, on tensor cores
     bool appends_attention;  // rondo.AppendAttention: over clusters of blocks
     bool adds_shortcuts;     // rondo.Conv with a second convolution by single pixels
     bool turns_products;     // rondo.MatMul of a constant by rows, with a bias for each row

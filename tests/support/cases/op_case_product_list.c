@@ -147,6 +147,18 @@ const op_case op_product_cases[] = {
      "activation=silu", 1},
     {"MatMul", 13, "T[1,4096] T[4096,1061]:w", "", 1},
     {"rondo.RowProduct", 17, "T[1,1,512] T[512,16403]:w T[16403]:w T[1,1,16403] T[512]:w", "", 1},
+    // two to eight rows on tensor cores: what ends them, turns, blocks that stay for several tiles
+    {"rondo.RowProduct", 17, "f16[3,1,320] f16[320,1060]:w f16[1060]:w f16[3,1,1060] f16[320]:w",
+     "activation=silu epsilon=0.01", 1},
+    {"rondo.RowProduct", 17, "f16[8,2112] f16[2112,44]:w - - f16[2112]:w f16[2112,44]:w",
+     "activation=silu", 1},
+    {"rondo.RowProduct", 17, "f16[2,256] f16[2201,256]:w - - - f16[2201,256]:w",
+     "trans_b=1 activation=gelu", 1},
+    {"rondo.RowProduct", 17, "f16[5,4160] f16[4160,24]:w - f16[5,24]", "", 1},
+    {"rondo.RowProduct", 17, "f16[8,2048]:=900,1,-2,0.5 f16[2048,9]:w - - f16[2048]:w", "", 1},
+    {"rondo.RowProduct", 17, "f16[4,64] f16[64,4241]:w f16[4241] - f16[64]", "", 1},
+    {"rondo.MatMul", 17, "f16[7,6208] f16[6208,4229]:w - f16[7,4229]", "", 1},
+    {"rondo.MatMul", 17, "f16[6,320] f16[320,1060]:w f16[1060]", "to=1 activation=relu", 1},
     // moments of results, and rows that are normalised by given ones
     {"rondo.MatMul", 17, "T[40,64] T[64,96]:w T[96] T[40,96]", "activation=relu", 2},
     {"rondo.MatMul", 17, "T[2,65,72] T[72,160]:w T[160] T[2,65,160]", "", 2},

@@ -382,6 +382,34 @@ TEST(test_cuda_backend__launches_packed_arguments) {
     api->cuCtxPopCurrent(&popped);
 }
 
+// A share of shared memory is a wish: a driver that refuses it stops nobody, one that fails does.
+TEST(test_cuda_backend__wishes_may_be_refused) {
+    static const struct {
+        rondo__cu_result code;
+        rondo_status status;
+    } rows[] = {{RONDO__CU_ERROR_INVALID_VALUE, RONDO_STATUS_OK},
+                {RONDO__CU_ERROR_NOT_SUPPORTED, RONDO_STATUS_OK},
+                {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO_STATUS_NO_DEVICE_MEMORY},
+                {RONDO__CU_ERROR_LAUNCH_FAILED, RONDO_STATUS_LOST}};
+    void *function = NULL;
+    fake_cuda_install_compiler();
+    fake_cuda_set_kernel("store_sum", store_sum);
+    OK(g_cuda->get_function(g_device, "", NULL, 0, "store_sum", &function));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        long before_it = 0;
+        do {  // until it is this call that fails
+            fake_cuda_fail_nth(before_it++, rows[i].code);
+            const rondo_status status = g_cuda->prefer_shared(g_device, function, 32);
+            if (strcmp(fake_cuda_get_failed_call(), "cuFuncSetAttribute") == 0) {
+                assert_int_equal(status, rows[i].status);
+                break;
+            }
+        } while (before_it < 4);
+        assert_string_equal(fake_cuda_get_failed_call(), "cuFuncSetAttribute");
+    }
+    fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
+}
+
 // ---- capture ----------------------------------------------------------------------------------
 
 TEST(test_cuda_backend__records_and_describes) {
@@ -725,6 +753,7 @@ int main(void) {
         CASE(host_functions_own_their_arguments),
         CASE(updates_end_patched_calls),
         CASE(launches_packed_arguments),
+        CASE(wishes_may_be_refused),
         CASE(records_and_describes),
         CASE(priorities_count_upwards),
         CASE(other_streams_may_be_waited_for),

@@ -59,7 +59,7 @@ static rondo_program *build(void) {
 
 // ---- a tuning file that chooses a kernel with maps ----------------------------------------------
 
-static const char choice[] = "tma 64x32 stages 6 split 2";
+static const char choice[] = "tma 64x32 stages 10 split 2";
 
 static text_sink write_tuning(rondo_executor *executor) {
     text_sink all = {{0}, 0};

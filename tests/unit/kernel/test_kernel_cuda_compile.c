@@ -116,6 +116,7 @@ static void check_turn(const char *ptx) {
         {"half_row", 5, 1u << 1, 0},
         // the same, then numbers, gain and gate, which is a constant, too
         {"ring_row", 13, 1u << 1 | 0x3fu << 5 | 1u << 12, 0},
+        {"half_few", 13, 1u << 1 | 0x3fu << 5 | 1u << 12, 0},
         // x, b, scales, zeros, bias, y, gain, and three of a gate, which are constants as b is
         {"bits_row", 10, 7u << 1 | 7u << 7, 0},
         {"bits_few", 10, 7u << 1 | 7u << 7, 0},

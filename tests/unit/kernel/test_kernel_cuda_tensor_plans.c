@@ -447,6 +447,15 @@ static size_t run_plan(world *w, const rondo__kernel_request *request,
     return wrong_count;
 }
 
+// Whether the plan is for a product of no more steps than it has buffers, by a block for each
+// multiprocessor at most, though the same tile with more buffers has the same code.
+static bool piles_up(const problem *p, size_t pixels, const char *name) {
+    const size_t tiles = (pixels + 63) / 64 * (((size_t)p->filters + 31) / 32);
+    size_t split = 0;
+    return sscanf(name, "tma 64x32 stages 6 split %zu", &split) == 1 && p->kernel == 1 &&
+           p->second_channels == 0 && p->channels <= 6 * 64 && tiles * split <= 132;
+}
+
 static void run_problem(world *w, const problem *p) {
     rondo__cuda_convolution c = describe(p);
     beside b = {0};
@@ -518,6 +527,10 @@ static void run_problem(world *w, const problem *p) {
             planned.w = is_fixed != 0 ? rondo__address_fixed(inputs[1]) : c.w;
             rondo__cuda_describe_tensor_plan(kernel, &planned, plan, name, sizeof name);
             const size_t wrong_count = run_plan(w, &request, &planned, plan, inputs, &b, x, want);
+            if (piles_up(p, pixels, name)) {
+                printf("FAILED: blocks of %s could hold more memory\n", name);
+                w->failed_count++;
+            }
             w->run_count++;
             w->failed_count += wrong_count > 0 ? 1 : 0;
             if (wrong_count > 0) {

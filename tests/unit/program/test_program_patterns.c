@@ -571,6 +571,31 @@ TEST(test_program_patterns__products_of_one_row) {
     program_rows_check(rows, COUNT(rows), &gpu);
 }
 
+TEST(test_program_patterns__products_of_few_rows) {
+#define HALF_ROWS(count, k) \
+    "input x f16 " count "," k, "const w f16 " k ",12", "const v f16 " k ",12", "const g f16 " k
+#define HALF_NORMAL                                                                                \
+    "value two f16 2", "value e f16 1", "list last -1,", "Pow x two > P", "ReduceMean P last > M", \
+        "Add M e > E", "Sqrt E > R", "Div x R > Q", "Mul Q g > n"
+#define HALF_GATE(row)                                                                             \
+    "MatMul " row " w > a", "Sigmoid a > s", "Mul a s > t", "MatMul " row " v > b", "Mul t b > y", \
+        "output y"
+    static const rondo__pass_options gpu = {
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true, .fuse_few_rows = true};
+    static const program_row rows[] = {
+        {{HALF_ROWS("2", "64"), HALF_NORMAL, HALF_GATE("n")}, "~rondo.RowProduct"},
+        {{HALF_ROWS("8", "64"), HALF_GATE("x")}, "~rondo.RowProduct"},
+        {{HALF_ROWS("8", "64"), HALF_NORMAL, "MatMul n w > y", "output y"}, "~rondo.RowProduct"},
+        // longer than rows that are held; more rows; no whole steps
+        {{HALF_ROWS("8", "4160"), HALF_NORMAL, "MatMul n w > a", "Tanh a > y", "output y"},
+         "~RMSNormalization rondo.MatMul"},
+        {{HALF_ROWS("9", "64"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{HALF_ROWS("8", "72"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
+        {{HALF_ROWS("2", "8256"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
+    };
+    program_rows_check(rows, COUNT(rows), &gpu);
+}
+
 TEST(test_program_patterns__sums_of_one_row_of_few_bits) {
 #define BITS_ROW(rows)                                                                         \
     "input x f32 " rows ",64", "input z f32 " rows ",7", "const w i4 64,7", "const s f32 2,7", \
@@ -600,24 +625,21 @@ TEST(test_program_patterns__rows_of_few_bits) {
         "const t f16 66,7", "DequantizeLinear axis=0 block_size=32 w s > f",                   \
         "DequantizeLinear axis=0 block_size=32 v t > h", "MatMul x f > a", "Relu a > r",       \
         "MatMul x h > b", "Mul r b > m", "Tanh m > y", "output y"
-#define BITS_NORMAL                                                                                \
-    "value two f16 2", "value e f16 1", "list last -1,", "Pow x two > P", "ReduceMean P last > M", \
-        "Add M e > E", "Sqrt E > R", "Div x R > Q", "Mul Q g > n"
     static const rondo__pass_options gpu = {
-        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true, .fuse_bit_rows = true};
+        .fuse_matmul = true, .fuse_elementwise = true, .fuse_rows = true, .fuse_few_rows = true};
     static const program_row rows[] = {
         // gated, normalised, both; several products of one normalised row, one with an addend
         {{BITS_HEAD("1"), "MatMul x f > a", "Sigmoid a > i", "Mul a i > c", "MatMul x h > b",
           "Mul c b > y", "output y"},
          "~rondo.BitsRow"},
-        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
-        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > a", "MatMul n h > b", "Relu b > r",
+        {{BITS_HEAD("1"), HALF_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
+        {{BITS_HEAD("1"), HALF_NORMAL, "MatMul n f > a", "MatMul n h > b", "Relu b > r",
           "Mul a r > y", "output y"},
          "~rondo.BitsRow"},
-        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "MatMul n h > z", "output y", "output z"},
+        {{BITS_HEAD("1"), HALF_NORMAL, "MatMul n f > y", "MatMul n h > z", "output y", "output z"},
          "~rondo.BitsRow rondo.BitsRow"},
         // several rows, with an addend for each number
-        {{BITS_HEAD("2"), BITS_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
+        {{BITS_HEAD("2"), HALF_NORMAL, "MatMul n f > y", "output y"}, "~rondo.BitsRow"},
         {{BITS_HEAD("2"), "input z f16 2,7", "MatMul x f > a", "Add z a > y", "output y"},
          "~rondo.BitsRow"},
         // long rows and a gate, of which sums of 16 fit
@@ -625,9 +647,9 @@ TEST(test_program_patterns__rows_of_few_bits) {
         {{LONG_BITS("17")},
          "~com.microsoft.MatMulNBits com.microsoft.MatMulNBits rondo.Elementwise"},
         // more rows; somebody else reads the row, or a product; no activation; single precision
-        {{BITS_HEAD("9"), BITS_NORMAL, "MatMul n f > y", "output y"},
+        {{BITS_HEAD("9"), HALF_NORMAL, "MatMul n f > y", "output y"},
          "~RMSNormalization com.microsoft.MatMulNBits"},
-        {{BITS_HEAD("1"), BITS_NORMAL, "MatMul n f > y", "output y", "output n"},
+        {{BITS_HEAD("1"), HALF_NORMAL, "MatMul n f > y", "output y", "output n"},
          "~RMSNormalization com.microsoft.MatMulNBits"},
         {{BITS_HEAD("1"), "MatMul x f > a", "Relu a > r", "MatMul x h > b", "Mul r b > y",
           "output y", "output a"},

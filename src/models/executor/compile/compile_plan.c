@@ -62,7 +62,7 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
                                    .lay_filters = traits.lays_filters,
                                    .end_batches = traits.ends_batches,
                                    .fuse_rows = traits.fuses_rows,
-                                   .fuse_bit_rows = traits.fuses_bit_rows,
+                                   .fuse_few_rows = traits.fuses_few_rows,
                                    .append_attention = traits.appends_attention,
                                    .add_shortcuts = traits.adds_shortcuts};
     return rondo__program_optimise(plan->program, &options);

@@ -340,6 +340,6 @@ static bool has_tensor_cores(rondo_device *device) {  // of instructions that ou
 const rondo__kernel_room rondo__kernel_room_cuda = {.prepare = prepare,
                                                     .write = rondo__cuda_write_kernel,
                                                     .adds_shortcuts = rondo__cuda_has_tma,
-                                                    .fuses_bit_rows = has_tensor_cores,
+                                                    .fuses_few_rows = has_tensor_cores,
                                                     .appends_attention = has_clusters,
                                                     .get_level = get_level};

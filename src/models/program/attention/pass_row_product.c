@@ -5,7 +5,8 @@
 //            y = v * rondo.MatMul(n, W)
 //
 // Such a product takes as long as reading its weights, and so does whatever is done to the row on
-// the way; a launch of its own would cost more. What is added to a product of few bits becomes its
+// the way; a launch of its own would cost more. So do products of 2 to 8 rows in half precision on
+// tensor cores. What is added to a product of few bits becomes its
 // bias; products of 4 bits in half precision become rondo.BitsRow likewise, also of a few rows.
 // Then Muls of two products of one value become one, then normalisations go into products, where
 // all their users are such. Weights are constants, so that they are read along k.
@@ -21,8 +22,13 @@
 
 enum { INPUTS = 6, GAIN = 4, GATE = 5, VECTOR_BYTES = 16 };
 
-// Whether node `n` is a product of one row and constant weights that kernels read in vectors.
-static bool is_row_product(const rondo__rewriting *r, size_t n) {
+// Products of a few rows are for tensor cores, which take k in whole steps; the rows that are
+// normalised are held.
+enum { FEW_ROWS_MOST = 8, FEW_STEP = 64, FEW_LONGEST = 8192, FEW_LONGEST_NORM = 4096 };
+
+// Whether node `n` is a product of one row and constant weights that kernels read in vectors; or,
+// if `longest` is not 0, of a few rows in half precision, of so many numbers at most.
+static bool is_row_product(const rondo__rewriting *r, size_t n, int64_t longest) {
     const rondo_program *program = r->program;
     const rondo__node *node = &program->nodes[n];
     const bool is_fused = rondo__node_is(node, RONDO__FUSED_RowProduct);
@@ -33,15 +39,20 @@ static bool is_row_product(const rondo__rewriting *r, size_t n) {
         rondo__op_get_float(&node->op, "alpha_scale", 1.0f) != 1.0f ||
         !rondo__value_get_shape(&program->values[node->inputs[0]], &x) ||
         !rondo__value_get_shape(&program->values[node->inputs[1]], &w) ||
-        !rondo__value_is_constant(&program->values[node->inputs[1]]) || w.rank != 2 || x.rank < 2) {
+        !rondo__value_is_constant(&program->values[node->inputs[1]]) || w.rank != 2 || x.rank < 2 ||
+        x.extent[x.rank - 1] < 1) {
         return false;
     }
     const rondo_dtype dtype = rondo__match_dtype(program, node->inputs[0]);
-    const int64_t k = x.extent[x.rank - 1], n_columns = rondo_shape_get_count(&w) / (k > 0 ? k : 1);
+    const int64_t k = x.extent[x.rank - 1], n_columns = rondo_shape_get_count(&w) / k;
     const int64_t width = VECTOR_BYTES / (int64_t)rondo_dtype_get_bytes(dtype);
-    return (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_F32) && k > 0 && k % width == 0 &&
-           n_columns > 1 && rondo_shape_get_count(&x) == k &&
-           rondo__match_dtype(program, node->inputs[1]) == dtype;
+    const int64_t count = rondo_shape_get_count(&x);
+    const bool are_rows = longest == 0
+                              ? count == k
+                              : dtype == RONDO_DTYPE_F16 && k % FEW_STEP == 0 && k <= longest &&
+                                    count > k && count <= FEW_ROWS_MOST * k;
+    return (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_F32) && k % width == 0 &&
+           n_columns > 1 && are_rows && rondo__match_dtype(program, node->inputs[1]) == dtype;
 }
 
 // Makes the product `n` a rondo.RowProduct with these inputs; its attributes stay.
@@ -69,11 +80,11 @@ static bool is_bare(const rondo__node *product, bool has_activation) {
 
 // The product that makes factor `i` of the Mul and has no other reader; -1: none.
 static int32_t get_factor(const rondo__rewriting *r, const rondo__node *mul, size_t i,
-                          bool has_activation) {
+                          bool has_activation, int64_t longest) {
     const int32_t value = mul->inputs[i], maker = r->program->values[value].producer;
     const bool is_it = maker >= 0 && rondo__uses_get_single(&r->uses, value) >= 0 &&
                        rondo__node_is(&r->program->nodes[maker], RONDO__FUSED_MatMul) &&
-                       is_row_product(r, (size_t)maker) &&
+                       is_row_product(r, (size_t)maker, longest) &&
                        is_bare(&r->program->nodes[maker], has_activation);
     return is_it ? maker : -1;
 }
@@ -88,15 +99,15 @@ static bool are_alike(const rondo_program *program, int32_t a, int32_t b) {
            rondo_shape_is_equal(&of_x, &of_y) && memcmp(&x->place, &y->place, sizeof x->place) == 0;
 }
 
-static rondo_status join_gate(rondo__rewriting *r, size_t n) {
+static rondo_status join_gate_of(rondo__rewriting *r, size_t n, int64_t longest) {
     rondo_program *program = r->program;
     const rondo__node *mul = &program->nodes[n];
     if (!rondo__node_is(mul, RONDO__OP_Mul) || r->remove[n] || mul->inputs[0] == mul->inputs[1]) {
         return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < 2; ++i) {
-        const int32_t gate = get_factor(r, mul, i, true),
-                      product = get_factor(r, mul, 1 - i, false);
+        const int32_t gate = get_factor(r, mul, i, true, longest),
+                      product = get_factor(r, mul, 1 - i, false, longest);
         if (gate < 0 || product < 0 || !are_alike(program, gate, product) ||
             memcmp(&mul->place, &program->nodes[gate].place, sizeof mul->place) != 0) {
             continue;
@@ -113,6 +124,14 @@ static rondo_status join_gate(rondo__rewriting *r, size_t n) {
         return RONDO_STATUS_OK;
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status join_gate(rondo__rewriting *r, size_t n) {
+    return join_gate_of(r, n, 0);
+}
+
+static rondo_status join_few_gate(rondo__rewriting *r, size_t n) {
+    return join_gate_of(r, n, FEW_LONGEST);
 }
 
 // ---- normalisations ---------------------------------------------------------------------------
@@ -133,7 +152,7 @@ static bool is_norm(const rondo__rewriting *r, size_t n) {
                rondo__match_dtype(program, node->inputs[0]);
 }
 
-static rondo_status join_norm(rondo__rewriting *r, size_t n) {
+static rondo_status join_norm_of(rondo__rewriting *r, size_t n, int64_t longest) {
     rondo_program *program = r->program;
     if (!is_norm(r, n)) {
         return RONDO_STATUS_OK;
@@ -143,7 +162,7 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
     bool are_products = first < last && !r->uses.is_output[rows];
     for (size_t u = first; u < last && are_products; ++u) {
         const rondo__node *user = &program->nodes[r->uses.users[u]];
-        are_products = is_row_product(r, r->uses.users[u]) && user->inputs[0] == rows &&
+        are_products = is_row_product(r, r->uses.users[u], longest) && user->inputs[0] == rows &&
                        rondo__match_input(user, 2) != rows && rondo__match_input(user, 3) != rows &&
                        rondo__match_input(user, GAIN) < 0;
     }
@@ -162,6 +181,14 @@ static rondo_status join_norm(rondo__rewriting *r, size_t n) {
             rondo__op_set_float(&program->nodes[r->uses.users[u]].op, "epsilon", epsilon));
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status join_norm(rondo__rewriting *r, size_t n) {
+    return join_norm_of(r, n, 0);
+}
+
+static rondo_status join_few_norm(rondo__rewriting *r, size_t n) {
+    return join_norm_of(r, n, FEW_LONGEST_NORM);
 }
 
 // ---- products of weights of few bits ----------------------------------------------------------
@@ -430,4 +457,9 @@ rondo_status rondo__pass_row_product(rondo_program *program) {
     RETURN_IF_ERROR(rondo__program_rewrite(program, join_sum));
     RETURN_IF_ERROR(rondo__program_rewrite(program, join_gate));
     return rondo__program_rewrite(program, join_norm);
+}
+
+rondo_status rondo__pass_few_rows(rondo_program *program) {
+    RETURN_IF_ERROR(rondo__program_rewrite(program, join_few_gate));
+    return rondo__program_rewrite(program, join_few_norm);
 }

@@ -78,7 +78,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
     };
     const pass behind[] = {
         {options->end_batches, rondo__pass_batch_end},   // before chains, which take additions
-        {options->fuse_bit_rows, rondo__pass_bits_row},  // before chains, which take their gates
+        {options->fuse_few_rows, rondo__pass_bits_row},  // before chains, which take their gates
         {options->fuse_elementwise, rondo__pass_elementwise},
         {options->fuse_matmul, rondo__pass_widen},
         // Of moves and products as they are at last:
@@ -86,6 +86,7 @@ static rondo_status optimise(rondo_program *program, const rondo__pass_options *
         {options->fuse_rows, rondo__pass_rotate_heads},
         {options->fuse_rows, rondo__pass_gate_products},
         {options->fuse_rows, rondo__pass_row_product},
+        {options->fuse_few_rows, rondo__pass_few_rows},
         {options->fuse_norm, rondo__pass_norm_product},
         {options->fuse_norm, rondo__pass_moments},
         {options->lay_filters, rondo__pass_lay_filters},

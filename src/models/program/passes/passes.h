@@ -28,7 +28,8 @@ typedef struct rondo__pass_options {
     bool fuse_norm;         // rondo.NormMatMul, out of rondo.MatMul of half precision
     bool fuse_rows;         // rondo.RowProduct, out of rondo.MatMul of one row; rotations of heads
                             // and gates of products, where there are several
-    bool fuse_bit_rows;     // rondo.BitsRow, out of MatMulNBits of one row
+    bool fuse_few_rows;     // rondo.BitsRow, out of MatMulNBits of few rows, and rondo.RowProduct,
+                            // out of rondo.MatMul of 2 to 8
     bool append_attention;  // rondo.AppendAttention, out of rondo.Attention
     bool end_batches;       // rondo.BatchNormalization with an Add and a Relu behind it
     bool lay_filters;       // rondo.LayFilters
@@ -162,6 +163,7 @@ rondo_status rondo__pass_rotate_heads(rondo_program *program);
 rondo_status rondo__pass_norm_product(rondo_program *program);
 rondo_status rondo__pass_moments(rondo_program *program);
 rondo_status rondo__pass_row_product(rondo_program *program);
+rondo_status rondo__pass_few_rows(rondo_program *program);
 rondo_status rondo__pass_bits_row(rondo_program *program);
 rondo_status rondo__pass_append_attention(rondo_program *program);
 rondo_status rondo__pass_shortcut(rondo_program *program);

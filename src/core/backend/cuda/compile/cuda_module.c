@@ -336,7 +336,7 @@ rondo_status rondo__cuda_prefer_shared(rondo_device *device_, void *function, in
     const rondo__cu_result code = device->api->cuFuncSetAttribute(
         function, RONDO__CU_FUNCTION_ATTRIBUTE_SHARED_PERCENT, percent);
     const rondo_status status =
-        code == RONDO__CU_SUCCESS
+        code == RONDO__CU_SUCCESS || rondo__cuda_is_refusal(code)
             ? RONDO_STATUS_OK
             : RONDO__CUDA_FAIL(device, code, "cuFuncSetAttribute", "cannot set up a kernel");
     rondo__cuda_leave(device, was_pushed);

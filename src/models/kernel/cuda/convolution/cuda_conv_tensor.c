@@ -190,13 +190,30 @@ static bool is_odd(const rondo__cuda_convolution *convolution, const tensor_tile
            (tile->m * tile->n < 64 * 64 && count_tiles(convolution, tile) > 6 * units);
 }
 
-// Whether the tile differs from the one before it by buffers alone, which it has no steps for.
-static bool is_spare(const rondo__cuda_convolution *convolution, const tensor_tile *tile,
-                     int32_t split) {
-    const tensor_tile *less = tile > tensor_tiles ? tile - 1 : tile;
-    return is_tma(tile) && less->m == tile->m && less->n == tile->n &&
-           less->stages < tile->stages &&
-           get_shared_bytes(convolution, less, split) == get_shared_bytes(convolution, tile, split);
+static bool has_same_code(const rondo__cuda_convolution *convolution, const tensor_tile *less,
+                          const tensor_tile *more, int32_t split) {
+    const rondo__cuda_tma_tile a = get_tma_tile(less, split), b = get_tma_tile(more, split);
+    return is_tma(less) && is_tma(more) && less->m == more->m && less->n == more->n &&
+           less->stages < more->stages &&
+           rondo__cuda_get_tma_stages(convolution, &a) ==
+               rondo__cuda_get_tma_stages(convolution, &b);
+}
+
+// Whether the tile differs from one beside it by buffers alone, which it has no steps for: from the
+// one before it, and does not hold them; or from the one behind it, which holds more, where each
+// block has a multiprocessor. Such blocks are faster in a network, where they would pile up beside
+// those of the launch before, and slower alone, so that no contest finds out.
+static bool is_spare(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
+                     const tensor_tile *tile, int32_t split) {
+    const tensor_tile *end = tensor_tiles + sizeof tensor_tiles / sizeof tensor_tiles[0];
+    const tensor_tile *less = tile > tensor_tiles ? tile - 1 : tile, *more = tile + 1;
+    if (has_same_code(convolution, less, tile, split) &&
+        get_shared_bytes(convolution, less, split) == get_shared_bytes(convolution, tile, split)) {
+        return true;
+    }
+    return more < end && has_same_code(convolution, tile, more, split) &&
+           count_tiles(convolution, tile) * split <= info->compute_units &&
+           get_shared_bytes(convolution, more, split) <= rondo__cuda_get_shared_bytes(info);
 }
 
 // Plans with the tile: as it is, and split where its blocks do not fill the chip.
@@ -216,7 +233,7 @@ static size_t add_plans(const rondo_device_info *info, const rondo__cuda_convolu
         if (get_shared_bytes(convolution, tile, split) > rondo__cuda_get_shared_bytes(info)) {
             break;
         }
-        if (!is_spare(convolution, tile, split)) {
+        if (!is_spare(info, convolution, tile, split)) {
             plans[count++] = estimate(info, convolution, tile, split);
         }
     }

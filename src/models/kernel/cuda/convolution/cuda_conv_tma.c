@@ -110,9 +110,8 @@ static int64_t get_stages_asked(const rondo__cuda_convolution *convolution,
     return stages < STAGES_MOST ? stages : STAGES_MOST;
 }
 
-// No more than a block has steps.
-static int64_t get_stages(const rondo__cuda_convolution *convolution,
-                          const rondo__cuda_tma_tile *tile) {
+int64_t rondo__cuda_get_tma_stages(const rondo__cuda_convolution *convolution,
+                                   const rondo__cuda_tma_tile *tile) {
     const int64_t step = get_step(convolution);
     const int64_t steps =
         rondo__divide_up(rondo__divide_up(convolution->weight_pitch, step), tile->split);
@@ -130,7 +129,7 @@ static int64_t get_stages_held(const rondo__cuda_convolution *convolution,
                            rondo__divide_up(convolution->window.channels_out, tile->n) *
                            tile->split;
     return blocks <= FEW_BLOCKS ? get_stages_asked(convolution, tile)
-                                : get_stages(convolution, tile);
+                                : rondo__cuda_get_tma_stages(convolution, tile);
 }
 
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
@@ -207,7 +206,7 @@ void rondo__cuda_add_tma(rondo__cuda_kernel *kernel, const rondo__cuda_convoluti
     rondo__define_int(&defines, "TILE_M", tile->m);
     rondo__define_int(&defines, "TILE_N", tile->n);
     rondo__define_int(&defines, "TILE_K", step_elements);
-    rondo__define_int(&defines, "STAGES", get_stages(convolution, tile));
+    rondo__define_int(&defines, "STAGES", rondo__cuda_get_tma_stages(convolution, tile));
     rondo__define_int(&defines, "SPLIT", tile->split);
     rondo__define_int(&defines, "POINT", is_point);
     if (is_turned) {

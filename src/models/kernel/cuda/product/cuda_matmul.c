@@ -11,11 +11,10 @@
 #include "kernel/cuda/convolution/cuda_conv_tensor.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/product/cuda_matmul_cublaslt.h"
+#include "kernel/cuda/product/cuda_row_product.h"
 #include "kernel/cuda/tune/cuda_tune.h"
 #include "kernel/turn.h"
 #include "op/support.h"
-
-enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output
 
 // ---- what is asked ----------------------------------------------------------------------------
 
@@ -255,37 +254,16 @@ static bool turn_constant(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *
 
 // ---- the ways ---------------------------------------------------------------------------------
 
-static bool is_one(float value) {
-    return value >= 1.0f && value <= 1.0f;
-}
-
-// Columns of b contiguous along k, a bias of one number for each column or each row.
-static bool has_simple_columns(const rondo__cuda_matmul *p) {
-    return p->batch_count == 1 && p->b_row == 1 && p->b_column == p->k && is_one(p->scale) &&
-           (!p->epilogue.has_bias ||
-            (is_one(p->factor) && p->bias_row + p->bias_column == 1 && p->bias_row >= 0));
-}
-
-// Rows of a contiguous along k, too: what our fused kernels take.
-static bool is_simple(const rondo__cuda_matmul *p) {
-    return has_simple_columns(p) && p->a_column == 1 && p->a_row == p->k;
-}
-
 // Rows of a lie beside each other, and b may be filled up with zeros along k.
 static bool is_turned(const rondo__cuda_matmul *p) {
-    return has_simple_columns(p) && p->a_row == 1 && p->a_column == p->m && p->m % 8 == 0 &&
-           p->k > 1 && (p->k % 8 == 0 || p->turns_b);
-}
-
-static bool suits_vector(const rondo__cuda_matmul *p) {
-    return is_simple(p) && !(p->epilogue.has_bias && p->bias_row != 0) && !p->epilogue.gates &&
-           p->m <= VECTOR_ROWS_MAX && rondo__cuda_is_float(p->dtype) &&
-           p->k % (16 / (int64_t)rondo_dtype_get_bytes(p->dtype)) == 0;
+    return rondo__cuda_has_simple_columns(p) && p->a_row == 1 && p->a_column == p->m &&
+           p->m % 8 == 0 && p->k > 1 && (p->k % 8 == 0 || p->turns_b);
 }
 
 bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda_convolution *out) {
     const bool turns = is_turned(p);
-    if (!(turns || (is_simple(p) && p->k % 8 == 0)) || p->dtype != RONDO_DTYPE_F16) {
+    if (!(turns || (rondo__cuda_has_simple_rows(p) && p->k % 8 == 0)) ||
+        p->dtype != RONDO_DTYPE_F16) {
         return false;
     }
     const int64_t depth = (p->k + 7) / 8 * 8;
@@ -317,153 +295,6 @@ bool rondo__cuda_make_point_convolution(const rondo__cuda_matmul *p, rondo__cuda
     };
     out->epilogue.has_row_bias = p->epilogue.has_bias && p->bias_row != 0;
     return true;
-}
-
-// Lines of 128 bytes of a row of b for each lane of its warp, as long as the rows of all blocks
-// that are there at once fit into a part of the second-level cache.
-static int64_t count_early_lines(const rondo__cuda_matmul *p, int64_t matrices) {
-    enum { LINE_BYTES = 128, LANES = 32, ROWS_AT_ONCE = 8448, CACHE_BYTES = 24 << 20, MOST = 8 };
-    const int64_t turn = LINE_BYTES * LANES, rows = p->n < ROWS_AT_ONCE ? p->n : ROWS_AT_ONCE;
-    const int64_t all = (p->k * (int64_t)rondo_dtype_get_bytes(p->dtype) + turn - 1) / turn;
-    const int64_t fits = CACHE_BYTES / (rows * turn * matrices), room = fits < MOST ? fits : MOST;
-    return all < room ? all : room;
-}
-
-// What rondo.RowProduct does beside a product.
-typedef struct row_extras {
-    bool has_gain, has_gate;
-    rondo__address gain, gate;
-    float epsilon;
-} row_extras;
-
-static void push_optional(rondo__step *step, bool is_there, rondo__address address) {
-    if (is_there) {
-        rondo__step_address(step, address);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
-
-enum {
-    INPUT_B = 1,
-    INPUT_GAIN = 4,  // as INPUT_GATE, of rondo.RowProduct
-    INPUT_GATE = 5,
-    HALF_ROW_SPAN = 2048,  // numbers along k of a block's turn of half_row.cu
-    HALF_ROW_TURNS_MOST = 4,
-    HALF_ROW_STEP = 64,  // what k is a multiple of
-    HALF_ROW_OUTPUTS = 16,
-    HALF_ROW_OUTPUTS_MOST = 16384,  // beyond, what is asked for early is a small part
-};
-
-static bool has_constant(const rondo__cuda_kernel *kernel, size_t input) {
-    return rondo__cuda_has_input(kernel, input) &&
-           rondo__cuda_input(kernel, input)->constant != NULL;
-}
-
-// Whether half_row.cu makes this product. Where less than half of the multiprocessors would have a
-// block, vector_product has twice as many. With a gate a block would hold the weights of 8 outputs
-// alone, while most blocks come late: ring_row.cu or vector_product is faster.
-static bool suits_half_row(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
-                           const row_extras *extras) {
-    rondo_device_info info = {.struct_size = sizeof info};
-    return p->m == 1 && p->dtype == RONDO_DTYPE_F16 && p->k % HALF_ROW_STEP == 0 &&
-           p->k <= HALF_ROW_SPAN * HALF_ROW_TURNS_MOST && !extras->has_gate &&
-           has_constant(kernel, INPUT_B) &&
-           rondo_device_get_info(kernel->device, &info) == RONDO_STATUS_OK &&
-           info.arch_major >= 8 && p->n <= HALF_ROW_OUTPUTS_MOST &&
-           p->n * 2 >= HALF_ROW_OUTPUTS * (int64_t)info.compute_units;
-}
-
-enum {
-    RING_WARPS = RONDO__CUDA_BLOCK / 32,
-    RING_PACK = 256,  // numbers along k of a warp's pack
-    RING_PACKS_MOST = 8,
-    RING_STAGES = 4,
-    RING_STAGES_MOST = 6,  // where no block of another kernel needs room beside it
-    RING_STATIC_BYTES = 1 << 10,
-};
-
-typedef struct ring_form {
-    int64_t packs, parts, stages, blocks, shared_bytes;
-} ring_form;
-
-// Whether ring_row.cu makes this product: of constant weights, twice as many outputs as all warps
-// make at a time, and a gate, or more outputs than half_row.cu is for.
-static bool suits_ring(const rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
-                       const row_extras *extras, ring_form *out_form) {
-    rondo_device_info info = {.struct_size = sizeof info};
-    const bool is_wide = p->n > HALF_ROW_OUTPUTS_MOST;
-    ring_form form = {.parts = 1, .stages = is_wide ? RING_STAGES_MOST : RING_STAGES};
-    if (p->m != 1 || p->dtype != RONDO_DTYPE_F16 || (!is_wide && !extras->has_gate) ||
-        !has_constant(kernel, INPUT_B) || (extras->has_gate && !has_constant(kernel, INPUT_GATE)) ||
-        rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK || info.arch_major < 9) {
-        return false;
-    }
-    while (form.parts < RING_WARPS && p->k > form.parts * RING_PACKS_MOST * RING_PACK) {
-        form.parts *= 2;
-    }
-    form.packs = p->k / (form.parts * RING_PACK);
-    form.blocks = (int64_t)info.compute_units;
-    const int64_t at_once = RING_WARPS / form.parts * form.blocks;
-    const int64_t turns = (p->n + at_once - 1) / at_once;
-    const int64_t sums = form.parts > 1 ? (turns + 1) * (extras->has_gate ? 2 : 1) * RING_WARPS : 0;
-    form.shared_bytes =
-        RING_WARPS * form.stages * form.packs * RING_PACK * 2 + sums * (int64_t)sizeof(float);
-    if (form.packs > RING_PACKS_MOST || form.packs * form.parts * RING_PACK != p->k ||
-        p->n < 2 * at_once ||
-        form.shared_bytes > rondo__cuda_get_shared_bytes(&info) - RING_STATIC_BYTES) {
-        return false;
-    }
-    *out_form = form;
-    return true;
-}
-
-static void add_vector(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p,
-                       const row_extras *extras) {
-    rondo__defines defines = {0};
-    ring_form ring = {0};
-    rondo__step *step = NULL;
-    rondo__define_int(&defines, "NORMALISED", extras->has_gain);
-    rondo__define_type(&defines, "T", p->dtype);
-    rondo__define_type(&defines, "Y", p->y_dtype);
-    if (suits_ring(kernel, p, extras, &ring)) {
-        rondo__define_int(&defines, "GATED", extras->has_gate);
-        rondo__define_int(&defines, "PACKS", ring.packs);
-        rondo__define_int(&defines, "PARTS", ring.parts);
-        rondo__define_int(&defines, "STAGES", ring.stages);
-        step = rondo__cuda_add_launch(kernel, rondo__cu_ring_row, &defines, "ring_row", ring.blocks,
-                                      RONDO__CUDA_BLOCK);
-    } else if (suits_half_row(kernel, p, extras)) {
-        const int64_t turns = (p->k + HALF_ROW_SPAN - 1) / HALF_ROW_SPAN;
-        rondo__define_int(&defines, "TURNS", turns);
-        rondo__define_int(&defines, "BLOCKS_BESIDE", turns == 1 ? 2 : 1);
-        step = rondo__cuda_add_launch(kernel, rondo__cu_half_row, &defines, "half_row",
-                                      (p->n + HALF_ROW_OUTPUTS - 1) / HALF_ROW_OUTPUTS,
-                                      RONDO__CUDA_BLOCK);
-    } else {
-        rondo__define_int(&defines, "EARLY_LINES", count_early_lines(p, extras->has_gate ? 2 : 1));
-        rondo__define_int(&defines, "GATED", extras->has_gate);
-        rondo__define_int(&defines, "WIDTH", 16 / (int64_t)rondo_dtype_get_bytes(p->dtype));
-        step = rondo__cuda_add_launch(kernel, rondo__cu_matmul_plain, &defines, "vector_product",
-                                      (p->n + 7) / 8, RONDO__CUDA_BLOCK);
-    }
-    if (step != NULL) {
-        step->launch.grid[1] = (uint32_t)p->m;
-        step->launch.shared_bytes = (uint32_t)ring.shared_bytes;
-    }
-    rondo__step_address(step, p->a);
-    rondo__step_address(step, p->b);
-    rondo__step_epilogue_addresses(step, &p->epilogue);
-    rondo__step_address(step, p->y);
-    rondo__step_int(step, p->m);
-    rondo__step_int(step, p->n);
-    rondo__step_int(step, p->k);
-    rondo__step_int(step, p->epilogue.activation);
-    rondo__step_float(step, (double)p->epilogue.alpha);
-    rondo__step_float(step, (double)p->epilogue.beta);
-    push_optional(step, extras->has_gain, extras->gain);
-    push_optional(step, extras->has_gate, extras->gate);
-    rondo__step_float(step, (double)extras->epsilon);
 }
 
 static void push_four(rondo__step *step, const int64_t *values) {
@@ -626,7 +457,7 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
     convolution.w = matmul.b;
     switch (problem->candidates[index].way) {
         case WAY_VECTOR:
-            add_vector(kernel, &matmul, &(row_extras){0});
+            rondo__cuda_add_row_product(kernel, &matmul, &(rondo__cuda_row_extras){0});
             break;
         case WAY_TENSOR:
             rondo__cuda_add_tensor_plan(kernel, &convolution, plan);
@@ -670,12 +501,11 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
 static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *problem) {
     const rondo__cuda_matmul *p = &problem->matmul;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
-    const row_extras none = {0};
-    ring_form ring;
-    if (suits_vector(p)) {
+    bool is_only = false;
+    if (rondo__cuda_suits_row_product(kernel, p, &is_only)) {
         add_candidates(problem, WAY_VECTOR, 1, 1);
-        if (suits_ring(kernel, p, &none, &ring) || suits_half_row(kernel, p, &none)) {
-            return;  // what they gain lies between launches, where no contest looks
+        if (is_only) {
+            return;
         }
     }
     if (rondo__cuda_make_point_convolution(p, &problem->convolution)) {
@@ -765,19 +595,23 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
 
 // ---- rondo.RowProduct -------------------------------------------------------------------------
 
+enum { INPUT_GAIN = 4, INPUT_GATE = 5 };
+
 void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
-    row_extras extras = {.has_gain = rondo__cuda_has_input(kernel, INPUT_GAIN),
-                         .has_gate = rondo__cuda_has_input(kernel, INPUT_GATE),
-                         .gain = rondo__address_input(INPUT_GAIN),
-                         .gate = rondo__address_input(INPUT_GATE),
-                         .epsilon = rondo__op_get_float(kernel->request->op, "epsilon", 1e-5f)};
+    rondo__cuda_row_extras extras = {
+        .has_gain = rondo__cuda_has_input(kernel, INPUT_GAIN),
+        .has_gate = rondo__cuda_has_input(kernel, INPUT_GATE),
+        .gain = rondo__address_input(INPUT_GAIN),
+        .gate = rondo__address_input(INPUT_GATE),
+        .epsilon = rondo__op_get_float(kernel->request->op, "epsilon", 1e-5f)};
     rondo__cuda_matmul p;
     if (!rondo__cuda_read_matmul(kernel, &p)) {
         return;
     }
     rondo__cuda_turn_matmul(kernel, &p);
-    const bool gates_alike = !extras.has_gate || !p.turns_b || has_constant(kernel, INPUT_GATE);
-    if (!suits_vector(&p) || !gates_alike) {
+    const bool gates_alike =
+        !extras.has_gate || !p.turns_b || rondo__cuda_input(kernel, INPUT_GATE)->constant != NULL;
+    if (!rondo__cuda_takes_row_product(kernel, &p, &extras) || !gates_alike) {
         rondo__cuda_refuse(kernel, "more than a few rows, or weights that are no constants");
         return;
     }
@@ -786,5 +620,5 @@ void rondo__cuda_prepare_row_product(rondo__cuda_kernel *kernel) {
          (extras.has_gate && !turn_constant(kernel, &p, INPUT_GATE, p.k, &extras.gate)))) {
         return;
     }
-    add_vector(kernel, &p, &extras);
+    rondo__cuda_add_row_product(kernel, &p, &extras);
 }

@@ -57,3 +57,16 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
 void rondo__cuda_describe_product(const rondo__cuda_kernel *kernel,
                                   const rondo__cuda_matmul *matmul, size_t way, char *text,
                                   size_t text_bytes);
+
+// Whether columns of b are contiguous along k, with a bias of one number for each column or row.
+static inline bool rondo__cuda_has_simple_columns(const rondo__cuda_matmul *p) {
+    const bool is_bare = p->scale >= 1.0f && p->scale <= 1.0f;
+    return p->batch_count == 1 && p->b_row == 1 && p->b_column == p->k && is_bare &&
+           (!p->epilogue.has_bias || (p->factor >= 1.0f && p->factor <= 1.0f &&
+                                      p->bias_row + p->bias_column == 1 && p->bias_row >= 0));
+}
+
+// The same, and rows of a contiguous along k: what our fused kernels take.
+static inline bool rondo__cuda_has_simple_rows(const rondo__cuda_matmul *p) {
+    return rondo__cuda_has_simple_columns(p) && p->a_column == 1 && p->a_row == p->k;
+}

@@ -117,21 +117,13 @@ __device__ __forceinline__ void make_pairs(u32 word, u32 zero, u32 scale, u32 (&
     }
 }
 
-// A lane's numbers of a row: 32 of each block that it has.
-typedef pack<u32, 4> row_part[TURNS][2][4];
-
-__device__ __forceinline__ void load_part(const few_arguments &p, const T *row, bool is_there, row_part &part) {
-    const int warp = threadIdx.x >> 5, place = threadIdx.x & 3;
-#pragma unroll
-    for (int i = 0; i < TURNS * 8; i++) {
-        const int t = i / 8, h = i / 4 % 2, w = i % 4;
-        const i64 at = (i64)(t * WARPS + warp) * SPAN + h * 128 + place * 32 + w * 8;
-        part[t][h][w] = pack<u32, 4>();
-        if (is_there && at < p.k) {
-            part[t][h][w] = *(const pack<u32, 4> *)(row + at);
-        }
-    }
+// Where along k this lane's numbers of a piece begin, which are those of a word of its weights.
+__device__ __forceinline__ i64 find_place(int turn, int i) {
+    return (i64)(turn * WARPS + (threadIdx.x >> 5)) * SPAN + i / 4 * 128 + (threadIdx.x & 3) * 32 + i % 4 * 8;
 }
+
+#define WHOLE 0
+#include "rondo_few_rows.cuh"
 
 // Element `i` of the result that this thread makes.
 struct result {
@@ -147,36 +139,6 @@ __device__ __forceinline__ result find_result(const few_arguments &p, i64 first,
     r.m = r.tile % ROW_TILES * 8 + (lane & 3) * 2 + r.c % 2;
     r.is_there = r.tile < ENDS && r.n < p.n && r.m < p.m;
     return r;
-}
-
-// RMSNormalization of the rows that lanes 4 g to 4 g + 3 of all warps have together.
-__device__ __forceinline__ void normalise_part(const few_arguments &p, const row_part &gain, row_part &row) {
-    __shared__ float squares[WARPS][ROWS];
-    const int warp = threadIdx.x >> 5, g = (threadIdx.x & 31) >> 2;
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < TURNS * 32; i++) {
-        const u32 pair = row[i / 32][i / 16 % 2][i / 4 % 4].value[i % 4];
-        sum += first_half(pair) * first_half(pair) + second_half(pair) * second_half(pair);
-    }
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    if ((threadIdx.x & 3) == 0) {
-        squares[warp][g] = sum;
-    }
-    __syncthreads();
-    sum = 0.0f;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) {
-        sum += squares[w][g];
-    }
-    const float inverse = 1.0f / sqrtf(sum / (float)p.k + (float)p.epsilon);
-#pragma unroll
-    for (int i = 0; i < TURNS * 32; i++) {
-        const u32 by = gain[i / 32][i / 16 % 2][i / 4 % 4].value[i % 4];
-        u32 &pair = row[i / 32][i / 16 % 2][i / 4 % 4].value[i % 4];
-        pair = pack_halves(first_half(pair) * inverse * first_half(by), second_half(pair) * inverse * second_half(by));
-    }
 }
 
 // Numbers j and j + 4 of each 8 in pair j, as weights have them.
@@ -207,9 +169,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS <= 8 ? 2 : 1) bits_f
     if (EARLY) {
         await_predecessors();
     }
-    row_part row;  // of one tile of rows
-    if (ROW_TILES == 1) {
-        load_part(p, p.a + g * p.k, g < p.m, row);
+    piece rows[TURNS][PIECES];  // of one tile
+#pragma unroll
+    for (int t = 0; ROW_TILES == 1 && t < TURNS; t++) {
+        load_pieces(p.a, p.m, p.k, t, rows[t]);
     }
     float addend[ENDS_OF_THREAD];
 #pragma unroll
@@ -218,23 +181,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, WARPS <= 8 ? 2 : 1) bits_f
         addend[i] = r.is_there && p.addend != 0 ? convert<float>(p.addend[r.m * p.addend_stride + r.n]) : 0.0f;
     }
     if (NORMALISED) {
-        row_part gain;
-        load_part(p, p.gain, true, gain);
-        normalise_part(p, gain, row);
+        normalise_pieces<WARPS>(p.gain, p.k, (float)p.epsilon, rows);
     }
     float sum[TILES * ROW_TILES][CHAINS][4] = {};
 #pragma unroll
     for (int i = 0; i < TURNS * 8; i++) {
         const int t = i / 8, h = i / 4 % 2, w = i % 4;
-        const i64 at = (i64)(t * WARPS + warp) * SPAN + h * 128 + (lane & 3) * 32 + w * 8;
+        const i64 at = find_place(t, i % 8);
         u32 front[ROW_TILES][2], back[ROW_TILES][2];
 #pragma unroll
         for (int r = 0; r < ROW_TILES; r++) {
-            pack<u32, 4> own = row[t][h][w];
+            piece own = rows[t][i % 8];
             if (ROW_TILES > 1) {
-                own = pack<u32, 4>();
+                own = piece();
                 if (r * 8 + g < p.m && at < p.k) {
-                    own = *(const pack<u32, 4> *)(p.a + (r * 8 + g) * p.k + at);
+                    own = *(const piece *)(p.a + (r * 8 + g) * p.k + at);
                 }
             }
             turn_row(own, front[r], back[r]);
