@@ -140,11 +140,13 @@ typedef struct rondo_minimize_options {
     const char *const *recompute;  // as in rondo_gradient_options
     size_t recompute_count;
     bool average_ranks;   // gradients are averaged over all ranks; see "several ranks" below
-    size_t bucket_bytes;  // that are averaged at once, of gradients; 0: two fifths of all, at least
-                          // 25 MiB
+    size_t bucket_bytes;  // that are averaged at once, of gradients; 0: two fifths of all, a fifth
+                          // with shard_updates, at least 25 MiB
     const char *const *rows;  // patterns of tables whose rows change alone, with their states; see
                               // below
     size_t rows_count;
+    bool shard_updates;  // with average_ranks: each rank updates its part of the variables; see
+                         // below
 } rondo_minimize_options;
 
 // Adds a whole training step: the gradients of a loss, and what each run makes of the parameters.
@@ -172,6 +174,16 @@ typedef struct rondo_minimize_options {
 // row are added up first. Adam is then PyTorch's SparseAdam, Adagrad what PyTorch's is for sparse
 // gradients. With momentum rows that are not looked up rest (in PyTorch they go on moving). Beside
 // "NAME.mean" and the like there is "NAME.slot", of I64, a word for each row.
+//
+// With options.shard_updates each rank updates its part of each large variable and its states, half
+// of the elements of two: it gets that part of the average alone, and at the beginning of the next
+// run the ranks gather the weights. Two ranks on hosts have the same bits as without it, but for
+// clip_norm, whose norm adds the squares in another order; otherwise they have them where the sums
+// are added in one order and rounded alike.
+// Between runs such a variable lies in parts: until rondo_executor_gather_variables it can be
+// neither read nor saved, and its new value cannot be fetched. Variables of fewer than 4096
+// elements, of a number that is no multiple of 8 times the ranks, of bodies, and those that are
+// outputs, are updated by all ranks.
 //
 // Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
 // multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the
@@ -295,6 +307,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_all_reduce(rondo_builder
                                                                    const char *const *inputs,
                                                                    const char *const *outputs,
                                                                    size_t count);
+
+// Lets every rank have all of every variable, where each updates its part (options.shard_updates of
+// rondo_builder_minimize): before they are read or saved. All ranks call it, between the same runs.
+// Where all have all of them it does nothing.
+//
+// Errors:    STATE (a variable has no value, or a failed run may have written it; a run is being
+//            recorded), UNAVAILABLE and MISMATCH as a run.
+// Threads:   one thread per executor.
+// Cost:      waits; the bytes of these variables between the ranks.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_gather_variables(rondo_executor *executor);
 
 // ---- what is kept -------------------------------------------------------------------------------
 

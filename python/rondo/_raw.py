@@ -1675,6 +1675,7 @@ rondo_minimize_options._fields_ = [
     ("bucket_bytes", c_size_t),
     ("rows", POINTER(c_char_p)),
     ("rows_count", c_size_t),
+    ("shard_updates", c_bool),
 ]
 
 
@@ -2008,6 +2009,7 @@ FUNCTIONS = {
     "rondo_communicator_create": (c_int32, (c_void_p, POINTER(rondo_communicator_options), POINTER(c_void_p),)),
     "rondo_communicator_destroy": (None, (c_void_p,)),
     "rondo_builder_add_all_reduce": (c_int32, (c_void_p, c_int32, POINTER(c_char_p), POINTER(c_char_p), c_size_t,)),
+    "rondo_executor_gather_variables": (c_int32, (c_void_p,)),
     "rondo_checkpoint_save": (c_int32, (c_void_p, c_char_p,)),
     "rondo_checkpoint_load": (c_int32, (c_void_p, c_char_p,)),
     "rondo_checkpoint_read": (c_int32, (c_char_p, c_char_p, POINTER(rondo_tensor),)),

@@ -26,8 +26,9 @@ typedef struct piece {
     struct comm *comm;
     const void *send;
     void *receive;
-    size_t count;
+    size_t count;  // of all ranks together, where it is gathered or scattered
     int type, op;
+    enum { REDUCES, SCATTERS, GATHERS } kind;
     struct piece *next;
 } piece;
 
@@ -118,7 +119,7 @@ static void narrow(void *y, size_t i, int type, double value) {
     }
 }
 
-static bool gather(const piece *p, double *sums, void *other) {
+static bool add_up(const piece *p, double *sums, void *other, void *out) {
     const comm *c = p->comm;
     const size_t bytes = p->count * get_bytes(p->type);
     for (size_t i = 0; i < p->count; i++) {
@@ -133,32 +134,53 @@ static bool gather(const piece *p, double *sums, void *other) {
         }
     }
     for (size_t i = 0; i < p->count; i++) {
-        narrow(p->receive, i, p->type, p->op == RONDO__NCCL_AVERAGE ? sums[i] / c->size : sums[i]);
+        narrow(out, i, p->type, p->op == RONDO__NCCL_AVERAGE ? sums[i] / c->size : sums[i]);
     }
     return true;
 }
 
-// On the stream. A rank that is lost leaves garbage, as it does on a GPU.
+// Rank 0 gets each rank's part.
+static bool collect(const piece *p, char *out) {
+    const comm *c = p->comm;
+    const size_t own = p->count / (size_t)c->size * get_bytes(p->type);
+    bool is_good = true;
+    memmove(out, p->send, own);
+    for (int r = 1; r < c->size && is_good; r++) {
+        is_good = move(c->fds[r], out + (size_t)r * own, own, false);
+    }
+    return is_good;
+}
+
+// On the stream. A rank that is lost leaves garbage, as it does on a GPU. A rank that gets its part
+// alone finds nothing else written.
 static void run_piece(void *argument) {
     const piece *p = argument;
     comm *c = p->comm;
     const size_t bytes = p->count * get_bytes(p->type);
+    const size_t own = bytes / (size_t)c->size;
+    const size_t sent = p->kind == GATHERS ? own : bytes;
     double *sums = calloc(p->count + 1, sizeof *sums);
+    char *all = malloc(bytes + 1);
     void *other = malloc(bytes + 1);
-    bool is_good = sums != NULL && other != NULL && !c->is_aborted;
+    bool is_good = sums != NULL && other != NULL && all != NULL && !c->is_aborted;
     if (is_good && c->rank == 0) {
-        is_good = gather(p, sums, other);
+        is_good = p->kind == GATHERS ? collect(p, all) : add_up(p, sums, other, all);
         for (int r = 1; r < c->size && is_good; r++) {
-            is_good = move(c->fds[r], p->receive, bytes, true);
+            is_good = move(c->fds[r], all, bytes, true);
         }
     } else if (is_good && c->rank > 0) {
-        memcpy(other, p->send, bytes);
-        is_good = move(c->fds[0], other, bytes, true) && move(c->fds[0], other, bytes, false);
-        memcpy(p->receive, other, bytes);
+        memcpy(other, p->send, sent);
+        is_good = move(c->fds[0], other, sent, true) && move(c->fds[0], all, bytes, false);
+    }
+    if (is_good && p->kind == SCATTERS) {
+        memcpy(p->receive, all + (size_t)c->rank * own, own);
+    } else if (is_good) {
+        memcpy(p->receive, all, bytes);
     }
     c->has_failed = c->has_failed || !is_good;
     free(sums);
     free(other);
+    free(all);
 }
 
 // ---- NCCL's calls -------------------------------------------------------------------------------
@@ -223,10 +245,8 @@ EXPORT(int, ncclCommInitRank, (rondo__nccl_comm * out, int size, rondo__nccl_id 
     return code;
 }
 
-EXPORT(int, ncclAllReduce,
-       (const void *send, void *receive, size_t count, int type, int op, rondo__nccl_comm handle,
-        void *stream)) {
-    comm *c = handle;
+static int put(const piece *call, void *stream) {
+    comm *c = call->comm;
     launch_function launch;
     status_function ask;
     int status = 0;
@@ -240,10 +260,49 @@ EXPORT(int, ncclAllReduce,
     if (p == NULL) {
         return FAILED;
     }
-    *p = (piece){c, send, receive, count, type, op, c->pieces};
+    *p = *call;
+    p->next = c->pieces;
     c->pieces = p;
     c->is_used = true;
     return launch(stream, run_piece, p) == 0 ? RONDO__NCCL_SUCCESS : FAILED;
+}
+
+EXPORT(int, ncclAllReduce,
+       (const void *send, void *receive, size_t count, int type, int op, rondo__nccl_comm handle,
+        void *stream)) {
+    const piece call = {.comm = handle,
+                        .send = send,
+                        .receive = receive,
+                        .count = count,
+                        .type = type,
+                        .op = op,
+                        .kind = REDUCES};
+    return put(&call, stream);
+}
+
+EXPORT(int, ncclReduceScatter,
+       (const void *send, void *receive, size_t count, int type, int op, rondo__nccl_comm handle,
+        void *stream)) {
+    const piece call = {.comm = handle,
+                        .send = send,
+                        .receive = receive,
+                        .count = count * (size_t)((struct comm *)handle)->size,
+                        .type = type,
+                        .op = op,
+                        .kind = SCATTERS};
+    return put(&call, stream);
+}
+
+EXPORT(int, ncclAllGather,
+       (const void *send, void *receive, size_t count, int type, rondo__nccl_comm handle,
+        void *stream)) {
+    const piece call = {.comm = handle,
+                        .send = send,
+                        .receive = receive,
+                        .count = count * (size_t)((struct comm *)handle)->size,
+                        .type = type,
+                        .kind = GATHERS};
+    return put(&call, stream);
 }
 
 EXPORT(int, ncclCommGetAsyncError, (rondo__nccl_comm handle, int *code)) {

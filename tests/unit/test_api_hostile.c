@@ -572,6 +572,7 @@ static void close_scene(void) {
     V(rondo_communicator_destroy, (NULL))                                                          \
     X(rondo_op_set_gradient, (P("test"), P("Nothing"), P(no_gradient), O(&s)))                     \
     X(rondo_checkpoint_save, (P(s.executor), P("no/such/folder/none")))                            \
+    X(rondo_executor_gather_variables, (P(s.executor)))                                            \
     X(rondo_checkpoint_load, (P(s.executor), P("no/such/folder/none")))                            \
     X(rondo_executor_get_trained, (P(s.executor), P(s.program), P(&s.out.program)))                \
     X(rondo_op_register, (W(rondo_op_definition)))                                                 \

@@ -3811,6 +3811,7 @@ pub struct rondo_minimize_options {
     pub bucket_bytes: usize,
     pub rows: *const *const ::std::os::raw::c_char,
     pub rows_count: usize,
+    pub shard_updates: bool,
 }
 impl Default for rondo_minimize_options {
     fn default() -> Self {
@@ -3915,6 +3916,9 @@ extern "C" {
         outputs: *const *const ::std::os::raw::c_char,
         count: usize,
     ) -> rondo_status;
+}
+extern "C" {
+    pub fn rondo_executor_gather_variables(executor: *mut rondo_executor) -> rondo_status;
 }
 extern "C" {
     pub fn rondo_checkpoint_save(

@@ -185,6 +185,14 @@ void rondo_communicator_destroy(rondo_communicator *communicator) {
     }
 }
 
+int32_t rondo__communicator_get_rank(const rondo_communicator *communicator) {
+    return communicator->meeting.rank;
+}
+
+int32_t rondo__communicator_get_size(const rondo_communicator *communicator) {
+    return communicator->meeting.size;
+}
+
 rondo_device *rondo__communicator_get_device(const rondo_communicator *communicator) {
     return communicator->device;
 }

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "collective/meeting.h"
+#include "op/rank_part.h"
 #include "rondo/training.h"
 
 enum { RONDO__COLLECTIVES_TEXT_BYTES = 8192, RONDO__LOSS_BYTES = 230 };
@@ -39,14 +40,17 @@ typedef struct rondo__collectives {
     char *text;  // NULL: none
 } rondo__collectives;
 
-// One all-reduce, of one or more tensors.
+// One all-reduce or all-gather, of one or more tensors.
 typedef struct rondo__reduction_part {
     rondo_dtype dtype;
     size_t count;  // elements
+    bool is_average;
+    bool is_split;  // each rank gets its part alone (rank_part.h), or gives it
 } rondo__reduction_part;
 
 typedef struct rondo__reduction {
-    bool is_average;
+    bool gathers;    // all parts go to all ranks, and nothing is added
+    bool has_zeros;  // what is split is 0 in the parts of others
     size_t part_count;
     const rondo__reduction_part *parts;
 } rondo__reduction;
@@ -122,6 +126,8 @@ RONDO_MUST_USE rondo_status rondo__communicator_check(rondo_communicator *commun
 // A run that had begun failed at this rank, as the thread's error record says: the others end.
 void rondo__communicator_break(rondo_communicator *communicator);
 rondo_device *rondo__communicator_get_device(const rondo_communicator *communicator);
+int32_t rondo__communicator_get_rank(const rondo_communicator *communicator);
+int32_t rondo__communicator_get_size(const rondo_communicator *communicator);
 
 // ---- for kernels
 
@@ -140,6 +146,14 @@ RONDO_MUST_USE rondo_status rondo__communicator_put(rondo_communicator *communic
                                                     const rondo__reduction *reduction,
                                                     const void *const *inputs, void *const *outputs,
                                                     rondo_stream *stream);
+
+// Whether a tensor that may be split is: `part` has its elements.
+void rondo__communicator_set_split(const rondo_communicator *communicator, bool may,
+                                   rondo__reduction_part *part);
+// The elements of a tensor that this rank updates: all where it is not split, or there is no
+// communicator.
+void rondo__communicator_get_part(const rondo_communicator *communicator, size_t count,
+                                  size_t *out_first, size_t *out_count);
 
 // ---- within the room
 

@@ -50,6 +50,12 @@ enum {
     X(int, ncclAllReduce,                                                                      \
       (const void *send, void *receive, size_t count, int type, int op, rondo__nccl_comm comm, \
        void *stream))                                                                          \
+    X(int, ncclReduceScatter,                                                                  \
+      (const void *send, void *receive, size_t receive_count, int type, int op,                \
+       rondo__nccl_comm comm, void *stream))                                                   \
+    X(int, ncclAllGather,                                                                      \
+      (const void *send, void *receive, size_t send_count, int type, rondo__nccl_comm comm,    \
+       void *stream))                                                                          \
     X(const char *, ncclGetErrorString, (int code))
 
 typedef struct rondo__nccl_api {

@@ -204,11 +204,7 @@ static rondo_status sum_wide(rondo_communicator *c, bool is_average, void *buffe
     return RONDO_STATUS_OK;
 }
 
-// Half precision is added in f32, and rounded once.
-static rondo_status reduce_half(rondo_communicator *c, bool is_average,
-                                const rondo__reduction_part *part, const void *input,
-                                void *output) {
-    const size_t bytes = part->count * sizeof(float);
+static rondo_status make_scratch(rondo_communicator *c, size_t bytes) {
     if (c->scratch_bytes < bytes) {
         rondo__free(c->scratch);
         c->scratch_bytes = 0;
@@ -218,25 +214,64 @@ static rondo_status reduce_half(rondo_communicator *c, bool is_average,
         }
         c->scratch_bytes = bytes;
     }
+    return RONDO_STATUS_OK;
+}
+
+// Half precision is added in f32, and rounded once.
+static rondo_status reduce_half(rondo_communicator *c, const rondo__reduction_part *part,
+                                const void *input, void *output) {
+    RETURN_IF_ERROR(make_scratch(c, part->count * sizeof(float)));
     rondo__half_to_float_array(part->dtype, input, c->scratch, part->count);
-    RETURN_IF_ERROR(sum_wide(c, is_average, c->scratch, part->count, RONDO_DTYPE_F32));
+    RETURN_IF_ERROR(sum_wide(c, part->is_average, c->scratch, part->count, RONDO_DTYPE_F32));
     rondo__half_from_float_array(part->dtype, c->scratch, output, part->count);
     return RONDO_STATUS_OK;
 }
 
-static rondo_status reduce_part(rondo_communicator *c, bool is_average,
-                                const rondo__reduction_part *part, const void *input,
-                                void *output) {
+// A sum of all of it, of which a rank that gets its part alone forgets the rest: then no one takes
+// that for the truth.
+static rondo_status reduce_part(rondo_communicator *c, const rondo__reduction_part *part,
+                                const void *input, void *output) {
+    const size_t bytes = part->count * rondo_dtype_get_bytes(part->dtype);
     if (part->count == 0) {
         return RONDO_STATUS_OK;
     }
     if (rondo__is_half(part->dtype)) {
-        return reduce_half(c, is_average, part, input, output);
+        RETURN_IF_ERROR(reduce_half(c, part, input, output));
+    } else {
+        if (input != output) {
+            memcpy(output, input, bytes);
+        }
+        RETURN_IF_ERROR(sum_wide(c, part->is_average, output, part->count, part->dtype));
     }
-    if (input != output) {
-        memcpy(output, input, part->count * rondo_dtype_get_bytes(part->dtype));
+    if (part->is_split) {
+        const size_t own = bytes / (size_t)c->meeting.size;
+        const size_t before = own * (size_t)c->meeting.rank;
+        memset(output, 0, before);
+        memset((char *)output + before + own, 0, bytes - before - own);
     }
-    return sum_wide(c, is_average, output, part->count, part->dtype);
+    return RONDO_STATUS_OK;
+}
+
+// A sum of whole numbers, of which all ranks but one have 0, so that every bit stays. What is split
+// has a multiple of 16 bytes.
+static rondo_status gather_part(rondo_communicator *c, const rondo__reduction_part *part,
+                                const void *input, void *output) {
+    const size_t bytes = part->count * rondo_dtype_get_bytes(part->dtype);
+    if (input != output && (!part->is_split || bytes == 0)) {
+        memcpy(output, input, bytes);
+    }
+    if (!part->is_split || bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t own = bytes / (size_t)c->meeting.size;
+    const size_t before = own * (size_t)c->meeting.rank;
+    RETURN_IF_ERROR(make_scratch(c, bytes));
+    char *all = c->scratch;
+    memset(all, 0, bytes);
+    memcpy(all + before, (const char *)input + before, own);
+    RETURN_IF_ERROR(c->transport->sum(c, all, bytes / sizeof(int32_t), RONDO_DTYPE_I32));
+    memcpy(output, all, bytes);
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__communicator_reduce(rondo_communicator *communicator,
@@ -246,12 +281,26 @@ rondo_status rondo__communicator_reduce(rondo_communicator *communicator,
     (void)pthread_mutex_lock(&communicator->data_lock);
     for (size_t i = 0; i < reduction->part_count && status == RONDO_STATUS_OK; ++i) {
         if (outputs[i] != NULL) {  // otherwise nobody reads it, at any rank
-            status = reduce_part(communicator, reduction->is_average, &reduction->parts[i],
-                                 inputs[i], outputs[i]);
+            const rondo__reduction_part *part = &reduction->parts[i];
+            status = reduction->gathers ? gather_part(communicator, part, inputs[i], outputs[i])
+                                        : reduce_part(communicator, part, inputs[i], outputs[i]);
         }
     }
     (void)pthread_mutex_unlock(&communicator->data_lock);
     return status;
+}
+
+void rondo__communicator_set_split(const rondo_communicator *communicator, bool may,
+                                   rondo__reduction_part *part) {
+    part->is_split = may && rondo__part_is_split(part->count, communicator->meeting.size);
+}
+
+void rondo__communicator_get_part(const rondo_communicator *communicator, size_t count,
+                                  size_t *out_first, size_t *out_count) {
+    const bool is_split =
+        communicator != NULL && rondo__part_is_split(count, communicator->meeting.size);
+    *out_count = is_split ? count / (size_t)communicator->meeting.size : count;
+    *out_first = is_split ? *out_count * (size_t)communicator->meeting.rank : 0;
 }
 
 rondo_status rondo__communicator_put(rondo_communicator *communicator,

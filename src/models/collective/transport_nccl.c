@@ -1,4 +1,4 @@
-// collective/transport_nccl.c — all-reduces of GPUs by NCCL, put on streams, so that they are
+// collective/transport_nccl.c — collectives of GPUs by NCCL, put on streams, so that they are
 // recorded, too.
 //
 // NCCL's own waits do not end when a rank is gone while it connects, so a thread of its own
@@ -177,7 +177,7 @@ static rondo_status share_id(rondo_communicator *c, const nccl_state *s, rondo__
     return RONDO_STATUS_OK;
 }
 
-// ---- all-reduce ---------------------------------------------------------------------------------
+// ---- collectives --------------------------------------------------------------------------------
 
 static int get_type(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F32    ? RONDO__NCCL_FLOAT32
@@ -188,21 +188,66 @@ static int get_type(rondo_dtype dtype) {
                                        : RONDO__NCCL_INT64;
 }
 
+// One tensor.
+static int put_tensor(const nccl_state *s, const rondo_communicator *c,
+                      const rondo__reduction *reduction, const rondo__reduction_part *part,
+                      const char *input, char *output, void *stream) {
+    const int op = part->is_average ? RONDO__NCCL_AVERAGE : RONDO__NCCL_SUM;
+    const int type = get_type(part->dtype);
+    if (!part->is_split) {
+        return s->api->ncclAllReduce(input, output, part->count, type, op, s->comm, stream);
+    }
+    const size_t count = part->count / (size_t)c->meeting.size;
+    const size_t before = count * (size_t)c->meeting.rank * rondo_dtype_get_bytes(part->dtype);
+    return reduction->gathers
+               ? s->api->ncclAllGather(input + before, output, count, type, s->comm, stream)
+               : s->api->ncclReduceScatter(input, output + before, count, type, op, s->comm,
+                                           stream);
+}
+
 // All tensors as one group: one kernel, where they are of one kind.
-static int put_group(const nccl_state *s, const rondo__reduction *reduction,
-                     const void *const *inputs, void *const *outputs, void *stream) {
-    const int op = reduction->is_average ? RONDO__NCCL_AVERAGE : RONDO__NCCL_SUM;
+static int put_group(const nccl_state *s, const rondo_communicator *c,
+                     const rondo__reduction *reduction, const void *const *inputs,
+                     void *const *outputs, void *stream) {
     int code = s->api->ncclGroupStart();
     for (size_t i = 0; i < reduction->part_count && code == RONDO__NCCL_SUCCESS; ++i) {
         const rondo__reduction_part *part = &reduction->parts[i];
-        if (outputs[i] == NULL) {
-            continue;  // nobody reads it, at any rank
+        const bool is_copy = reduction->gathers && !part->is_split;
+        if (outputs[i] != NULL && !is_copy) {  // otherwise nobody reads it, at any rank
+            code = put_tensor(s, c, reduction, part, inputs[i], outputs[i], stream);
         }
-        code = s->api->ncclAllReduce(inputs[i], outputs[i], part->count, get_type(part->dtype), op,
-                                     s->comm, stream);
     }
     const int ended = s->api->ncclGroupEnd();
     return code != RONDO__NCCL_SUCCESS ? code : ended;
+}
+
+// What all ranks have whole is copied where all are gathered; and zeros in the parts of others.
+static rondo_status put_rest(const rondo_communicator *c, const rondo__reduction *reduction,
+                             const void *const *inputs, void *const *outputs,
+                             rondo_stream *stream) {
+    for (size_t i = 0; i < reduction->part_count; ++i) {
+        const rondo__reduction_part *part = &reduction->parts[i];
+        const size_t bytes = part->count * rondo_dtype_get_bytes(part->dtype);
+        char *output = outputs[i];
+        if (output == NULL || bytes == 0) {
+            continue;
+        }
+        if (reduction->gathers && !part->is_split && inputs[i] != output) {
+            RETURN_IF_ERROR(
+                rondo_stream_copy(stream, output, inputs[i], bytes, RONDO_COPY_DEVICE_TO_DEVICE));
+        }
+        if (reduction->has_zeros && part->is_split) {
+            const size_t own = bytes / (size_t)c->meeting.size;
+            const size_t before = own * (size_t)c->meeting.rank;
+            const size_t behind = bytes - before - own;
+            RETURN_IF_ERROR(before > 0 ? rondo_stream_fill(stream, output, 0, 4, before / 4)
+                                       : RONDO_STATUS_OK);
+            RETURN_IF_ERROR(behind > 0
+                                ? rondo_stream_fill(stream, output + before + own, 0, 4, behind / 4)
+                                : RONDO_STATUS_OK);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status put(rondo_communicator *c, const rondo__reduction *reduction,
@@ -210,12 +255,13 @@ static rondo_status put(rondo_communicator *c, const rondo__reduction *reduction
     const nccl_state *s = c->state;
     bool was_pushed;
     int code = RONDO__NCCL_SUCCESS;
+    RETURN_IF_ERROR(put_rest(c, reduction, inputs, outputs, stream));
     RETURN_IF_ERROR(rondo__cuda_enter(s->device, &was_pushed));
     const int mode = rondo__cuda_relax(s->device);
     (void)pthread_mutex_lock(&c->data_lock);  // against the end of the communicator
     const bool is_there = !s->is_aborted;
     if (is_there) {
-        code = put_group(s, reduction, inputs, outputs, rondo_stream_get_native(stream));
+        code = put_group(s, c, reduction, inputs, outputs, rondo_stream_get_native(stream));
     }
     (void)pthread_mutex_unlock(&c->data_lock);
     rondo__cuda_restore(s->device, mode);
@@ -223,7 +269,7 @@ static rondo_status put(rondo_communicator *c, const rondo__reduction *reduction
     if (!is_there) {
         return rondo__communicator_check(c);
     }
-    return code == RONDO__NCCL_SUCCESS ? RONDO_STATUS_OK : fail(s, code, "ncclAllReduce");
+    return code == RONDO__NCCL_SUCCESS ? RONDO_STATUS_OK : fail(s, code, "ncclGroupEnd");
 }
 
 static rondo_status check(rondo_communicator *c) {
@@ -241,7 +287,7 @@ static rondo_status check(rondo_communicator *c) {
 
 // The first collective, of one number.
 static rondo_status warm_up(rondo_communicator *c) {
-    const rondo__reduction_part part = {RONDO_DTYPE_F32, 1};
+    const rondo__reduction_part part = {.dtype = RONDO_DTYPE_F32, .count = 1};
     const rondo__reduction reduction = {.part_count = 1, .parts = &part};
     rondo_stream *stream = NULL;
     void *word = NULL;

@@ -260,6 +260,14 @@ rondo_status rondo__executor_find_output(const rondo_executor *executor, const c
             INVALID, "the model has no output \"%.60s\"; it has %s", name != NULL ? name : "(null)",
             list_names(program, program->outputs, program->output_count, names, sizeof names));
     }
+    if (rondo__state_find_split(executor, (size_t)index) != NULL) {
+        return RONDO_FAIL(
+            UNSUPPORTED,
+            "each rank makes its part of output \"%.60s\" alone; fetch nothing of it, "
+            "and call rondo_executor_gather_variables before the variable is "
+            "read",
+            name);
+    }
     *out_index = (size_t)index;
     return RONDO_STATUS_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/float_scope.h"
+#include "collective/communicator.h"
 #include "executor/compile/base_form.h"
 #include "executor/compile/destroy.h"
 #include "executor/compile/retire.h"
@@ -119,10 +120,23 @@ rondo_status rondo_executor_reserve_variable(rondo_executor *executor, const cha
 
 // ---- reading ----------------------------------------------------------------------------------
 
+static rondo_status fail_in_parts(const rondo_executor *executor, const char *name) {
+    const rondo_communicator *communicator = executor->options.communicator;
+    const int32_t rank = rondo__communicator_get_rank(communicator);
+    const int32_t size = rondo__communicator_get_size(communicator);
+    return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
+                         "rank %d of %d has its part of \"%.60s\" alone, rank %d the next, as each "
+                         "updates its own; all ranks call rondo_executor_gather_variables first",
+                         (int)rank, (int)size, name, (int)((rank + 1) % size));
+}
+
 static rondo_status get_state(rondo__unit *unit, rondo__state *state, rondo_tensor *out_tensor) {
     rondo_tensor feed = {0};
     const char *name = unit->source->values[unit->source->inputs[state->input]].name;
     RETURN_IF_ERROR(rondo__state_get_feed(unit->executor, state, &feed));
+    if (!rondo__state_is_whole(unit->executor, state)) {
+        return fail_in_parts(unit->executor, name);
+    }
     if (feed.dtype == RONDO_DTYPE_NONE) {
         return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
                              "the state of input \"%s\" has no value yet", name);
@@ -188,6 +202,7 @@ static rondo_status set_state(rondo__unit *unit, rondo__state *state, const char
                              rondo_shape_format(&tensor->shape, have, sizeof have));
     }
     RETURN_IF_ERROR(rondo__state_set(unit, state, tensor));
+    state->whole_at = unit->executor->caller.part_runs;
     return rondo_stream_synchronize(unit->stream);
 }
 
@@ -316,6 +331,7 @@ rondo_status rondo_executor_reset_variables(rondo_executor *executor) {
     for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         if (rondo__state_has_start(executor, state)) {
             RETURN_IF_ERROR(rondo__state_start(&executor->main, state));
+            state->whole_at = executor->caller.part_runs;
         }
     }
     return rondo_stream_synchronize(executor->main.stream);

@@ -47,7 +47,7 @@ static rondo_status launch_host(rondo__kernel *base, rondo_stream *stream,
     host_call call = {.kernel = kernel};
     memcpy(call.inputs, inputs, bytes);
     memcpy(call.outputs, outputs, bytes);
-    return rondo_stream_call_host(stream, "AllReduce", run_call, &call, sizeof call);
+    return rondo_stream_call_host(stream, kernel->op->def->name, run_call, &call, sizeof call);
 }
 
 static rondo_status run_here(rondo__kernel *base, const void *const *inputs, void *const *outputs,
@@ -82,6 +82,31 @@ static rondo_status check_place(const rondo__kernel_request *request) {
                : rondo__op_fail_unsupported(request->op, "another device than the communicator's");
 }
 
+// Element `i` of a list; `other` where it is shorter.
+static int64_t get_listed(const rondo__op *op, const char *name, size_t i, int64_t other) {
+    size_t count = 0;
+    const int64_t *list = rondo__op_get_ints(op, name, &count);
+    return list != NULL && i < count ? list[i] : other;
+}
+
+static void set_part(const rondo__kernel_request *request, size_t i, rondo__reduction_part *part) {
+    const bool gathers = request->op->def->id == RONDO__FUSED_AllGather;
+    const rondo__tensor_info *info = &request->inputs[i];
+    *part =
+        (rondo__reduction_part){.dtype = info->dtype,
+                                .count = (size_t)rondo_shape_get_count(&info->shape),
+                                .is_average = rondo__op_get_int(request->op, "average", 0) != 0};
+    rondo__communicator_set_split(request->communicator,
+                                  gathers || get_listed(request->op, "parts", i, 0) != 0, part);
+    const int64_t elements = get_listed(request->op, "elements", i, 0);
+    if (elements > 0) {
+        // Where the tensor has no parts, all have the same.
+        rondo__reduction_part tensor = {.count = (size_t)elements};
+        rondo__communicator_set_split(request->communicator, true, &tensor);
+        part->is_average = !tensor.is_split;
+    }
+}
+
 rondo_status rondo__kernel_prepare_all_reduce(const rondo__kernel_request *request,
                                               rondo__kernel **out_kernel) {
     const size_t count = request->input_count;
@@ -100,13 +125,12 @@ rondo_status rondo__kernel_prepare_all_reduce(const rondo__kernel_request *reque
     kernel->op = request->op;
     kernel->communicator = request->communicator;
     kernel->reduction =
-        (rondo__reduction){.is_average = rondo__op_get_int(request->op, "average", 0) != 0,
+        (rondo__reduction){.gathers = request->op->def->id == RONDO__FUSED_AllGather,
+                           .has_zeros = rondo__op_get_int(request->op, "zeros", 0) != 0,
                            .part_count = count,
                            .parts = kernel->parts};
     for (size_t i = 0; i < count; ++i) {
-        const rondo__tensor_info *info = &request->inputs[i];
-        kernel->parts[i] =
-            (rondo__reduction_part){info->dtype, (size_t)rondo_shape_get_count(&info->shape)};
+        set_part(request, i, &kernel->parts[i]);
     }
     *out_kernel = &kernel->head;
     return RONDO_STATUS_OK;

@@ -35,7 +35,7 @@ static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel 
         return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
     }
     RETURN_IF_ERROR(check_shapes(request));
-    if (request->op->def->id == RONDO__FUSED_AllReduce) {
+    if (rondo__op_is_collective(request->op)) {
         return rondo__kernel_prepare_all_reduce(request, out_kernel);
     }
     if (rondo__op_draws(request->op, request->inputs, request->input_count)) {
@@ -76,7 +76,7 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     rondo__kernel *kernel = NULL;
     rondo_error saved;
     const bool is_made_elsewhere =
-        request->op->def->compute == NULL || request->op->def->id == RONDO__FUSED_AllReduce ||
+        request->op->def->compute == NULL || rondo__op_is_collective(request->op) ||
         (request->op->def->flags & RONDO__OP_USER) != 0 ||
         rondo__op_draws(request->op, request->inputs, request->input_count);
     if (is_made_elsewhere || rondo_device_is_host(request->device)) {

@@ -37,4 +37,6 @@ typedef struct rondo__half_rule {
 #define HALF_SUMMED "sums of many elements may leave the range of f16"
 #define HALF_COMPARED "thresholds, categories and labels are compared in f32"
 #define HALF_BITS "the bits of f32 are read"
+#define HALF_GATHERED \
+    "weights are rounded before they are gathered, where all that read them are f16"
 #define HALF_TRAINED "a training step sums many elements and divides by small ones"

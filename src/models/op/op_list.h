@@ -55,10 +55,11 @@
     X(OP, Tan) X(OP, Tanh) X(OP, TensorScatter) X(OP, TfIdfVectorizer) X(OP, ThresholdedRelu) \
     X(OP, Tile) X(OP, TopK) X(OP, Transpose) X(OP, Trilu) X(OP, Unique) X(OP, Unsqueeze) \
     X(OP, Upsample) X(OP, Where) X(OP, Xor) \
-    X(FUSED, AllReduce) X(FUSED, AppendAttention) X(FUSED, Attention) X(FUSED, AttentionGradient) \
+    X(FUSED, AllGather) X(FUSED, AllReduce) X(FUSED, AppendAttention) X(FUSED, Attention) \
+    X(FUSED, AttentionGradient) \
     X(FUSED, AveragePool) X(FUSED, BatchNormalization) X(FUSED, BestRows) X(FUSED, BitsRow) \
     X(FUSED, Concat) X(FUSED, Conv) X(FUSED, ConvInteger) X(FUSED, ConvWeights) X(FUSED, Counted) \
-    X(FUSED, Elementwise) X(FUSED, Finite) \
+    X(FUSED, Elementwise) X(FUSED, Finite) X(FUSED, RoundParts) \
     X(FUSED, GlobalAveragePool) X(FUSED, GroupNormalization) X(FUSED, InsertZeros) \
     X(FUSED, LayFilters) X(FUSED, LossGradient) X(FUSED, MatMul) X(FUSED, MatMulInteger) \
     X(FUSED, MaxPool) \

@@ -182,6 +182,7 @@ const op_case op_cases[] = {
     {"rondo.ConvWeights", 17, "T[2,16,16,64] T[2,32,32,3]",
      "kernel_shape=7,7 strides=2,2 pads=3,3,2,2 channels_last=1", 1},
     {"rondo.Finite", 17, "f32[3] f16[9] f32[4]:=1,2,inf,4", "", 1},
+    {"rondo.RoundParts", 17, "f32[3] f32[5003] f32[4]:=1,70000,inf,-65536", "", 3},
     {"rondo.Finite", 17, "f32[3] f16[5]:=1,2,3,4,nan f32[4]", "", 1},
     // f16 and f32 in one chain, as half precision makes them
     {"rondo.Elementwise", 17, "T[6,700]:n9 f32[700]",

@@ -22,6 +22,8 @@
 #include "support/ranks_world.h"
 #include "support/short_forms.h"
 
+enum { WIDE = 4096 };  // the fewest elements of which ranks share the updates
+
 // One of several ranks, each in a thread.
 typedef struct rank {
     int32_t number, size;
@@ -30,6 +32,7 @@ typedef struct rank {
     uint64_t wait_ms, seed;
     double rate;
     rondo_dtype dtype;
+    bool is_shared;         // each updates its part of WIDE elements
     size_t run_count;       // after the meeting; 0: none
     atomic_int *end;        // not 0: waiting is to end; NULL: never
     atomic_int told_count;  // words while it waited
@@ -47,19 +50,21 @@ static bool note_wait(void *user_data, const char *what, double seconds) {
 
 // loss = sum(w x), averaged over ranks.
 static rondo_status make_step(const rank *r, rondo_program **out_program) {
-    static const rondo_shape shape = {1, {4}};
-    float start[4] = {1.0f, 2.0f, 3.0f, 4.0f};
-    const rondo_tensor w = {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = start};
+    const rondo_shape shape = {1, {r->is_shared ? WIDE : 4}};
+    static const float start[WIDE] = {1.0f, 2.0f, 3.0f, 4.0f};
+    const rondo_tensor w = {
+        .dtype = RONDO_DTYPE_F32, .shape = shape, .data = (void *)(uintptr_t)start};
     const rondo_minimize_options options = {.struct_size = sizeof options,
                                             .learning_rate = r->rate > 0.0 ? r->rate : 0.1,
                                             .momentum = 0.9,
-                                            .average_ranks = true};
+                                            .average_ranks = true,
+                                            .shard_updates = r->is_shared};
     rondo_builder *b;
     rondo_status status = rondo_builder_create(NULL, &b);
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    status = rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 4));
+    status = rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, shape.extent[0]));
     status = status != RONDO_STATUS_OK
                  ? status
                  : rondo_builder_add_parameter(b, "w", &w, RONDO_PARAMETER_COPIED);
@@ -80,8 +85,9 @@ static rondo_status train(rank *r, rondo_device *device, rondo_communicator *com
                                             .communicator = communicator,
                                             .seed = r->seed,
                                             .dtype = r->dtype};
-    float x[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-    const rondo_binding feed = BIND("x", RONDO_DTYPE_F32, x, 4);
+    static const float x[WIDE] = {1.0f, 1.0f, 1.0f, 1.0f};
+    const rondo_binding feed =
+        BIND("x", RONDO_DTYPE_F32, (void *)(uintptr_t)x, r->is_shared ? WIDE : 4);
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     rondo_status status = make_step(r, &program);
@@ -90,6 +96,9 @@ static rondo_status train(rank *r, rondo_device *device, rondo_communicator *com
     }
     for (size_t i = 0; i < r->run_count && status == RONDO_STATUS_OK; ++i) {
         status = rondo_executor_run(executor, &feed, 1, NULL, 0);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_executor_gather_variables(executor);
     }
     (void)snprintf(r->message, sizeof r->message, "%s", rondo_error_get_last()->message);
     rondo_executor_destroy(executor);
@@ -296,14 +305,16 @@ static bool fail_once(void *user_data) {
 static int64_t stride = 7;
 static int64_t first_fault;
 
-TEST(allocations_may_fail) {
+static void fail_each(const rank *like) {
     fault f = {.came = 1};
-    rank warm[2] = {{.run_count = 3}, {.run_count = 3}};
+    rank warm[2] = {*like, *like};
     run_ranks(warm, 2);  // what is kept for the process
     int64_t failures = 0;
     for (int64_t n = first_fault; atomic_load(&f.came) != 0; n += stride) {
         atomic_int end = 0;
-        rank ranks[2] = {{.run_count = 3, .end = &end}, {.run_count = 3, .end = &end}};
+        rank ranks[2] = {*like, *like};
+        ranks[0].end = &end;
+        ranks[1].end = &end;
         const int64_t before = rondo__memory_get_balance();
         atomic_store(&f.left, n);
         atomic_store(&f.came, 0);
@@ -328,6 +339,16 @@ TEST(allocations_may_fail) {
         failures += bad > 0;
     }
     assert_true(failures > 0);
+}
+
+TEST(allocations_may_fail) {
+    const rank like = {.run_count = 3};
+    fail_each(&like);
+}
+
+TEST(allocations_of_ranks_that_share_may_fail) {
+    const rank like = {.run_count = 2, .is_shared = true, .dtype = RONDO_DTYPE_F16};
+    fail_each(&like);
 }
 
 int main(int argc, char **argv) {

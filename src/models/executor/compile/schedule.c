@@ -157,8 +157,9 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node,
     return add_step(plan, capacity, &step);
 }
 
-// Free; a collective, which goes first, so that others compute while it is under way; with a kernel
-// of the device; with one of the processor; with one of another GPU, a kind for each; bypassed.
+// Free; a collective, which goes first, so that others compute while it is under way, or what
+// rounds for one; with a kernel of the device; with one of the processor; with one of another GPU,
+// a kind for each; bypassed.
 enum {
     FREE,
     COLLECTIVE,
@@ -253,7 +254,10 @@ static void chain_draws(const rondo_program *program, size_t *pending, size_t *n
 // Whether it only rounds what collectives read: they should not wait for it.
 static bool rounds_for_collectives(const rondo_program *program, size_t n, const size_t *first,
                                    const size_t *users) {
-    bool does = rondo__node_is(&program->nodes[n], RONDO__OP_Cast) && first[n] < first[n + 1];
+    const rondo__node *node = &program->nodes[n];
+    bool does =
+        (rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__FUSED_RoundParts)) &&
+        first[n] < first[n + 1];
     for (size_t u = first[n]; u < first[n + 1] && does; ++u) {
         does = rondo__node_is_collective(&program->nodes[users[u]]);
     }
@@ -292,7 +296,10 @@ rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *cl
     chain_draws(program, pending, next);
     for (size_t n = 0; n < program->node_count; ++n) {
         if (pending[n] == 0) {
-            heap_push(&ready.heaps[get_kind(plan, n, class_of[n])], rank[n]);
+            const int own = get_kind(plan, n, class_of[n]);
+            const bool is_first =
+                own == WITH_KERNEL && rounds_for_collectives(program, n, first, users);
+            heap_push(&ready.heaps[is_first ? COLLECTIVE : own], rank[n]);
         }
     }
     for (int kind = choose_kind(&ready); status == RONDO_STATUS_OK && kind < KINDS;

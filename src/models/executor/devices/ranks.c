@@ -40,15 +40,19 @@ static void add_line(rondo__collectives *out, const char *line) {
 }
 
 static void list_node(const rondo__plan *plan, const rondo__node *node, rondo__collectives *out) {
-    char line[64];
-    const bool is_average = rondo__op_get_int(&node->op, "average", 0) != 0;
+    char line[96];
+    size_t listed = 0;
+    const int64_t *parts = rondo__op_get_ints(&node->op, "parts", &listed);
+    const char *what = node->op.def->id == RONDO__FUSED_AllGather        ? "shared updates"
+                       : rondo__op_get_int(&node->op, "average", 0) != 0 ? "average"
+                                                                         : "sum";
     add_line(out, rondo__op_get_string(&node->op, "step", ""));
     for (size_t k = 0; k < node->input_count; ++k) {
         const rondo__slot *slot = &plan->slots[node->inputs[k]];
-        (void)snprintf(line, sizeof line, "%s of %s x %" PRId64 "%s",
-                       is_average ? "average" : "sum", rondo_dtype_get_name(slot->dtype),
-                       rondo_shape_get_count(&slot->shape),
-                       k + 1 < node->input_count ? " with\n" : "\n");
+        const bool has_parts = parts != NULL && k < listed && parts[k] != 0;
+        (void)snprintf(line, sizeof line, "%s of %s x %" PRId64 "%s%s", what,
+                       rondo_dtype_get_name(slot->dtype), rondo_shape_get_count(&slot->shape),
+                       has_parts ? " in parts" : "", k + 1 < node->input_count ? " with\n" : "\n");
         add_line(out, line);
     }
     out->count += 1;
@@ -195,6 +199,7 @@ rondo_status rondo__ranks_begin(rondo__unit *unit, rondo__plan *plan) {
         return RONDO_STATUS_OK;
     }
     plan->ranks->has_begun = true;
+    unit->executor->caller.part_runs += 1;
     return rondo__communicator_begin_run(unit->executor->options.communicator,
                                          &plan->ranks->collectives);
 }

@@ -12,10 +12,11 @@
 #pragma once
 
 #include "executor/state/plan.h"
+#include "kernel/all_reduce_kernel.h"
 #include "program/view.h"
 
 static inline bool rondo__node_is_collective(const rondo__node *node) {
-    return node->op.def->id == RONDO__FUSED_AllReduce;
+    return rondo__op_is_collective(&node->op);
 }
 
 // Lists the collectives of a plan whose addresses are known; nothing where the executor has no

@@ -549,6 +549,8 @@ typedef struct rondo__caller {
     size_t range_count, range_capacity;      // room for all states,
     size_t state_count;                      // of which there are so many
     uint64_t range_changes;                  // state_changes that they are of
+    uint64_t part_runs;                      // that ranks made together, where states have parts
+    bool has_parts;                          // each rank updates its part of some states
     struct rondo__participant *recordings;   // in captures not of Rondo's
     size_t pattern_count;
     char **patterns;         // copies of keep_f32, use_f16 and place, which the options point at

@@ -4,10 +4,13 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "collective/communicator.h"
 #include "executor/state/limits.h"
+#include "program/edit.h"
 #include "tensor/storage.h"
 
 rondo__state *rondo__state_find(const rondo_executor *executor, size_t input) {
@@ -105,6 +108,38 @@ rondo_status rondo__state_add(rondo_executor *executor, size_t input, int64_t ou
     return RONDO_STATUS_OK;
 }
 
+const rondo__state *rondo__state_find_split(const rondo_executor *executor, size_t output) {
+    const rondo__state *found = NULL;
+    for (const rondo__state *state = executor->caller.has_parts ? executor->caller.states : NULL;
+         state != NULL && found == NULL; state = state->next) {
+        found = state->is_split && state->output == (int64_t)output ? state : NULL;
+    }
+    return found;
+}
+
+// Whether a training step lets each rank update its part of the variable, and it can be dealt out.
+static bool is_split(const rondo_executor *executor, int32_t variable) {
+    const rondo_program *source = executor->main.source;
+    const rondo_communicator *communicator = executor->options.communicator;
+    rondo_shape shape;
+    bool is = false;
+    if (communicator == NULL || !rondo__value_get_shape(&source->values[variable], &shape) ||
+        !rondo__part_is_split((size_t)rondo_shape_get_count(&shape),
+                              rondo__communicator_get_size(communicator))) {
+        return false;
+    }
+    for (size_t n = 0; n < source->node_count && !is; ++n) {
+        const rondo__node *node = &source->nodes[n];
+        const rondo__attribute *names = rondo__node_is(node, RONDO__FUSED_AllGather)
+                                            ? rondo__op_find(&node->op, "variables")
+                                            : NULL;
+        for (size_t i = 0; names != NULL && i < names->count && !is; ++i) {
+            is = strcmp(names->strings[i], source->values[variable].name) == 0;
+        }
+    }
+    return is;
+}
+
 rondo_status rondo__states_add_variables(rondo_executor *executor) {
     const rondo_program *source = executor->main.source;
     for (size_t i = source->variable_count; i-- > 0;) {
@@ -113,6 +148,9 @@ rondo_status rondo__states_add_variables(rondo_executor *executor) {
                                                      : RONDO__STATE_NO_OUTPUT;
         RETURN_IF_ERROR(
             rondo__state_add(executor, (size_t)executor->ports.input_of[variable->value], output));
+        rondo__state *state = executor->caller.states;
+        state->is_split = is_split(executor, variable->value);
+        executor->caller.has_parts = executor->caller.has_parts || state->is_split;
     }
     return RONDO_STATUS_OK;
 }

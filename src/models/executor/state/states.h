@@ -34,6 +34,8 @@ typedef struct rondo__state {
     bool has_spare;        // of the run at hand
     bool is_put;           // likewise: its new value is there
     bool is_lost;          // a run that failed may have written it
+    bool is_split;         // each rank updates its part (rank_part.h)
+    uint64_t whole_at;     // part_runs of the caller when all of it was right at this rank
     atomic_int pin_count;  // recorded runs that use its memory
     struct rondo__state *next;
 } rondo__state;
@@ -76,6 +78,14 @@ RONDO_MUST_USE rondo_status rondo__state_add(rondo_executor *executor, size_t in
                                              int64_t output);
 // Those of the variables of the program, whose ports are indexed.
 RONDO_MUST_USE rondo_status rondo__states_add_variables(rondo_executor *executor);
+
+// The state whose new value is output `output`, of which this rank makes its part; NULL: none.
+const rondo__state *rondo__state_find_split(const rondo_executor *executor, size_t output);
+// Whether this rank has all of it.
+static inline bool rondo__state_is_whole(const rondo_executor *executor,
+                                         const rondo__state *state) {
+    return !state->is_split || state->whole_at == executor->caller.part_runs;
+}
 
 // Counts changes after which a run looks at all states anew: memory that moved, another type or
 // shape, a state that came, went or was lost.

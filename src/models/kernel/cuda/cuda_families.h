@@ -13,6 +13,7 @@
     X(fused_elementwise)         \
     X(update)                    \
     X(finite)                    \
+    X(round_parts)               \
     X(batch_normalization)       \
     X(view)                      \
     X(transpose)                 \

@@ -102,6 +102,7 @@ static const kernel_family families[RONDO__OP_ID_COUNT] = {
     ROW(FUSED, Elementwise, fused_elementwise),
     ROW(FUSED, Update, update),
     ROW(FUSED, Finite, finite),
+    ROW(FUSED, RoundParts, round_parts),
     ROW(OP, BatchNormalization, batch_normalization),
     ROW(FUSED, BatchNormalization, batch_training),
     ROW(FUSED, NormGradient, norm_gradient),

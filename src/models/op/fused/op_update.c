@@ -1,5 +1,6 @@
-// op/fused/op_update.c — rondo.Update (see update.h) and rondo.Finite: whether all numbers of all
-// inputs are finite.
+// op/fused/op_update.c — rondo.Update (see update.h); rondo.Finite: whether all numbers of all
+// inputs are finite; and rondo.RoundParts: f32 to f16, finite numbers to finite ones, of each input
+// the elements that are this rank's (op/rank_part.h); here, without ranks, all.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/fused/update.h"
 
@@ -58,6 +59,7 @@ bool rondo__update_read(const rondo__op *op, size_t input_count, size_t output_c
         return false;
     }
     f->is_conditional = rondo__op_get_int(op, "is_conditional", 0) != 0;
+    f->is_shared = rondo__op_get_int(op, "is_shared", 0) != 0;
     f->scalar_count = (int32_t)scalars;
     f->width = (int32_t)width;
     f->result_count = (int32_t)result_count;
@@ -209,6 +211,40 @@ static rondo_status compute_finite(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
+// ---- rondo.RoundParts ---------------------------------------------------------------------------
+
+static rondo_status infer_round_parts(rondo__infer *infer) {
+    if (infer->input_count != infer->output_count) {
+        return RONDO_OP_FAIL(infer->op, BAD_DATA, "it has %zu inputs and %zu outputs",
+                             infer->input_count, infer->output_count);
+    }
+    for (size_t i = 0; i < infer->input_count; ++i) {
+        if (infer->inputs[i].dtype != RONDO_DTYPE_F32) {
+            return rondo__op_fail_dtype(infer->op, i, infer->inputs[i].dtype);
+        }
+        RETURN_IF_ERROR(
+            rondo__infer_set_output(infer, i, RONDO_DTYPE_F16, &infer->inputs[i].shape));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_round_parts(rondo__compute *compute) {
+    for (size_t i = 0; i < compute->input_count; ++i) {
+        void *output;
+        RETURN_IF_ERROR(rondo__compute_get_inferred(compute, i, &output));
+        const float *x = compute->inputs[i]->data;
+        const int64_t count = rondo_shape_get_count(&compute->inputs[i]->shape);
+        for (int64_t k = 0; k < count && output != NULL; ++k) {
+            const float saturated = isinf(x[k])        ? x[k]
+                                    : x[k] < -65504.0f ? -65504.0f
+                                    : x[k] > 65504.0f  ? 65504.0f
+                                                       : x[k];
+            ((uint16_t *)output)[k] = rondo_f16_from_float(saturated);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 const rondo__op_def rondo__op_table_update[] = {
     RONDO_OP_ROW(FUSED, Update, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1, RONDO_OP_ANY_COUNT,
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_update,
@@ -216,5 +252,9 @@ const rondo__op_def rondo__op_table_update[] = {
     RONDO_OP_ROW(FUSED, Finite, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1, 1,
                  .flags = RONDO__OP_INTERNAL, .capture = RONDO__CAPTURE_YES, .infer = infer_finite,
                  .compute = compute_finite),
+    RONDO_OP_ROW(FUSED, RoundParts, 1, RONDO_OP_OPSET_MAX, 1, RONDO_OP_ANY_COUNT, 1,
+                 RONDO_OP_ANY_COUNT, .flags = RONDO__OP_INTERNAL | RONDO__OP_IMPURE,
+                 .capture = RONDO__CAPTURE_YES, .infer = infer_round_parts,
+                 .compute = compute_round_parts),
     {.name = NULL},
 };

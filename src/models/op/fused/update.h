@@ -7,7 +7,8 @@
 //               each op: a scalar, then scalars + an operand, then the result of an op before;
 //               scalars (how many), width; is_conditional (1: input 0 is `applies`);
 //               results: the op whose result each output is; keeps: the operand that it is instead
-//               where `applies` is false
+//               where `applies` is false; is_shared (1: ranks update a part of each tensor, see
+//               op/rank_part.h; what comes out elsewhere is not defined)
 //
 // An output may lie where the operand lies that it keeps.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,6 +27,7 @@ enum {
 
 typedef struct rondo__update_form {
     bool is_conditional;
+    bool is_shared;
     int32_t scalar_count;
     int32_t width;
     int32_t result_count;

@@ -92,6 +92,12 @@ void rondo__half_mark(rondo_program *program, const char *pattern, uint8_t preci
 // loss, which leaves the range of f16 as it grows, and states.
 void rondo__half_mark_kept(const rondo_program *program, uint8_t class, uint8_t *class_of);
 
+// Weights that ranks gather (rondo.AllGather) are rounded before, where all that read them read the
+// rounded form: half the bytes, and the same bits.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__half_round_before_gathers(rondo_program *program);
+
 // ---- the pass ---------------------------------------------------------------------------------
 
 // What a pass did, for rondo_executor_describe.

@@ -303,6 +303,9 @@ rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
         status = convert(&h, node_count);
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__half_round_before_gathers(program);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__program_verify(program);
     }
     if (status == RONDO_STATUS_OK) {

@@ -36,6 +36,7 @@ typedef struct update {
     int32_t outputs[RONDO__UPDATE_RESULTS_MAX];
     int32_t keeps[RONDO__UPDATE_RESULTS_MAX];  // values, then operands
     bool is_late;                              // it needs the last average over ranks
+    bool is_shared;                            // of which a rank has its part alone
     bool is_done;
 } update;
 
@@ -280,6 +281,24 @@ static bool is_made_last(const updates *u, const update *one) {
     return is;
 }
 
+// Whether it needs an average of which a rank has its part alone.
+static bool has_parts(const rondo_program *program, const update *one) {
+    bool has = false;
+    for (size_t i = 0; i < one->width && !has; ++i) {
+        const int32_t maker = program->values[one->operands[i]].producer;
+        const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
+        if (node == NULL || !rondo__node_is(node, RONDO__FUSED_AllReduce)) {
+            continue;
+        }
+        size_t count = 0;
+        const int64_t *parts = rondo__op_get_ints(&node->op, "parts", &count);
+        for (size_t k = 0; k < count && k < node->output_count; ++k) {
+            has = has || (parts[k] != 0 && node->outputs[k] == one->operands[i]);
+        }
+    }
+    return has;
+}
+
 static int32_t find_last_average(const rondo_program *program) {
     int32_t last = -1;
     for (size_t n = 0; n < program->node_count; ++n) {
@@ -305,6 +324,7 @@ static bool collect(updates *u, int32_t root, update *one) {
         }
     }
     one->is_late = is_made_last(u, one);
+    one->is_shared = has_parts(program, one);
     return settle(program, one);
 }
 
@@ -312,8 +332,9 @@ static bool collect(updates *u, int32_t root, update *one) {
 
 static bool are_alike(const rondo_program *program, const update *a, const update *b) {
     bool are = a->applies == b->applies && a->is_late == b->is_late &&
-               a->scalar_count == b->scalar_count && a->width == b->width &&
-               a->op_count == b->op_count && a->result_count == b->result_count;
+               a->is_shared == b->is_shared && a->scalar_count == b->scalar_count &&
+               a->width == b->width && a->op_count == b->op_count &&
+               a->result_count == b->result_count;
     for (size_t i = 0; i < a->scalar_count && are; ++i) {
         are = a->scalars[i] == b->scalars[i];
     }
@@ -356,6 +377,7 @@ static rondo_status set_attributes(rondo__op *op, const update *one) {
     RETURN_IF_ERROR(rondo__op_set_int(op, "scalars", (int64_t)one->scalar_count));
     RETURN_IF_ERROR(rondo__op_set_int(op, "width", (int64_t)one->width));
     RETURN_IF_ERROR(rondo__op_set_int(op, "is_conditional", one->applies >= 0));
+    RETURN_IF_ERROR(rondo__op_set_int(op, "is_shared", one->is_shared));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "results", results, one->result_count));
     return rondo__op_set_ints(op, "keeps", keeps, one->result_count);
 }

@@ -1,5 +1,5 @@
 // program/training/all_reduce.c — what a step does together with other ranks: gradients are
-// averaged, in buckets.
+// averaged, in buckets. Where ranks share the updates, each gets its part of an average (parts.c).
 //
 // A bucket is one node, made of gradients in the order in which they are there, so that the first
 // is on its way while the others are computed. All ranks must have the same buckets in the same
@@ -19,8 +19,10 @@ enum { TENSORS_MAX = 240, LEAST_BUCKET_BYTES = 25 << 20 };
 // Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
 //
 // step       options that all ranks must have alike, a line for each; "": none.
+// list      NULL, or an attribute of that name, a number for each input.
 static rondo_status append_node(rondo_program *program, bool is_average, const char *step,
-                                const int32_t *inputs, const int32_t *outputs, size_t count) {
+                                const int32_t *inputs, const int32_t *outputs, size_t count,
+                                const char *list_name, const int64_t *list) {
     rondo__op op = {.def = rondo__op_get_def(RONDO__FUSED_AllReduce), .opset = 1};
     op.name = rondo__strformat("AllReduce_%zu", program->node_count);
     rondo_status status = op.name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
@@ -29,6 +31,9 @@ static rondo_status append_node(rondo_program *program, bool is_average, const c
     }
     if (status == RONDO_STATUS_OK && step[0] != '\0') {
         status = rondo__op_set_string(&op, "step", step);
+    }
+    if (status == RONDO_STATUS_OK && list != NULL) {
+        status = rondo__op_set_ints(&op, list_name, list, count);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_add_node(program, &op, inputs, count, count, outputs, count);
@@ -61,13 +66,14 @@ static char *list_options(const rondo_minimize_options *o) {
         "optimizer %s\nlearning rate %.9g\nmomentum %.9g\ndampening %.9g\nnesterov %d\n"
         "betas %.9g %.9g\nepsilon %.9g\nweight decay %.9g\n"
         "schedule %s %lld %.9g %.9g\nwarm-up %lld %.9g\nclip %.9g %.9g\n"
-        "scale %d %.9g %.9g %.9g %.9g %lld %lld\naccumulate %lld\n",
+        "scale %d %.9g %.9g %.9g %.9g %lld %lld\naccumulate %lld\nshared updates %d\n",
         optimizers[o->optimizer], o->rate != NULL ? 0.0 : o->learning_rate, o->momentum,
         o->dampening, (int)o->nesterov, o->beta1, o->beta2, o->epsilon, o->weight_decay,
         schedules[o->schedule], (long long)o->schedule_steps, o->schedule_factor, o->schedule_least,
         (long long)o->warmup_steps, o->warmup_start, o->clip_value, o->clip_norm,
         (int)o->scale_loss, o->scale_start, o->scale_growth, o->scale_backoff, o->scale_least,
-        (long long)o->scale_interval, (long long)o->scale_patience, (long long)o->accumulate);
+        (long long)o->scale_interval, (long long)o->scale_patience, (long long)o->accumulate,
+        (int)o->shard_updates);
 }
 
 static int32_t add_like(rondo__step *step, int32_t value, rondo_dtype dtype) {
@@ -96,7 +102,7 @@ static void count_bad_ranks(rondo__step *step) {
         sum = add_like(step, bad, RONDO_DTYPE_F32);
     }
     if (g->status == RONDO_STATUS_OK) {
-        g->status = append_node(step->program, false, "", &bad, &sum, 1);
+        g->status = append_node(step->program, false, "", &bad, &sum, 1, "", NULL);
     }
     step->bad_ranks = sum;
 }
@@ -107,8 +113,12 @@ static void average_bucket(rondo__step *step, const char *options, const ready *
     rondo__gradient *g = &step->g;
     int32_t inputs[TENSORS_MAX + 1];
     int32_t outputs[TENSORS_MAX + 1];
+    int64_t parts[TENSORS_MAX + 1] = {0};
+    bool has_parts = false;
     for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
         const rondo__trained *t = &step->trained[list[i].index];
+        parts[i] = t->is_split;
+        has_parts = has_parts || t->is_split;
         inputs[i] = t->change;
         outputs[i] = add_like(step, t->weight, list[i].dtype);
     }
@@ -118,20 +128,27 @@ static void average_bucket(rondo__step *step, const char *options, const ready *
         outputs[count] = add_like(step, behind, RONDO_DTYPE_F32);
     }
     if (g->status == RONDO_STATUS_OK) {
-        g->status = append_node(step->program, true, options, inputs, outputs, all);
+        g->status = append_node(step->program, true, options, inputs, outputs, all, "parts",
+                                has_parts ? parts : NULL);
+    }
+    if (g->status == RONDO_STATUS_OK && has_parts && step->options.clip_norm > 0.0) {
+        // The norm is of all elements: those of others count 0 here.
+        rondo__op *op = &step->program->nodes[step->program->node_count - 1].op;
+        g->status = rondo__op_set_int(op, "zeros", 1);
     }
     for (size_t i = 0; i < count && g->status == RONDO_STATUS_OK; ++i) {
         step->trained[list[i].index].change = outputs[i];
     }
 }
 
-// Large buckets slow the way back less, but it has to go on beside them.
+// Large buckets slow the way back less, but it has to go on beside them. Where a rank gets its part
+// alone, fewer bytes go round.
 static size_t choose_bucket_bytes(const rondo__step *step, const ready *list) {
     size_t all = 0;
     for (size_t i = 0; i < step->count; ++i) {
         all += list[i].bytes;
     }
-    const size_t share = all / 5 * 2;
+    const size_t share = all / 5 * (step->options.shard_updates ? 1 : 2);
     return step->options.bucket_bytes > 0 ? step->options.bucket_bytes
            : share > LEAST_BUCKET_BYTES   ? share
                                           : LEAST_BUCKET_BYTES;
@@ -188,6 +205,29 @@ void rondo__step_average(rondo__step *step) {
     rondo__gradient_settle(g);
 }
 
+int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const int64_t *elements,
+                                size_t count) {
+    rondo__gradient *g = &step->g;
+    int32_t all = RONDO__VALUE_NONE;
+    rondo__gradient_settle(g);
+    for (size_t first = 0; first < count; first += TENSORS_MAX) {
+        const size_t some = count - first < TENSORS_MAX ? count - first : TENSORS_MAX;
+        int32_t sums[TENSORS_MAX];
+        for (size_t i = 0; i < some && g->status == RONDO_STATUS_OK; ++i) {
+            sums[i] = add_like(step, scalars[first + i], RONDO_DTYPE_F32);
+        }
+        if (g->status == RONDO_STATUS_OK) {
+            g->status = append_node(step->program, false, "", scalars + first, sums, some,
+                                    "elements", elements + first);
+        }
+        rondo__gradient_settle(g);
+        for (size_t i = 0; i < some && g->status == RONDO_STATUS_OK; ++i) {
+            all = rondo__gradient_join(g, all, sums[i]);
+        }
+    }
+    return all;
+}
+
 // ---- in any program -----------------------------------------------------------------------------
 
 static rondo_status add_outputs(rondo_builder *builder, const char *const *names,
@@ -233,7 +273,7 @@ rondo_status rondo_builder_add_all_reduce(rondo_builder *builder, rondo_reductio
     rondo_status status = add_outputs(builder, outputs, values, count, made);
     if (status == RONDO_STATUS_OK) {
         status = append_node(builder->program, reduction == RONDO_REDUCTION_AVERAGE, "", values,
-                             made, count);
+                             made, count, "", NULL);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__builder_take_back(builder, &mark);

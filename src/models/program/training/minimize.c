@@ -79,6 +79,11 @@ static rondo_status check_kinds(const rondo_minimize_options *o) {
     if (o->nesterov && (o->momentum == 0.0 || o->dampening != 0.0)) {
         return RONDO_FAIL_AS(call_name, INVALID, "nesterov needs a momentum, and no dampening");
     }
+    if (o->shard_updates && !o->average_ranks) {
+        return RONDO_FAIL_AS(call_name, INVALID,
+                             "options.shard_updates shares the updates of variables among ranks, "
+                             "and so needs options.average_ranks");
+    }
     RETURN_IF_ERROR(check_patterns("train", o->train, o->train_count));
     RETURN_IF_ERROR(check_patterns("recompute", o->recompute, o->recompute_count));
     return check_patterns("rows", o->rows, o->rows_count);
@@ -145,7 +150,7 @@ static rondo_status differentiate(rondo__step *step, int32_t seed) {
     int32_t *changes = lists + step->count;
     for (size_t i = 0; i < step->count; ++i) {
         const rondo__trained *t = &step->trained[i];
-        lists[i] = t->rows >= 0 ? t->rows : t->used;
+        lists[i] = t->rows >= 0 ? t->rows : t->read;
     }
     const rondo__gradient_request request = {.y = step->loss,
                                              .seed = seed,
@@ -231,8 +236,10 @@ static rondo_status minimize(rondo_builder *builder, const char *loss, rondo__st
     }
     rondo__program_set_training(step->program);
     RETURN_IF_ERROR(rondo__step_choose(step));
+    RETURN_IF_ERROR(rondo__step_split(step));
     append_step(step);
     RETURN_IF_ERROR(step->g.status);
+    RETURN_IF_ERROR(rondo__step_name_parts(step));
     return rondo__program_verify(step->program);
 }
 

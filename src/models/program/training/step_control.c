@@ -1,5 +1,5 @@
 // program/training/step_control.c — the numbers that control a training step: the count of steps,
-// the rate, the scale of the loss, limits of gradients. See step_parts.h.
+// the rate, the scale of the loss. See step_parts.h.
 //
 // All of it is computed where the program runs, from variables: nothing is frozen by a capture, and
 // nothing is read by the host.
@@ -188,45 +188,4 @@ void rondo__step_check(rondo__step *step) {
     }
     const int32_t next = E("Add", step->steps, num(step, 1.0, step->steps));
     rondo__step_update_if(step, step->applies, step->steps, next);
-}
-
-// ---- limits -------------------------------------------------------------------------------------
-
-static void clip_values(rondo__step *step) {
-    for (size_t i = 0; i < step->count; ++i) {
-        const int32_t change = step->trained[i].change;
-        const double limit = step->options.clip_value;
-        step->trained[i].change =
-            E("Clip", change, num(step, -limit, change), num(step, limit, change));
-    }
-}
-
-static void clip_norm(rondo__step *step) {
-    rondo__gradient *g = &step->g;
-    int32_t squares = RONDO__VALUE_NONE;
-    for (size_t i = 0; i < step->count; ++i) {
-        const int32_t change = cast(step, step->trained[i].change, RONDO_DTYPE_F32);
-        const int32_t norm = rondo__gradient_set_int(g, E("ReduceL2", change), "keepdims", 0);
-        squares = rondo__gradient_join(g, squares, E("Mul", norm, norm));
-    }
-    const int32_t norm = E("Sqrt", squares);
-    const int32_t below = E("Add", norm, num(step, 1e-6, norm));
-    const int32_t ratio = E("Div", num(step, step->options.clip_norm, norm), below);
-    // Min lets a NaN through, so that all become NaN, as PyTorch has it.
-    const int32_t factor = E("Min", ratio, num(step, 1.0, norm));
-    for (size_t i = 0; i < step->count; ++i) {
-        const int32_t change = step->trained[i].change;
-        step->trained[i].change =
-            E("Mul", change, rondo__step_narrow(step, factor, step->trained[i].weight));
-    }
-    rondo__step_name(step, norm, "train.norm");
-}
-
-void rondo__step_clip(rondo__step *step) {
-    if (step->options.clip_value > 0.0) {
-        clip_values(step);
-    }
-    if (step->options.clip_norm > 0.0) {
-        clip_norm(step);
-    }
 }

@@ -1,6 +1,7 @@
 // program/training/step_parts.h — a training step while it is appended. Shared by the files of this
 // folder: minimize.c (the order of things), parameters.c (variables), step_control.c (numbers that
-// steer: steps, rate, loss scale), optimizers.c (what becomes of a weight) and rows.c (of rows).
+// steer: steps, rate, loss scale), clip.c (limits of gradients), all_reduce.c and parts.c (several
+// ranks), optimizers.c (what becomes of a weight) and rows.c (of rows).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,11 +15,13 @@
 
 typedef struct rondo__trained {
     int32_t used;    // what the program reads: f16, perhaps
+    int32_t read;    // the same; where ranks have parts of it, what is gathered
     int32_t weight;  // the variable
     int32_t change;  // its gradient; of a table, that of `rows`
     int32_t rows;    // rows that were looked up; NONE: it is no table whose rows change alone
     int32_t ids;     // which ones
     size_t gather;   // the node that did
+    bool is_split;   // each rank updates its part
 } rondo__trained;
 
 // A factor of F64 in the type of a weight.
@@ -85,12 +88,28 @@ void rondo__step_start_scale(rondo__step *step);
 void rondo__step_check(rondo__step *step);
 // Whether all gradients are finite, a bool.
 int32_t rondo__step_find_good(rondo__step *step);
+
+// ---- clip.c
+
 void rondo__step_clip(rondo__step *step);
 
 // ---- all_reduce.c
 
 // Averages the changes over all ranks, where that is asked for.
 void rondo__step_average(rondo__step *step);
+
+// The sum of scalars over all ranks; `elements`: of the tensors that they stand for.
+int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const int64_t *elements,
+                                size_t count);
+
+// ---- parts.c
+
+// Lets each rank have a part of large parameters, where that is asked for.
+//
+// Errors:    INVALID (a name is taken), NO_MEMORY.
+rondo_status rondo__step_split(rondo__step *step);
+// Notes which variables those are, when all are there.
+rondo_status rondo__step_name_parts(rondo__step *step);
 
 // ---- optimizers.c
 

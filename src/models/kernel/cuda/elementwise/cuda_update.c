@@ -1,8 +1,9 @@
 // kernel/cuda/elementwise/cuda_update.c — rondo.Update: one generated kernel changes many
-// variables, block by block; and rondo.Finite.
+// variables, block by block; rondo.Finite; and rondo.RoundParts.
 // SPDX-License-Identifier: Apache-2.0
 #include "op/fused/update.h"
 
+#include "collective/communicator.h"
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/elementwise/cuda_pointwise.h"
@@ -10,7 +11,7 @@
 enum {
     VECTOR = 4,
     BLOCK_ELEMENTS = VECTOR * RONDO__CUDA_BLOCK,
-    FINITE_TENSORS_MAX = 40,
+    FINITE_TENSORS_MAX = 40,  // and of RoundParts
     FINITE_BLOCK_ELEMENTS = 16 * RONDO__CUDA_BLOCK
 };
 
@@ -30,6 +31,15 @@ static const char find_tensor[] =
     "    }\n"
     "    const i64 block = (i64)blockIdx.x - a.first[t];\n"
     "    const i64 count = a.count[t];\n";
+
+// Of a tensor of which this rank has a part; `count` is the end of that.
+static const char find_part[] =
+    "    int t = 0;\n"
+    "    while (t + 1 < TENSORS && (i64)blockIdx.x >= a.first[t + 1]) {\n"
+    "        t++;\n"
+    "    }\n"
+    "    const i64 block = (i64)blockIdx.x - a.first[t];\n"
+    "    const i64 count = a.from[t] + a.count[t];\n";
 
 // ---- rondo.Update -------------------------------------------------------------------------------
 
@@ -88,6 +98,9 @@ static void append_arguments(rondo__text *text, const rondo__cuda_kernel *kernel
         rondo__text_append(text, "    const %s *s%d;\n", rondo__cuda_type_name(dtype), i);
     }
     rondo__text_append(text, "    i64 count[TENSORS];\n    i64 first[TENSORS];\n");
+    if (form->is_shared) {
+        rondo__text_append(text, "    i64 from[TENSORS];\n");
+    }
     for (int32_t i = 0; i < form->width; i++) {
         rondo__text_append(text, "    const %s *x%d[TENSORS];\n", get_type(kernel, form, i), i);
     }
@@ -146,8 +159,9 @@ static void append_kernel(rondo__text *text, const rondo__cuda_kernel *kernel,
                        "extern \"C\" __global__ void __launch_bounds__(256)\n"
                        "update(const update_arguments a) {\n"
                        "    take_turn();\n%s"
-                       "    const i64 begin = (block * 256 + threadIdx.x) * 4;\n",
-                       find_tensor);
+                       "    const i64 begin = %s(block * 256 + threadIdx.x) * 4;\n",
+                       form->is_shared ? find_part : find_tensor,
+                       form->is_shared ? "a.from[t] + " : "");
     if (form->is_conditional) {
         append_copies(text, form);
     }
@@ -206,11 +220,15 @@ static void push_counts(rondo__cuda_kernel *kernel, rondo__step *step, const int
 }
 
 static void push_update(rondo__cuda_kernel *kernel, rondo__step *step,
-                        const rondo__update_form *form, const int64_t *counts) {
+                        const rondo__update_form *form, const int64_t *counts,
+                        const int64_t *from) {
     for (size_t i = 0; i < rondo__update_head(form); i++) {
         rondo__step_input(step, i);
     }
     push_counts(kernel, step, counts, (size_t)form->tensor_count, BLOCK_ELEMENTS);
+    for (int32_t t = 0; t < form->tensor_count && form->is_shared; t++) {
+        rondo__step_int(step, from[t]);
+    }
     for (int32_t i = 0; i < form->width; i++) {
         for (int32_t t = 0; t < form->tensor_count; t++) {
             rondo__step_input(step, rondo__update_input(form, t, i));
@@ -227,6 +245,7 @@ void rondo__cuda_prepare_update(rondo__cuda_kernel *kernel) {
     const rondo__kernel_request *request = kernel->request;
     rondo__update_form form;
     int64_t counts[RONDO__UPDATE_KEPT_MAX];
+    int64_t from[RONDO__UPDATE_KEPT_MAX];
     int64_t blocks = 0;
     rondo__defines defines = {0};
     rondo__text text = {0};
@@ -236,7 +255,13 @@ void rondo__cuda_prepare_update(rondo__cuda_kernel *kernel) {
         return;
     }
     for (int32_t t = 0; t < form.tensor_count; t++) {
-        counts[t] = get_count(kernel, rondo__update_input(&form, t, 0));
+        size_t first;
+        size_t count;
+        rondo__communicator_get_part(form.is_shared ? request->communicator : NULL,
+                                     (size_t)get_count(kernel, rondo__update_input(&form, t, 0)),
+                                     &first, &count);
+        counts[t] = (int64_t)count;
+        from[t] = (int64_t)first;
         blocks += count_blocks(counts[t], BLOCK_ELEMENTS);
         for (int32_t k = 0; k < form.result_count; k++) {
             const size_t output = (size_t)(t * form.result_count + k);
@@ -254,7 +279,7 @@ void rondo__cuda_prepare_update(rondo__cuda_kernel *kernel) {
     if (rondo__cuda_check(kernel, rondo__text_get_status(&text))) {
         rondo__step *step = rondo__cuda_add_launch(kernel, text.bytes, &defines, "update", blocks,
                                                    RONDO__CUDA_BLOCK);
-        push_update(kernel, step, &form, counts);
+        push_update(kernel, step, &form, counts, from);
     }
     rondo__text_deinit(&text);
 }
@@ -349,5 +374,78 @@ void rondo__cuda_prepare_finite(rondo__cuda_kernel *kernel) {
                 count = 0;
             }
         }
+    }
+}
+
+// ---- rondo.RoundParts ---------------------------------------------------------------------------
+
+static const char round_text[] =
+    "\nstruct round_arguments {\n"
+    "    i64 count[TENSORS];\n    i64 first[TENSORS];\n    i64 from[TENSORS];\n"
+    "    const float *x[TENSORS];\n    f16 *y[TENSORS];\n};\n"
+    "extern \"C\" __global__ void __launch_bounds__(256) round_parts(const round_arguments a) {\n"
+    "    take_turn();\n"
+    "%s"
+    "#pragma unroll\n"
+    "    for (int j = 0; j < 4; j++) {\n"
+    "        const i64 at = a.from[t] + block * 4096 + (j * 256 + (int)threadIdx.x) * 4;\n"
+    "        if (at + 4 <= count) {\n"
+    "            pack<f16, 4> r;\n"
+    "            const pack<float, 4> v = *(const pack<float, 4> *)(a.x[t] + at);\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 4; k++) {\n"
+    "                r.value[k] = convert<f16>(op_Saturate(v.value[k]));\n"
+    "            }\n"
+    "            *(pack<f16, 4> *)(a.y[t] + at) = r;\n"
+    "        } else {\n"
+    "            for (int k = 0; k < 4 && at + k < count; k++) {\n"
+    "                a.y[t][at + k] = convert<f16>(op_Saturate(a.x[t][at + k]));\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+
+static void add_rounding(rondo__cuda_kernel *kernel, size_t first, size_t tensor_count) {
+    rondo__text text = {0};
+    rondo__defines defines = {0};
+    int64_t counts[FINITE_TENSORS_MAX];
+    int64_t from[FINITE_TENSORS_MAX];
+    int64_t blocks = 0;
+    for (size_t i = 0; i < tensor_count; i++) {
+        size_t begin;
+        size_t count;
+        rondo__communicator_get_part(kernel->request->communicator,
+                                     (size_t)get_count(kernel, first + i), &begin, &count);
+        counts[i] = (int64_t)count;
+        from[i] = (int64_t)begin;
+        blocks += count_blocks(counts[i], FINITE_BLOCK_ELEMENTS);
+        if (!rondo__cuda_wants_output(kernel, first + i)) {
+            rondo__cuda_refuse(kernel, "a rounding that nobody wants");
+        }
+    }
+    rondo__text_append(&text, "%s#define TENSORS %zu\n", rondo__cu_elementwise, tensor_count);
+    rondo__text_append(&text, round_text, find_part);
+    if (rondo__cuda_check(kernel, rondo__text_get_status(&text))) {
+        rondo__step *step = rondo__cuda_add_launch(kernel, text.bytes, &defines, "round_parts",
+                                                   blocks, RONDO__CUDA_BLOCK);
+        push_counts(kernel, step, counts, tensor_count, FINITE_BLOCK_ELEMENTS);
+        for (size_t i = 0; i < tensor_count; i++) {
+            rondo__step_int(step, from[i]);
+        }
+        for (size_t i = 0; i < tensor_count; i++) {
+            rondo__step_input(step, first + i);
+        }
+        for (size_t i = 0; i < tensor_count; i++) {
+            rondo__step_output(step, first + i);
+        }
+    }
+    rondo__text_deinit(&text);
+}
+
+void rondo__cuda_prepare_round_parts(rondo__cuda_kernel *kernel) {
+    const size_t count = kernel->request->input_count;
+    for (size_t first = 0; first < count; first += FINITE_TENSORS_MAX) {
+        add_rounding(kernel, first,
+                     count - first < FINITE_TENSORS_MAX ? count - first : FINITE_TENSORS_MAX);
     }
 }

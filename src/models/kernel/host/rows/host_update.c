@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "collective/communicator.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
@@ -18,7 +19,8 @@ typedef struct update_kernel {
     rondo__update_form form;
     int64_t grain;
     int64_t block_count;
-    int64_t counts[RONDO__UPDATE_KEPT_MAX];
+    int64_t from[RONDO__UPDATE_KEPT_MAX];  // elements of a tensor
+    int64_t ends[RONDO__UPDATE_KEPT_MAX];
     int64_t first[RONDO__UPDATE_KEPT_MAX];  // block of a tensor
 } update_kernel;
 
@@ -76,7 +78,7 @@ static void run_op(const update_kernel *kernel, block *b, int32_t i) {
 static void run_block(const update_run *run, int32_t t, int64_t begin) {
     const update_kernel *kernel = run->kernel;
     const rondo__update_form *form = &kernel->form;
-    const int64_t rest = kernel->counts[t] - begin;
+    const int64_t rest = kernel->ends[t] - begin;
     block b;  // what is made is not cleared first: that took a quarter of the time
     b.count = rest < BLOCK ? rest : BLOCK;
     const size_t bytes = (size_t)b.count * sizeof(float);
@@ -106,7 +108,7 @@ static void run_blocks(void *data, int64_t first, int64_t end) {
         while (t + 1 < run->kernel->form.tensor_count && i >= run->kernel->first[t + 1]) {
             ++t;
         }
-        run_block(run, t, (i - run->kernel->first[t]) * BLOCK);
+        run_block(run, t, run->kernel->from[t] + (i - run->kernel->first[t]) * BLOCK);
     }
 }
 
@@ -146,10 +148,16 @@ rondo_status rondo__host_prepare_update(const rondo__kernel_request *request,
     kernel->simd = rondo__simd_get();
     kernel->form = form;
     for (int32_t t = 0; t < form.tensor_count; ++t) {
-        kernel->counts[t] =
-            rondo_shape_get_count(&request->inputs[rondo__update_input(&form, t, 0)].shape);
+        size_t from;
+        size_t count;
+        rondo__communicator_get_part(
+            form.is_shared ? request->communicator : NULL,
+            (size_t)rondo_shape_get_count(&request->inputs[rondo__update_input(&form, t, 0)].shape),
+            &from, &count);
+        kernel->from[t] = (int64_t)from;
+        kernel->ends[t] = (int64_t)(from + count);
         kernel->first[t] = kernel->block_count;
-        kernel->block_count += (kernel->counts[t] + BLOCK - 1) / BLOCK;
+        kernel->block_count += ((int64_t)count + BLOCK - 1) / BLOCK;
         for (int32_t k = 0; k < form.result_count; ++k) {
             head->base.kept[head->base.kept_count++] =
                 (rondo__kernel_kept){.input = (int32_t)rondo__update_input(&form, t, form.keeps[k]),
