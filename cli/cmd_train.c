@@ -26,6 +26,10 @@ static int run_train(const cli_command *command, int argc, char **argv) {
     if (!cli_train_ranks_find(&t.ranks)) {
         return CLI_FAILED;
     }
+    if (!cli_train_ranks_are_many(&t.ranks) && (settings.shards || settings.sends_half)) {
+        return cli_fail_misuse(command, "%s is of several ranks, and this is the only one",
+                               settings.shards ? "--shard-updates" : "--half-averages");
+    }
     cli_set_level(settings.is_quiet || !cli_train_ranks_is_first(&t.ranks) ? CLI_RESULT
                                                                            : CLI_NORMAL);
     cli_interrupt_watch();
@@ -81,6 +85,10 @@ static const cli_option train_options[] = {
     {"--dtype", NULL, CLI_CHOICE, AT(dtype), "fp32|fp16|bf16",
      "compute in single precision (default), in half precision\nwith a scaled loss, or products in "
      "bf16; weights are of f32"},
+    {"--shard-updates", NULL, CLI_SWITCH, AT(shards), NULL,
+     "of several ranks each updates its part of the weights"},
+    {"--half-averages", NULL, CLI_SWITCH, AT(sends_half), NULL,
+     "of several ranks with --dtype fp16: average matrices in it"},
     {"--train", "PATTERN", CLI_LIST, AT(train), NULL,
      "train these parameters alone (* any characters, ? one);\nmay be repeated"},
     {"--lora", "RANK", CLI_COUNT, AT(rank), NULL,

@@ -80,11 +80,14 @@ static bool resume(cli_trainer *t) {
 }
 
 static bool open_executor(cli_trainer *t) {
+    static const char *const averages = "AllReduce";
     const cli_train_settings *s = t->settings;
     const rondo_executor_options options = {
         .struct_size = sizeof options,
         .graphs = s->graphs,
         .dtype = cli_trainer_get_dtype(t),
+        .use_f16 = &averages,
+        .use_f16_count = s->sends_half,
         .seed = s->seed,
         .training = true,
         .progress = cli_train_ranks_is_first(&t->ranks) ? cli_progress_show : NULL,

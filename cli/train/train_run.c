@@ -197,6 +197,9 @@ static void say_part(cli_trainer *t, int64_t epoch, const measure *trained) {
 // nothing) gets what they do on what is held out. Other ranks have the same weights as rank 0.
 static bool look_at_weights(cli_trainer *t, measure *held) {
     rondo_program *trained = NULL;
+    if (!cli_train_ranks_gather(t->executor)) {
+        return false;
+    }
     if (!cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }
@@ -247,6 +250,9 @@ static bool run_epoch(cli_trainer *t, int64_t epoch, int64_t first) {
 // Of an epoch that was not completed the state, too.
 static bool save_work(cli_trainer *t, bool is_part) {
     rondo_program *trained = NULL;
+    if (!cli_train_ranks_gather(t->executor)) {
+        return false;
+    }
     if (!cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }

@@ -113,6 +113,7 @@ static int check_company(const cli_command *command, const cli_train_settings *s
         {s->rank == 0, "--lora 0: a rank is at least 1; without --lora all weights are trained"},
         {s->rank != NOT_GIVEN && s->rows.count > 0,
          "--lora leaves tables as they are, so that --rows has none to change; give one of them"},
+        {s->sends_half && s->dtype != 1, "--half-averages goes with --dtype fp16 alone"},
         {s->output != NULL && strcmp(s->output, "-") == 0,
          "--output is a file; a model does not go to standard output"},
     };
@@ -320,6 +321,7 @@ void cli_train_settings_plan(const cli_train_settings *s, int64_t batches, cli_t
         .recompute = s->recompute.count > 0 ? s->recompute.items : NULL,
         .recompute_count = s->recompute.count,
         .average_ranks = plan->has_ranks,
+        .shard_updates = s->shards,
     };
 }
 

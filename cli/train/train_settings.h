@@ -18,7 +18,7 @@ typedef struct cli_train_settings {
     double rate, momentum, decay, clip_norm, clip_value, held, least, step_factor;
     uint64_t epochs, batch, warmup, accumulate, rank, seed, thread_count, step_epochs;
     cli_list train, recompute, rows;
-    bool resumes, is_quiet;
+    bool resumes, is_quiet, shards, sends_half;
     bool has_batch, has_held;  // given, not the default
 } cli_train_settings;
 

@@ -303,6 +303,18 @@ def make_classes(models, arrays):
         file.write(model.SerializeToString())
     numpy.savez(os.path.join(arrays, "classes.npz"), x=x, y=y)
     numpy.savez(os.path.join(arrays, "classes_rows.npz"), x=x, t=numpy.eye(3, dtype="float32")[y])
+    # One matrix of 4096 elements, the least of which ranks share the updates.
+    draw = numpy.random.default_rng(5)
+    w = draw.standard_normal((64, 64)).astype("float32")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "wide",
+        [helper.make_tensor_value_info("x", real, ["n", 64])],
+        [helper.make_tensor_value_info("y", real, ["n", 64])], [numpy_helper.from_array(w, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with open(os.path.join(models, "classes_wide.onnx"), "wb") as file:
+        file.write(model.SerializeToString())
+    numpy.savez(os.path.join(arrays, "classes_wide.npz"), x=draw.standard_normal((24, 64)).astype("float32"),
+                y=draw.integers(0, 64, 24))
     y[17] = 3
     numpy.savez(os.path.join(arrays, "classes_out_of_range.npz"), x=x, y=y)
     y[17] = 0

@@ -200,6 +200,51 @@ wait $one
 grep -q '^stopped after [0-9]* batches$' "$work/stdout.0" || fail "no word"
 [ -s "$work/rank0.onnx" ] || fail "no model"
 
+# Ranks that share the updates come to the same model and state; either goes on from the other's.
+# The sum of two has one order.
+own_model=$model
+own_data=$data
+model=$here/models/classes_wide.onnx
+data=$here/arrays/classes_wide.npz
+train_two() { # NAME OPTION...
+    name=$1
+    shift
+    check_count=$((check_count + 1))
+    start_rank 0 --batch 8 --optimizer adamw --validation 0.2 "$@"
+    zero=$!
+    start_rank 1 --batch 8 --optimizer adamw --validation 0.2 "$@"
+    one=$!
+    wait $zero || fail "$name: rank 0: $(cat "$work/stderr.0")"
+    wait $one || fail "$name: rank 1: $(cat "$work/stderr.1")"
+    cp "$work/rank0.onnx" "$work/$name.onnx"
+}
+train_two whole --epochs 4 --checkpoint "$work/whole"
+train_two parts --epochs 2 --checkpoint "$work/parts" --shard-updates
+train_two parts --epochs 4 --checkpoint "$work/parts" --shard-updates --resume
+cmp -s "$work/whole.onnx" "$work/parts.onnx" || fail "parts: another model"
+cmp -s "$work/whole/last.rondo" "$work/parts/last.rondo" || fail "parts: another state"
+train_two mixed --epochs 6 --checkpoint "$work/parts" --resume
+train_two whole --epochs 6 --checkpoint "$work/whole" --shard-updates --resume
+cmp -s "$work/whole.onnx" "$work/mixed.onnx" || fail "mixed: another model"
+train_two half --epochs 2 --dtype fp16 --shard-updates --half-averages
+start_rank 0 --batch 8 --epochs 2
+zero=$!
+start_rank 1 --batch 8 --epochs 2 --shard-updates
+one=$!
+check_count=$((check_count + 1))
+wait $zero && fail "rank 0 went on beside one that shares"
+wait $one && fail "rank 1 went on beside one that does not share"
+for r in 0 1; do
+    grep -q 'rank 1 has shared updates of f32 x 4096' "$work/stderr.$r" || fail "rank $r: $(cat "$work/stderr.$r")"
+done
+unset RONDO_RANK RONDO_RANKS RONDO_MEETING
+expect_error 2 '--shard-updates is of several ranks' train "$model" --device host --data "$data" \
+    --shard-updates --output "$work/lone.onnx"
+expect_error 2 '--half-averages goes with --dtype fp16' train "$model" --device host --data "$data" \
+    --half-averages --output "$work/lone.onnx"
+model=$own_model
+data=$own_data
+
 # One variable of two; a file of the user's where the ranks were to meet.
 unset RONDO_RANK RONDO_RANKS RONDO_MEETING
 RONDO_LOG=warning
