@@ -6,7 +6,7 @@
 //   train_steps [DEVICE] [CASE...] [--show] [--profile] [--steps N]
 //               [--gradients] [--records FILE] [--processor] [--branches on|off]
 //               [--losses N] [--seed S] [--dtype fp32|fp16|bf16] [--keep OP]
-//               [--use OP] [--average] [--bucket BYTES]
+//               [--use OP] [--average] [--bucket BYTES] [--shard]
 //
 // CASE: mlp, cnn, resnet18, gpt2, embed, embed_cpu (10 000 000 rows on the processor; after ":" the
 // rows); without one mlp and cnn. "replay" is a step whose inputs are on the device already and
@@ -20,7 +20,8 @@
 // they do not ("AllReduce" of a step: ranks send half the bytes). Started by
 // mpirun or torchrun, each rank has a GPU and a batch of its own, and averages its gradients with
 // the others' in buckets of BYTES; "cuda" is the GPU of the rank. --average: so does a single rank,
-// whose records tell when each bucket is ready (RONDO_RANK=0 RONDO_RANKS=1).
+// whose records tell when each bucket is ready (RONDO_RANK=0 RONDO_RANKS=1). --shard: each rank
+// updates its part of the variables.
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
@@ -39,6 +40,7 @@ typedef struct setting {
     bool is_bare;  // gradients alone
     rondo_ranks ranks;
     bool averages;
+    bool shards;
     size_t bucket_bytes;
     bool profiles;
     const char *records;
@@ -143,12 +145,13 @@ static void add_minimize(const setting *how, net *n, const char *name) {
         .weight_decay = is_adam ? 0.01 : 0.0,
         .scale_loss = get_dtype(how, name) == RONDO_DTYPE_F16,
         .average_ranks = how->averages,
+        .shard_updates = how->shards,
         .bucket_bytes = how->bucket_bytes};
     check(rondo_builder_minimize(n->b, "loss", &options));
 }
 
 static rondo_binding make_feed(const char *name, rondo_dtype dtype, rondo_shape shape,
-                               int64_t limit) {
+                               int64_t limit, int32_t rank) {
     rondo_binding feed = {.name = name};
     check(rondo_tensor_init(dtype, &shape, &feed.tensor));
     const int64_t count = rondo_shape_get_count(&shape);
@@ -156,7 +159,7 @@ static rondo_binding make_feed(const char *name, rondo_dtype dtype, rondo_shape 
         fill(feed.tensor.data, count, 1.0f);
     }
     for (int64_t i = 0; i < count && dtype == RONDO_DTYPE_I64; ++i) {
-        ((int64_t *)feed.tensor.data)[i] = (i * 7919 + 128) % limit;
+        ((int64_t *)feed.tensor.data)[i] = (i * 7919 + 128 + rank * 4099) % limit;
     }
     return feed;
 }
@@ -365,8 +368,8 @@ static void run(const setting *how, const char *name) {
     }
     check(rondo_executor_create(program, device, &options, &executor));
     rondo_communicator_destroy(options.communicator);  // the executor has it
-    rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words),
-                             make_feed("y", n.y_dtype, n.y, n.classes)};
+    rondo_binding feeds[] = {make_feed("x", n.x_dtype, n.x, n.words, how->ranks.rank),
+                             make_feed("y", n.y_dtype, n.y, n.classes, how->ranks.rank)};
     for (int i = 0; i < how->warm_up + how->steps; ++i) {
         const double start = get_us();
         check(rondo_executor_run(executor, feeds, 2, fetches, fetch_count));
@@ -448,6 +451,8 @@ int main(int argc, char **argv) {
             how.has_processor = true;
         } else if (strcmp(argv[i], "--average") == 0) {
             how.averages = true;
+        } else if (strcmp(argv[i], "--shard") == 0) {
+            how.shards = true;
         } else if (strcmp(argv[i], "--bucket") == 0 && i + 1 < argc) {
             how.bucket_bytes = (size_t)strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--branches") == 0 && i + 1 < argc) {
