@@ -452,8 +452,9 @@ static size_t run_plan(world *w, const rondo__kernel_request *request,
 static bool piles_up(const problem *p, size_t pixels, const char *name) {
     const size_t tiles = (pixels + 63) / 64 * (((size_t)p->filters + 31) / 32);
     size_t split = 0;
-    return sscanf(name, "tma 64x32 stages 6 split %zu", &split) == 1 && p->kernel == 1 &&
-           p->second_channels == 0 && p->channels <= 6 * 64 && tiles * split <= 132;
+    return sscanf(name, "tma 64x32 stages 6 split %zu", &split) == 1 && p->height == 1 &&
+           p->kernel == 1 && p->second_channels == 0 && p->channels <= 6 * 64 &&
+           tiles * split <= 132;
 }
 
 static void run_problem(world *w, const problem *p) {

@@ -200,9 +200,10 @@ static bool has_same_code(const rondo__cuda_convolution *convolution, const tens
 }
 
 // Whether the tile differs from one beside it by buffers alone, which it has no steps for: from the
-// one before it, and does not hold them; or from the one behind it, which holds more, where each
-// block has a multiprocessor. Such blocks are faster in a network, where they would pile up beside
-// those of the launch before, and slower alone, so that no contest finds out.
+// one before it, and does not hold them; or from the one behind it, which holds more, in a product
+// whose blocks have a multiprocessor each. Those are faster in a network, where they would pile up
+// beside those of the launch before, and slower alone, so that no contest finds out. Convolutions
+// of images have branches, whose blocks should lie side by side.
 static bool is_spare(const rondo_device_info *info, const rondo__cuda_convolution *convolution,
                      const tensor_tile *tile, int32_t split) {
     const tensor_tile *end = tensor_tiles + sizeof tensor_tiles / sizeof tensor_tiles[0];
@@ -211,7 +212,8 @@ static bool is_spare(const rondo_device_info *info, const rondo__cuda_convolutio
         get_shared_bytes(convolution, less, split) == get_shared_bytes(convolution, tile, split)) {
         return true;
     }
-    return more < end && has_same_code(convolution, tile, more, split) &&
+    return convolution->window.in[1] == 1 && more < end &&
+           has_same_code(convolution, tile, more, split) &&
            count_tiles(convolution, tile) * split <= info->compute_units &&
            get_shared_bytes(convolution, more, split) <= rondo__cuda_get_shared_bytes(info);
 }

@@ -21,10 +21,10 @@ bool rondo__cuda_suits_tma(const rondo__cuda_kernel *kernel,
 int64_t rondo__cuda_align_second(const rondo__window *window);
 // Whether the filters are applied to single pixels: a matrix product.
 bool rondo__cuda_is_point(const rondo__window *window);
-// Shared memory of a block.
 // Buffers that its blocks use: no more than a block has steps.
 int64_t rondo__cuda_get_tma_stages(const rondo__cuda_convolution *convolution,
                                    const rondo__cuda_tma_tile *tile);
+// Shared memory of a block.
 int64_t rondo__cuda_get_tma_bytes(const rondo__cuda_convolution *convolution,
                                   const rondo__cuda_tma_tile *tile);
 // How it ends, by this kernel and conv_tensor.cu.
