@@ -1,5 +1,5 @@
-// Weights and addends that are far below the others of their constant become zeros for the products
-// of the host, and stay for everybody else.
+// Weights and addends that are denormal beside others of their constant become zeros for the
+// products of the host, and stay for everybody else, and for logarithms.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
@@ -22,8 +22,9 @@ typedef struct weights_row {
 
 static const weights_row rows[] = {
     {"denormal beside usual ones", 0.5f, -1e-40f, true},
-    {"below 2^-100", 0.5f, -7e-31f, true},
-    {"above it", 0.5f, -8e-31f, false},
+    {"the largest denormal", 0.5f, -1.1754942e-38f, true},
+    {"the least normal number", 0.5f, -1.17549435e-38f, false},
+    {"Planck's constant", 3e8f, 6.626e-34f, false},
     {"beside 2^-63", 1.1e-19f, 1e-40f, true},
     {"all are small", 5e-20f, 1e-40f, false},
     {"beside infinity", INFINITY, 1e-40f, true},
@@ -38,7 +39,8 @@ static void fill(float *values, int64_t height, int64_t width, const weights_row
 }
 
 // y = x w + b, and m = x * w, which reads the same weights.
-static rondo_program *build(const weights_row *row, int64_t width) {
+// And l, the logarithm of z, where asked for.
+static rondo_program *build_beside(const weights_row *row, int64_t width, const char *log_op) {
     static float values[WIDE * WIDE / 8];
     const int64_t height = width == WIDE ? WIDE / 8 : ROWS;
     rondo_builder *builder;
@@ -58,7 +60,16 @@ static rondo_program *build(const weights_row *row, int64_t width) {
                               1, NULL));
     OK(rondo_builder_add_output(builder, "y", NULL));
     OK(rondo_builder_add_output(builder, "m", NULL));
+    if (log_op != NULL) {
+        OK(rondo_builder_add_node(builder, log_op, (const char *[]){"z"}, 1, (const char *[]){"l"},
+                                  1, NULL));
+        OK(rondo_builder_add_output(builder, "l", NULL));
+    }
     return build_finish(builder);
+}
+
+static rondo_program *build(const weights_row *row, int64_t width) {
+    return build_beside(row, width, NULL);
 }
 
 static const float *find_constant(const rondo_program *program, rondo__op_id op, size_t input) {
@@ -114,7 +125,7 @@ TEST(test_program_pass_denormals__no_memory) {
 
 static float find_sum(rondo_program *program, rondo_device *device,
                       const rondo_executor_options *options) {
-    static float x[ROWS] = {0x1p120f, 0x1p120f, 0x1p120f, 0x1p120f}, z[ROWS * COLUMNS];
+    static float x[ROWS] = {0x1p126f, 0x1p126f, 0x1p126f, 0x1p126f}, z[ROWS * COLUMNS];
     const rondo_binding feeds[] = {BIND("x", RONDO_DTYPE_F32, x, 1, ROWS),
                                    BIND("z", RONDO_DTYPE_F32, z, ROWS, COLUMNS)};
     rondo_binding fetch = {.name = "y"};
@@ -130,7 +141,7 @@ static float find_sum(rondo_program *program, rondo_device *device,
 // Feeds that large show it: the host computes without what it does not need to compute, and with
 // all of it when asked to run the model as it is.
 TEST(test_program_pass_denormals__by_the_host) {
-    const weights_row row = {"a test", 0.5f, 0x1p-122f, true};
+    const weights_row row = {"a test", 0.5f, 0x1p-128f, true};
     const rondo_executor_options plain = {.struct_size = sizeof plain, .op_by_op = true};
     const rondo_executor_options unfolded = {.struct_size = sizeof unfolded, .no_folding = true};
     rondo_program *program = build(&row, COLUMNS);
@@ -140,6 +151,12 @@ TEST(test_program_pass_denormals__by_the_host) {
     assert_true(find_sum(program, device, &plain) == 1.0f);
     assert_true(find_sum(program, device, &unfolded) == 1.0f);
     rondo_program_destroy(program);
+    static const char *const logs[] = {"Log", "ReduceLogSum"};  // they tell denormals from zeros
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; ++i) {
+        program = build_beside(&row, COLUMNS, logs[i]);
+        assert_true(find_sum(program, device, NULL) == 1.0f);
+        rondo_program_destroy(program);
+    }
     rondo_device_release(device);
 }
 

@@ -12,6 +12,7 @@
 #include "executor/devices/op_device.h"
 #include "executor/state/precision.h"
 #include "executor/state/prepared.h"
+#include "program/node_pattern.h"
 #include "program/passes/passes.h"
 #include "program/shapes/specialise.h"
 
@@ -25,11 +26,14 @@ static bool joins_products(const rondo__unit *unit) {
            !unit->executor->options.no_folding && !unit->is_training && !unit->is_lean;
 }
 
-// Whether denormal weights are cleared: where they cost time.
+// Whether denormal weights are cleared: where they cost time, and nothing tells them from zeros.
 static bool clears_denormals(const rondo__unit *unit) {
     const rondo_executor_options *options = &unit->executor->options;
+    const rondo_program *whole = unit->executor->main.source;
     return rondo_device_is_host(unit->executor->device) && !options->op_by_op &&
-           !options->no_folding && !unit->is_training;
+           !options->no_folding && !unit->is_training &&
+           rondo__program_count_matches(whole, "Log") == 0 &&
+           rondo__program_count_matches(whole, "ReduceLogSum") == 0;
 }
 
 // The program as the executor's options have it, before anything is folded: what is asked of an op
