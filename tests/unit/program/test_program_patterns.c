@@ -592,6 +592,13 @@ TEST(test_program_patterns__products_of_few_rows) {
         {{HALF_ROWS("9", "64"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
         {{HALF_ROWS("8", "72"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
         {{HALF_ROWS("2", "8256"), HALF_GATE("x")}, "~rondo.MatMul rondo.MatMul Mul"},
+        // a bias of columns, and of rows
+        {{HALF_ROWS("2", "64"), HALF_NORMAL, "const d f16 12", "MatMul n w > a", "Add a d > y",
+          "output y"},
+         "~rondo.RowProduct"},
+        {{HALF_ROWS("2", "64"), HALF_NORMAL, "const d f16 2,1", "MatMul n w > a", "Add a d > y",
+          "output y"},
+         "~RMSNormalization rondo.MatMul"},
     };
     program_rows_check(rows, COUNT(rows), &gpu);
 }

@@ -26,6 +26,15 @@ enum { INPUTS = 6, GAIN = 4, GATE = 5, VECTOR_BYTES = 16 };
 // normalised are held.
 enum { FEW_ROWS_MOST = 8, FEW_STEP = 64, FEW_LONGEST = 8192, FEW_LONGEST_NORM = 4096 };
 
+// Whether what is added to a product is nothing, or a number for each column: not one for each row.
+static bool has_plain_bias(const rondo_program *program, const rondo__node *product,
+                           int64_t columns) {
+    const int32_t bias = rondo__match_input(product, 2);
+    rondo_shape shape;
+    return bias < 0 || (rondo__value_get_shape(&program->values[bias], &shape) && shape.rank == 1 &&
+                        shape.extent[0] == columns);
+}
+
 // Whether node `n` is a product of one row and constant weights that kernels read in vectors; or,
 // if `longest` is not 0, of a few rows in half precision, of so many numbers at most.
 static bool is_row_product(const rondo__rewriting *r, size_t n, int64_t longest) {
@@ -52,7 +61,8 @@ static bool is_row_product(const rondo__rewriting *r, size_t n, int64_t longest)
                               : dtype == RONDO_DTYPE_F16 && k % FEW_STEP == 0 && k <= longest &&
                                     count > k && count <= FEW_ROWS_MOST * k;
     return (dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_F32) && k % width == 0 &&
-           n_columns > 1 && are_rows && rondo__match_dtype(program, node->inputs[1]) == dtype;
+           n_columns > 1 && are_rows && rondo__match_dtype(program, node->inputs[1]) == dtype &&
+           has_plain_bias(program, node, n_columns);
 }
 
 // Makes the product `n` a rondo.RowProduct with these inputs; its attributes stay.
