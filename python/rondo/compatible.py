@@ -135,7 +135,7 @@ def read_metadata(source: Union[str, bytes]) -> SimpleNamespace:
             if field in _TEXTS:
                 setattr(found, _TEXTS[field], value.decode(errors="replace"))
             elif field == 5:
-                found.version = value
+                found.version = value - (1 << 64) if value >> 63 else value  # an int64
             elif field == 7:
                 found.graph_name = _read_text(file, value, 2)
             elif field == 14:

@@ -173,6 +173,9 @@ class Session(Owned):
         if isinstance(names, str):
             names = [names]
         chosen = list(names) if names else self._output_names
+        for name in chosen:
+            if not isinstance(name, str):
+                raise InvalidError(f"names of outputs are texts, not {name!r}")
         for name in out or ():
             if name not in chosen:
                 raise InvalidError(f"out: {name!r} is not among the outputs that are asked for: "
@@ -197,11 +200,15 @@ class Session(Owned):
                on_device: bool) -> tuple[Any, list[Any]]:
         bindings = (_raw.rondo_binding * max(1, len(names)))()
         targets: list[Any] = []
+        taken: dict[int, str] = {}  # whose memory is given: names by addresses
         for binding, name in zip(bindings, names):
             binding.name = self._raw_names.get(name) or name.encode()
             target = out.get(name) if out else None
             if target is not None:
                 targets.append(self._put_target(binding.tensor, target, name))
+                other = taken.setdefault(binding.tensor.data or id(binding), name)
+                if other != name:
+                    raise InvalidError(f"out: {other!r} and {name!r} have the same memory")
             else:
                 targets.append(None)
                 if on_device:
@@ -215,6 +222,9 @@ class Session(Owned):
                 raise InvalidError(f"{name}: an output array must be contiguous and writable")
             return target, put_value(tensor, target, name)
         if not isinstance(target, Tensor):
+            if not hasattr(target, "__dlpack__"):
+                raise InvalidError(f"{name}: an output is written to an array or a tensor, "
+                                   f"not to a {type(target).__name__}")
             return target, put_value(tensor, from_dlpack(target, self._stream), name)
         return target, put_value(tensor, target, name)
 

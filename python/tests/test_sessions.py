@@ -155,6 +155,9 @@ class Running(unittest.TestCase):
                 (rondo.InvalidError, "out: 'z' is not .*: y$",
                  lambda: session.run(None, {"x": x}, out={"z": self.y})),
                 (rondo.InvalidError, "out: 'z' is not", lambda: session.bind_tensors({"x": x}, out={"z": self.y})),
+                (rondo.InvalidError, "names of outputs are texts, not 1", lambda: session.run([1], {"x": x})),
+                (rondo.InvalidError, "y: an output is written to .* not to a list",
+                 lambda: session.run(None, {"x": x}, out={"y": [0.0]})),
                 (TypeError, "threads is '3'", lambda: rondo.Session(find("vit_mini"), threads="3")),
                 (TypeError, "the path of an ONNX file.*None", lambda: rondo.Session(None)),
                 (rondo.BadDataError, "", lambda: rondo.Session(b"no model"))):
@@ -163,6 +166,11 @@ class Running(unittest.TestCase):
         session.close()
         with self.assertRaisesRegex(rondo.StateError, "Session was closed"):
             session.run(None, {"x": x})
+        flowers, memory = rondo.Session(find("flower_trees"), device="host"), numpy.empty(4, "f4")
+        names = [port.name for port in flowers.outputs]
+        one = dict(zip(names, (memory.view("i8")[:1], memory[:3].reshape(1, 3))))
+        with self.assertRaisesRegex(rondo.InvalidError, f"'{names[0]}' and '{names[1]}' have the same memory"):
+            flowers.run(None, {"x": numpy.zeros((1, 4), "f4")}, out=one)
 
     def test_names_of_onnxruntime(self):
         options = rondo.SessionOptions()
@@ -173,11 +181,12 @@ class Running(unittest.TestCase):
         path = os.path.join(tempfile.mkdtemp(), "named.onnx")
         with open(find("vit_mini"), "rb") as file:
             data = file.read() + bytes([14 << 3 | 2, 10, 10, 4]) + b"name" + bytes([18, 2]) + b"\xc3\xa4"
+            data += bytes([5 << 3] + [0xfe] + [0xff] * 8 + [1])  # version -2
         with open(path, "wb") as file:
             file.write(data)
         for model in (path, data):
             meta = rondo.Session(model, device="host").get_modelmeta()
-            self.assertEqual(meta.custom_metadata_map, {"name": "\u00e4"})
+            self.assertEqual((meta.custom_metadata_map, meta.version), ({"name": "\u00e4"}, -2))
         with rondo.Program(data) as program, self.assertRaisesRegex(rondo.StateError, "its file"):
             rondo.Session(program, device="host").get_modelmeta()
 
