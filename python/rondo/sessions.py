@@ -75,7 +75,7 @@ class Session(Owned):
     """
 
     __slots__ = ("device", "inputs", "outputs", "optional_inputs", "_lock", "_program", "_by_name",
-                 "_raw_names", "_output_names", "_stream", "_given_stream", "_bytes", "model_path")
+                 "_raw_names", "_output_names", "_stream", "_given_stream", "_source", "model_path")
     device: Device
     inputs: list[NodeArg]
     outputs: list[NodeArg]
@@ -93,12 +93,16 @@ class Session(Owned):
         raw, kept = _make_options(dtype, graphs, threads, place, options, sess_options)
         self._lock = threading.RLock()
         dimensions = dimensions or getattr(sess_options, "dimensions", None)
-        self._bytes = None if isinstance(model, (str, os.PathLike, Program)) else model
+        # Of the file's own texts: its bytes, or its path and what it is; None: there is none.
+        self._source: Any = None if isinstance(model, (str, os.PathLike, Program)) else model
         if not isinstance(model, Program):
             model = Program(model, dimensions=dimensions)
         elif dimensions:
             raise InvalidError("Session: the dimensions of a Program are said when it is made")
         self.model_path = model.path
+        if self._source is None and model.path is not None:
+            path = os.path.abspath(model.path)
+            self._source = path, _describe_file(path)
         owner = model._need().retain()
         program = ctypes.c_void_p(owner.handle)
         try:
@@ -158,10 +162,14 @@ class Session(Owned):
 
     def get_modelmeta(self) -> SimpleNamespace:
         """custom_metadata_map, producer_name, graph_name and others, as the ONNX file has them."""
-        source = self.model_path if self._bytes is None else self._bytes
+        source = self._source
         if source is None:
             raise StateError("the session was made of a Program, which keeps no such texts: "
                              "read them from its file")
+        if isinstance(source, tuple):
+            source, known = source
+            if known is None or _describe_file(source) != known:
+                raise StateError(f"{source} is not the file any more that the session was made of")
         return read_metadata(source)
 
     # ---- running ------------------------------------------------------------------------------
@@ -529,6 +537,15 @@ InferenceSession = Session
 
 _PLACEMENT_KINDS = {_raw.RONDO_PLACEMENT_OP: "op", _raw.RONDO_PLACEMENT_TRANSFER: "transfer",
                     _raw.RONDO_PLACEMENT_TENSOR: "tensor"}
+
+
+def _describe_file(path: str) -> Optional[tuple[int, int, int]]:
+    """What tells a file from one that takes its place; None: there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _read_count(value: Any, name: str) -> int:

@@ -189,6 +189,17 @@ class Running(unittest.TestCase):
             self.assertEqual((meta.custom_metadata_map, meta.version), ({"name": "\u00e4"}, -2))
         with rondo.Program(data) as program, self.assertRaisesRegex(rondo.StateError, "its file"):
             rondo.Session(program, device="host").get_modelmeta()
+        before, (folder, name) = os.getcwd(), os.path.split(path)
+        try:
+            os.chdir(folder)
+            session = rondo.Session(name, device="host")
+        finally:
+            os.chdir(before)
+        self.assertEqual(session.get_modelmeta().version, -2)
+        with open(path, "wb") as file:
+            file.write(data + bytes([5 << 3, 7]))
+        with self.assertRaisesRegex(rondo.StateError, "is not the file any more"):
+            session.get_modelmeta()
 
     def test_bound_runs(self):
         x = self.x.copy()
