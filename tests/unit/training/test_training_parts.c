@@ -453,6 +453,42 @@ TEST(test_training_parts__parts_of_a_rank_that_left_are_named) {
     ranks_world_run(2, device_name, lose_a_rank, NULL);
 }
 
+// A rank that has set all variables since waits for the others nevertheless.
+static void set_all(rank_world *w) {
+    const lesson l = {.optimizer = RONDO_OPTIMIZER_SGD, .is_shared = true};
+    static const char *const names[] = {"w", "w.momentum", "u", "u.momentum", "b", "b.momentum"};
+    static float zeros[WIDTH * WIDE];
+    rondo_executor *executor;
+    rondo_program *program = make_lesson(w, &l);
+    if (program == NULL) {
+        return;
+    }
+    open_executor(w, program, &l, &executor);
+    run(w, executor, &l, 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names && w->rank == 0; ++i) {
+        const int64_t columns = names[i][0] == 'u' ? WIDE : WIDTH;
+        const rondo_tensor tensor = {.dtype = RONDO_DTYPE_F32,
+                                     .shape = names[i][0] == 'b'
+                                                  ? (rondo_shape){1, {WIDTH}}
+                                                  : (rondo_shape){2, {WIDTH, columns}},
+                                     .data = zeros};
+        RANK_OK(w, rondo_executor_set_variable(executor, names[i], &tensor));
+    }
+    RANK_OK(w, rondo_executor_gather_variables(executor));
+    rondo_tensor now;
+    RANK_OK(w, rondo_executor_get_variable(executor, "u", &now));
+    for (int i = 0; i < WIDTH * WIDE; ++i) {
+        RANK_TRUE(w, (((const float *)now.data)[i] == 0.0f) == (i < WIDTH * WIDE / 2));
+    }
+    rondo_tensor_deinit(&now);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+}
+
+TEST(test_training_parts__one_that_set_all_gathers_with_the_others) {
+    ranks_world_run(2, device_name, set_all, NULL);
+}
+
 TEST(test_training_parts__needs_ranks) {
     const rondo_minimize_options options = {.struct_size = sizeof options, .shard_updates = true};
     rondo_builder *b = build_begin();
