@@ -489,6 +489,47 @@ TEST(test_training_parts__one_that_set_all_gathers_with_the_others) {
     ranks_world_run(2, device_name, set_all, NULL);
 }
 
+// All ranks load the plan file of rank 0, and come to what they had without it.
+static void load_plan(rank_world *w) {
+    const lesson l = {.optimizer = RONDO_OPTIMIZER_ADAM, .is_shared = true, .clip_norm = 0.001};
+    const char *path = w->data;
+    rondo_executor *executors[2];
+    rondo_tensor now[2];
+    rondo_program *program = make_lesson(w, &l);
+    rondo_program *loaded;
+    if (program == NULL) {
+        return;
+    }
+    open_executor(w, program, &l, &executors[0]);
+    run(w, executors[0], &l, 0);
+    if (w->rank == 0) {
+        RANK_OK(w, rondo_executor_save(executors[0], path));
+    }
+    run(w, executors[0], &l, 1);  // behind which the file is there at all ranks
+    RANK_OK(w, rondo_program_load_plan(path, NULL, &loaded));
+    open_executor(w, loaded, &l, &executors[1]);
+    run(w, executors[1], &l, 0);
+    run(w, executors[1], &l, 1);
+    for (int i = 0; i < 2; ++i) {
+        RANK_OK(w, rondo_executor_gather_variables(executors[i]));
+        RANK_OK(w, rondo_executor_get_variable(executors[i], "u", &now[i]));
+    }
+    RANK_TRUE(w, memcmp(now[0].data, now[1].data, WIDTH * WIDE * sizeof(float)) == 0);
+    for (int i = 0; i < 2; ++i) {
+        rondo_tensor_deinit(&now[i]);
+        rondo_executor_destroy(executors[i]);
+    }
+    rondo_program_destroy(loaded);
+    rondo_program_destroy(program);
+}
+
+TEST(test_training_parts__a_plan_file_is_of_all_ranks) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/rondo_parts_%d.rplan", (int)getpid());
+    ranks_world_run(2, device_name, load_plan, path);
+    (void)unlink(path);
+}
+
 TEST(test_training_parts__needs_ranks) {
     const rondo_minimize_options options = {.struct_size = sizeof options, .shard_updates = true};
     rondo_builder *b = build_begin();
