@@ -530,6 +530,38 @@ TEST(test_training_parts__a_plan_file_is_of_all_ranks) {
     (void)unlink(path);
 }
 
+// What stands behind the step reads no part for the whole, in a body neither.
+TEST(test_training_parts__what_is_added_behind_reads_no_part) {
+    static const char *const parts[] = {"w", "w.mean", "w.next", "w.square.next"};
+    static const float values[WIDTH * WIDTH] = {1.0f};
+    const rondo_minimize_options options = {.struct_size = sizeof options,
+                                            .optimizer = RONDO_OPTIMIZER_ADAM,
+                                            .learning_rate = 0.1,
+                                            .average_ranks = true,
+                                            .shard_updates = true};
+    const rondo_tensor tensor = {
+        .dtype = RONDO_DTYPE_F32, .shape = {2, {WIDTH, WIDTH}}, .data = (void *)(uintptr_t)values};
+    rondo_builder *b = build_begin();
+    rondo_builder *body;
+    OK(rondo_builder_add_parameter(b, "w", &tensor, RONDO_PARAMETER_COPIED));
+    OK(rondo_builder_add_mean(b, "w", "loss"));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_minimize(b, "loss", &options));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+        assert_int_equal(rondo_builder_add_mean(b, parts[i], "m"), RONDO_STATUS_UNSUPPORTED);
+        const char *message = rondo_error_get_last()->message;
+        assert_non_null(strstr(message, parts[i]));
+        assert_non_null(strstr(message, i % 2 == 0 ? "is \"w.whole\"" : "is not gathered"));
+    }
+    assert_int_equal(rondo_builder_add_output(b, "w", NULL), RONDO_STATUS_UNSUPPORTED);
+    OK(rondo_builder_create_body(b, NULL, &body));
+    assert_int_equal(rondo_builder_add_mean(body, "w", "m"), RONDO_STATUS_UNSUPPORTED);
+    rondo_builder_destroy(body);
+    OK(rondo_builder_add_mean(b, "w.whole", "m"));
+    OK(rondo_builder_add_mean(b, "train.rate", "r"));
+    rondo_builder_destroy(b);
+}
+
 TEST(test_training_parts__needs_ranks) {
     const rondo_minimize_options options = {.struct_size = sizeof options, .shard_updates = true};
     rondo_builder *b = build_begin();

@@ -110,6 +110,12 @@ int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const
 rondo_status rondo__step_split(rondo__step *step);
 // Notes which variables those are, when all are there.
 rondo_status rondo__step_name_parts(rondo__step *step);
+// Whether what is added behind the step may read a value: of which a rank has its part alone, it
+// may not.
+//
+// Errors:    UNSUPPORTED (it may not).
+rondo_status rondo__step_check_reader(const rondo_program *program, int32_t value,
+                                      const char *call);
 
 // ---- optimizers.c
 
