@@ -537,20 +537,32 @@ TEST(test_training_parts__a_plan_file_is_of_all_ranks) {
 // What stands behind the step reads no part for the whole, in a body neither.
 TEST(test_training_parts__what_is_added_behind_reads_no_part) {
     static const char *const parts[] = {"w", "w.mean", "w.next", "w.square.next"};
-    static const float values[WIDTH * WIDTH] = {1.0f};
     const rondo_minimize_options options = {.struct_size = sizeof options,
                                             .optimizer = RONDO_OPTIMIZER_ADAM,
                                             .learning_rate = 0.1,
                                             .average_ranks = true,
                                             .shard_updates = true};
-    const rondo_tensor tensor = {
-        .dtype = RONDO_DTYPE_F32, .shape = {2, {WIDTH, WIDTH}}, .data = (void *)(uintptr_t)values};
+    const rondo_start zeros = {.struct_size = sizeof zeros, .kind = RONDO_START_CONSTANT};
     rondo_builder *b = build_begin();
     rondo_builder *body;
-    OK(rondo_builder_add_parameter(b, "w", &tensor, RONDO_PARAMETER_COPIED));
+    rondo_builder *branches[2];
+    OK(rondo_builder_add_variable(b, &PORT("w", RONDO_DTYPE_F32, WIDTH, WIDTH), &zeros));
     OK(rondo_builder_add_mean(b, "w", "loss"));
     OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_add_input(b, &PORT("c", RONDO_DTYPE_BOOL)));
+    for (int i = 0; i < 2; ++i) {  // that read "w" before, and stand behind
+        OK(rondo_builder_create_body(b, NULL, &branches[i]));
+        OK(rondo_builder_add_mean(branches[i], "w", "m"));
+        OK(rondo_builder_add_output(branches[i], "m", NULL));
+    }
     OK(rondo_builder_minimize(b, "loss", &options));
+    const rondo_attribute bodies[] = {ATTRIBUTE_BODY("then_branch", branches[0]),
+                                      ATTRIBUTE_BODY("else_branch", branches[1])};
+    assert_int_equal(rondo_builder_add_node(b, "If", (const char *[]){"c"}, 1,
+                                            (const char *[]){"chosen"}, 1, &WITH_LIST(bodies, 2)),
+                     RONDO_STATUS_UNSUPPORTED);
+    rondo_builder_destroy(branches[0]);
+    rondo_builder_destroy(branches[1]);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
         assert_int_equal(rondo_builder_add_mean(b, parts[i], "m"), RONDO_STATUS_UNSUPPORTED);
         const char *message = rondo_error_get_last()->message;
