@@ -181,9 +181,11 @@ typedef struct rondo_minimize_options {
 // clip_norm, whose norm adds the squares in another order; otherwise they have them where the sums
 // are added in one order and rounded alike.
 // Between runs such a variable lies in parts: until rondo_executor_gather_variables it can be
-// neither read nor saved, and its new value cannot be fetched. Variables of fewer than 4096
-// elements, of a number that is no multiple of 8 times the ranks, of bodies, and those that are
-// outputs, are updated by all ranks.
+// neither read nor saved, and its new value cannot be fetched. Set it at all ranks alike: of what a
+// rank sets its part alone counts. Nodes and outputs that are added behind the step cannot read it
+// (UNSUPPORTED); of a weight they read "NAME.whole", which is gathered when a run begins.
+// Variables of fewer than 4096 elements, of a number that is no multiple of 8 times the ranks, of
+// bodies, and those that are outputs, are updated by all ranks.
 //
 // Numbers: as PyTorch computes, with each operation rounded by itself (as its kernels without fused
 // multiply-add do), and powers, corrections and rates in f64. The norm is of f32, the root of the

@@ -47,13 +47,10 @@ static rondo_status agree(rondo_executor *executor) {
     return status;
 }
 
-static bool are_whole(const rondo_executor *executor) {
-    bool are = true;
-    for (const rondo__state *state = executor->caller.states; state != NULL && are;
-         state = state->next) {
-        are = rondo__state_is_whole(executor, state);
-    }
-    return are;
+// What all ranks answer alike, also where one alone has set some variables since.
+static bool have_gathered(const rondo_executor *executor) {
+    const rondo__caller *caller = &executor->caller;
+    return !caller->has_parts || caller->gathered_runs == caller->part_runs;
 }
 
 static rondo_status check_values(const rondo_executor *executor) {
@@ -110,7 +107,7 @@ rondo_status rondo_executor_gather_variables(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    if (are_whole(executor)) {
+    if (have_gathered(executor)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(check_values(executor));
@@ -123,5 +120,6 @@ rondo_status rondo_executor_gather_variables(rondo_executor *executor) {
     for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         state->whole_at = executor->caller.part_runs;
     }
+    executor->caller.gathered_runs = executor->caller.part_runs;
     return RONDO_STATUS_OK;
 }

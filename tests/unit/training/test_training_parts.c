@@ -95,6 +95,11 @@ static rondo_program *make_lesson(rank_world *w, const lesson *l) {
     status = rondo_builder_add_input(
         b, &PORT("x", l->is_half ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32, -1, WIDTH));
     add_matrix(w, b, "w", l->is_half, false, WIDTH);
+    if (!l->is_half) {
+        const rondo_tensor tensor = {
+            .dtype = RONDO_DTYPE_F32, .shape = {1, {WIDTH}}, .data = (void *)(uintptr_t)bias};
+        (void)!rondo_builder_add_parameter(b, "b", &tensor, RONDO_PARAMETER_COPIED);
+    }
     add_matrix(w, b, "u", l->is_half, l->has_table, WIDE);
     if (l->has_table) {
         status = status == RONDO_STATUS_OK
@@ -106,9 +111,6 @@ static rondo_program *make_lesson(rank_world *w, const lesson *l) {
     add(w, b, "MatMul", l->has_table ? "h" : "x", "w", "a");
     const char *sum = "a";
     if (!l->is_half) {
-        const rondo_tensor tensor = {
-            .dtype = RONDO_DTYPE_F32, .shape = {1, {WIDTH}}, .data = (void *)(uintptr_t)bias};
-        (void)!rondo_builder_add_parameter(b, "b", &tensor, RONDO_PARAMETER_COPIED);
         add(w, b, "Add", "a", "b", "s");
         sum = "s";
     }
@@ -272,9 +274,10 @@ static void expect_equal_files(const char *a, const char *b) {
 }
 
 // All variables are near, as far as sums in another order let them.
-static void expect_near(const char *a, const char *b) {
+static void expect_near(const lesson *l, const char *a, const char *b) {
     static const char *const names[] = {"w", "u", "b", "u.mean", "u.square"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const size_t count = l->optimizer == RONDO_OPTIMIZER_SGD ? 3 : 5;
+    for (size_t i = 0; i < count; ++i) {
         rondo_tensor x;
         rondo_tensor y;
         OK(rondo_checkpoint_read(a, names[i], &x));
@@ -341,7 +344,7 @@ static void compare(lesson l, int index, int32_t size) {
         expect_equal_files(l.path[0], l.path[1]);
     }
     if (l.clip_norm > 0.0 && size > 1) {
-        expect_near(whole[0], l.path[0]);
+        expect_near(&l, whole[0], l.path[0]);
     } else {
         expect_equal_files(whole[0], l.path[0]);
     }
@@ -368,6 +371,7 @@ static const lesson lessons[] = {
      .dtype = RONDO_DTYPE_F16,
      .sends_half = true,
      .has_table = true},
+    {.optimizer = RONDO_OPTIMIZER_SGD, .clip_norm = 0.01},
 };
 
 enum { LESSONS = sizeof lessons / sizeof *lessons };
@@ -451,6 +455,127 @@ static void lose_a_rank(rank_world *w) {
 
 TEST(test_training_parts__parts_of_a_rank_that_left_are_named) {
     ranks_world_run(2, device_name, lose_a_rank, NULL);
+}
+
+// A rank that has set all variables since waits for the others nevertheless.
+static void set_all(rank_world *w) {
+    const lesson l = {.optimizer = RONDO_OPTIMIZER_SGD, .is_shared = true};
+    static const char *const names[] = {"w", "w.momentum", "u", "u.momentum", "b", "b.momentum"};
+    static float zeros[WIDTH * WIDE];
+    rondo_executor *executor;
+    rondo_program *program = make_lesson(w, &l);
+    if (program == NULL) {
+        return;
+    }
+    open_executor(w, program, &l, &executor);
+    run(w, executor, &l, 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names && w->rank == 0; ++i) {
+        const int64_t columns = names[i][0] == 'u' ? WIDE : WIDTH;
+        const rondo_tensor tensor = {.dtype = RONDO_DTYPE_F32,
+                                     .shape = names[i][0] == 'b'
+                                                  ? (rondo_shape){1, {WIDTH}}
+                                                  : (rondo_shape){2, {WIDTH, columns}},
+                                     .data = zeros};
+        RANK_OK(w, rondo_executor_set_variable(executor, names[i], &tensor));
+    }
+    RANK_OK(w, rondo_executor_gather_variables(executor));
+    rondo_tensor now;
+    RANK_OK(w, rondo_executor_get_variable(executor, "u", &now));
+    for (int i = 0; i < WIDTH * WIDE; ++i) {
+        RANK_TRUE(w, (((const float *)now.data)[i] == 0.0f) == (i < WIDTH * WIDE / 2));
+    }
+    rondo_tensor_deinit(&now);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+}
+
+TEST(test_training_parts__one_that_set_all_gathers_with_the_others) {
+    ranks_world_run(2, device_name, set_all, NULL);
+}
+
+// All ranks load the plan file of rank 0, and come to what they had without it.
+static void load_plan(rank_world *w) {
+    const lesson l = {.optimizer = RONDO_OPTIMIZER_ADAM, .is_shared = true, .clip_norm = 0.001};
+    const char *path = w->data;
+    rondo_executor *executors[2];
+    rondo_tensor now[2];
+    rondo_program *program = make_lesson(w, &l);
+    rondo_program *loaded;
+    if (program == NULL) {
+        return;
+    }
+    open_executor(w, program, &l, &executors[0]);
+    run(w, executors[0], &l, 0);
+    if (w->rank == 0) {
+        RANK_OK(w, rondo_executor_save(executors[0], path));
+    }
+    run(w, executors[0], &l, 1);  // behind which the file is there at all ranks
+    RANK_OK(w, rondo_program_load_plan(path, NULL, &loaded));
+    open_executor(w, loaded, &l, &executors[1]);
+    run(w, executors[1], &l, 0);
+    run(w, executors[1], &l, 1);
+    for (int i = 0; i < 2; ++i) {
+        RANK_OK(w, rondo_executor_gather_variables(executors[i]));
+        RANK_OK(w, rondo_executor_get_variable(executors[i], "u", &now[i]));
+    }
+    RANK_TRUE(w, memcmp(now[0].data, now[1].data, WIDTH * WIDE * sizeof(float)) == 0);
+    for (int i = 0; i < 2; ++i) {
+        rondo_tensor_deinit(&now[i]);
+        rondo_executor_destroy(executors[i]);
+    }
+    rondo_program_destroy(loaded);
+    rondo_program_destroy(program);
+}
+
+TEST(test_training_parts__a_plan_file_is_of_all_ranks) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/rondo_parts_%d.rplan", (int)getpid());
+    ranks_world_run(2, device_name, load_plan, path);
+    (void)unlink(path);
+}
+
+// What stands behind the step reads no part for the whole, in a body neither.
+TEST(test_training_parts__what_is_added_behind_reads_no_part) {
+    static const char *const parts[] = {"w", "w.mean", "w.next", "w.square.next"};
+    const rondo_minimize_options options = {.struct_size = sizeof options,
+                                            .optimizer = RONDO_OPTIMIZER_ADAM,
+                                            .learning_rate = 0.1,
+                                            .average_ranks = true,
+                                            .shard_updates = true};
+    const rondo_start zeros = {.struct_size = sizeof zeros, .kind = RONDO_START_CONSTANT};
+    rondo_builder *b = build_begin();
+    rondo_builder *body;
+    rondo_builder *branches[2];
+    OK(rondo_builder_add_variable(b, &PORT("w", RONDO_DTYPE_F32, WIDTH, WIDTH), &zeros));
+    OK(rondo_builder_add_mean(b, "w", "loss"));
+    OK(rondo_builder_add_output(b, "loss", NULL));
+    OK(rondo_builder_add_input(b, &PORT("c", RONDO_DTYPE_BOOL)));
+    for (int i = 0; i < 2; ++i) {  // that read "w" before, and stand behind
+        OK(rondo_builder_create_body(b, NULL, &branches[i]));
+        OK(rondo_builder_add_mean(branches[i], "w", "m"));
+        OK(rondo_builder_add_output(branches[i], "m", NULL));
+    }
+    OK(rondo_builder_minimize(b, "loss", &options));
+    const rondo_attribute bodies[] = {ATTRIBUTE_BODY("then_branch", branches[0]),
+                                      ATTRIBUTE_BODY("else_branch", branches[1])};
+    assert_int_equal(rondo_builder_add_node(b, "If", (const char *[]){"c"}, 1,
+                                            (const char *[]){"chosen"}, 1, &WITH_LIST(bodies, 2)),
+                     RONDO_STATUS_UNSUPPORTED);
+    rondo_builder_destroy(branches[0]);
+    rondo_builder_destroy(branches[1]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+        assert_int_equal(rondo_builder_add_mean(b, parts[i], "m"), RONDO_STATUS_UNSUPPORTED);
+        const char *message = rondo_error_get_last()->message;
+        assert_non_null(strstr(message, parts[i]));
+        assert_non_null(strstr(message, i % 2 == 0 ? "is \"w.whole\"" : "is not gathered"));
+    }
+    assert_int_equal(rondo_builder_add_output(b, "w", NULL), RONDO_STATUS_UNSUPPORTED);
+    OK(rondo_builder_create_body(b, NULL, &body));
+    assert_int_equal(rondo_builder_add_mean(body, "w", "m"), RONDO_STATUS_UNSUPPORTED);
+    rondo_builder_destroy(body);
+    OK(rondo_builder_add_mean(b, "w.whole", "m"));
+    OK(rondo_builder_add_mean(b, "train.rate", "r"));
+    rondo_builder_destroy(b);
 }
 
 TEST(test_training_parts__needs_ranks) {

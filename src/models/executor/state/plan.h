@@ -550,6 +550,7 @@ typedef struct rondo__caller {
     size_t state_count;                      // of which there are so many
     uint64_t range_changes;                  // state_changes that they are of
     uint64_t part_runs;                      // that ranks made together, where states have parts
+    uint64_t gathered_runs;                  // part_runs when all ranks gathered them
     bool has_parts;                          // each rank updates its part of some states
     struct rondo__participant *recordings;   // in captures not of Rondo's
     size_t pattern_count;

@@ -52,7 +52,7 @@ static rondo_status infer_all_gather(rondo__infer *infer) {
     return RONDO_STATUS_OK;
 }
 
-static const char *const attributes[] = {"average", "parts", "zeros", "elements", NULL};
+static const char *const attributes[] = {"average", "parts", "zeros", "elements", "step", NULL};
 static const char *const gather_attributes[] = {"variables", NULL};
 
 const rondo__op_def rondo__op_table_all_reduce[] = {

@@ -12,6 +12,7 @@
 #include "base/read_options.h"
 #include "program/builder/builder_parts.h"
 #include "program/place_mark.h"
+#include "program/training/step_parts.h"
 #include "tensor/elements.h"
 
 // ---- life
@@ -219,13 +220,14 @@ rondo_status rondo__builder_check_name(const rondo_builder *builder, const char 
 }
 
 // Recurses once for each builder around.
-static rondo_status find_or_capture(rondo_builder *builder, const char *name, int32_t *out_value) {
+static rondo_status find_or_capture(rondo_builder *builder, const char *name, const char *call,
+                                    int32_t *out_value) {
     *out_value = rondo__program_find_value(builder->program, name);
     if (*out_value != RONDO__VALUE_NONE || builder->parent == NULL) {
-        return RONDO_STATUS_OK;
+        return rondo__step_check_reader(builder->program, *out_value, call);
     }
     int32_t outer = RONDO__VALUE_NONE;
-    RETURN_IF_ERROR(find_or_capture(builder->parent, name, &outer));
+    RETURN_IF_ERROR(find_or_capture(builder->parent, name, call, &outer));
     if (outer == RONDO__VALUE_NONE) {
         return RONDO_STATUS_OK;
     }
@@ -241,7 +243,7 @@ static rondo_status find_or_capture(rondo_builder *builder, const char *name, in
 
 rondo_status rondo__builder_find(rondo_builder *builder, const char *name, const char *call,
                                  int32_t *out_value) {
-    RETURN_IF_ERROR(find_or_capture(builder, name, out_value));
+    RETURN_IF_ERROR(find_or_capture(builder, name, call, out_value));
     if (*out_value == RONDO__VALUE_NONE) {
         return RONDO_FAIL_AS(call, INVALID, "no input, parameter or node makes a value \"%.80s\"",
                              name);

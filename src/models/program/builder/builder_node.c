@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/read_options.h"
 #include "program/builder/builder_parts.h"
+#include "program/training/step_parts.h"
 
 // What one call of rondo_builder_add_node asks for, and what it comes to.
 typedef struct node_request {
@@ -91,6 +92,9 @@ static rondo_status add_body(rondo_builder *builder, node_request *request,
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(node->inputs, request->input_capacity,
                                          node->input_count + body->capture_count));
     for (size_t i = 0; i < body->capture_count; ++i) {
+        // Perhaps read before there was a step.
+        RETURN_IF_ERROR(
+            rondo__step_check_reader(builder->program, body->captures[i].outer, call_name));
         RETURN_IF_ERROR(rondo__program_add_captured(body->program, body->captures[i].inner));
         node->inputs[node->input_count++] = body->captures[i].outer;
     }

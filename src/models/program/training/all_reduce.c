@@ -205,10 +205,9 @@ void rondo__step_average(rondo__step *step) {
     rondo__gradient_settle(g);
 }
 
-int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const int64_t *elements,
-                                size_t count) {
+void rondo__step_sum_scalars(rondo__step *step, int32_t *scalars, const int64_t *elements,
+                             size_t count) {
     rondo__gradient *g = &step->g;
-    int32_t all = RONDO__VALUE_NONE;
     rondo__gradient_settle(g);
     for (size_t first = 0; first < count; first += TENSORS_MAX) {
         const size_t some = count - first < TENSORS_MAX ? count - first : TENSORS_MAX;
@@ -220,12 +219,11 @@ int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const
             g->status = append_node(step->program, false, "", scalars + first, sums, some,
                                     "elements", elements + first);
         }
-        rondo__gradient_settle(g);
-        for (size_t i = 0; i < some && g->status == RONDO_STATUS_OK; ++i) {
-            all = rondo__gradient_join(g, all, sums[i]);
+        if (g->status == RONDO_STATUS_OK) {
+            memcpy(scalars + first, sums, some * sizeof *sums);
         }
     }
-    return all;
+    rondo__gradient_settle(g);
 }
 
 // ---- in any program -----------------------------------------------------------------------------

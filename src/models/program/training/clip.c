@@ -20,37 +20,49 @@ static void clip_values(rondo__step *step) {
     }
 }
 
-// Of what a rank has a part of, its own squares are added to those of the others.
-static int32_t sum_squares(rondo__step *step) {
+// The square of the norm of each gradient. Of what a rank has a part of, its own squares are added
+// to those of the others.
+static void find_squares(rondo__step *step, int32_t *squares, int32_t *parts, int64_t *elements) {
     rondo__gradient *g = &step->g;
-    int32_t squares = RONDO__VALUE_NONE;
     size_t split = 0;
-    int32_t *scalars = rondo__calloc(step->count + 1, sizeof *scalars);
-    int64_t *elements = rondo__calloc(step->count + 1, sizeof *elements);
-    if (scalars == NULL || elements == NULL) {
-        g->status = g->status == RONDO_STATUS_OK ? RONDO_STATUS_NO_MEMORY : g->status;
-    }
     for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
         const rondo__trained *t = &step->trained[i];
         const int32_t change = rondo__gradient_cast(&step->g, t->change, RONDO_DTYPE_F32);
         const int32_t norm = rondo__gradient_set_int(g, E("ReduceL2", change), "keepdims", 0);
-        const int32_t square = E("Mul", norm, norm);
         rondo_shape shape = {0};
         (void)rondo__value_get_shape(&step->program->values[t->weight], &shape);
+        squares[i] = E("Mul", norm, norm);
         if (t->is_split) {
             elements[split] = rondo_shape_get_count(&shape);
-            scalars[split++] = square;
-        } else {
-            squares = rondo__gradient_join(g, squares, square);
+            parts[split++] = squares[i];
         }
     }
     if (split > 0 && g->status == RONDO_STATUS_OK) {
-        const int32_t shared = rondo__step_sum_scalars(step, scalars, elements, split);
-        squares = rondo__gradient_join(g, squares, shared);
+        rondo__step_sum_scalars(step, parts, elements, split);
     }
-    rondo__free(scalars);
+    for (size_t i = step->count; i-- > 0 && split > 0;) {
+        squares[i] = step->trained[i].is_split ? parts[--split] : squares[i];
+    }
+}
+
+// They are added in one order, whether ranks have parts or not.
+static int32_t sum_squares(rondo__step *step) {
+    rondo__gradient *g = &step->g;
+    int32_t all = RONDO__VALUE_NONE;
+    int32_t *squares = rondo__calloc(2 * step->count + 1, sizeof *squares);
+    int64_t *elements = rondo__calloc(step->count + 1, sizeof *elements);
+    if (squares == NULL || elements == NULL) {
+        g->status = g->status == RONDO_STATUS_OK ? RONDO_STATUS_NO_MEMORY : g->status;
+    }
+    if (g->status == RONDO_STATUS_OK) {
+        find_squares(step, squares, squares + step->count, elements);
+    }
+    for (size_t i = 0; i < step->count && g->status == RONDO_STATUS_OK; ++i) {
+        all = rondo__gradient_join(g, all, squares[i]);
+    }
+    rondo__free(squares);
     rondo__free(elements);
-    return squares;
+    return all;
 }
 
 static void clip_norm(rondo__step *step) {

@@ -202,3 +202,60 @@ rondo_status rondo__step_name_parts(rondo__step *step) {
     rondo__free(names);
     return status;
 }
+
+// ---- who reads them later -------------------------------------------------------------------
+
+// What all have of a variable, at the beginning of a run; NONE: nobody gathers it.
+static int32_t find_gathered(const rondo_program *program, int32_t value) {
+    int32_t found = RONDO__VALUE_NONE;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        for (size_t i = 0; rondo__node_is(node, RONDO__FUSED_AllGather) && i < node->input_count;
+             ++i) {
+            found = node->inputs[i] == value ? node->outputs[i] : found;
+        }
+    }
+    return found;
+}
+
+static const rondo__attribute *find_names(const rondo_program *program) {
+    const rondo__attribute *names = NULL;
+    for (size_t n = 0; n < program->node_count && names == NULL; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        names = rondo__node_is(node, RONDO__FUSED_AllGather)
+                    ? rondo__op_find(&node->op, "variables")
+                    : NULL;
+    }
+    return names;
+}
+
+static bool is_listed(const rondo__attribute *names, const char *name) {
+    bool is = false;
+    for (size_t i = 0; i < names->count && !is; ++i) {
+        is = strcmp(names->strings[i], name) == 0;
+    }
+    return is;
+}
+
+rondo_status rondo__step_check_reader(const rondo_program *program, int32_t value,
+                                      const char *call) {
+    // Most programs have no step, and large ones are built node by node.
+    const bool has_step = rondo__program_find_value(program, "train.rate") >= 0;
+    const rondo__attribute *names = has_step ? find_names(program) : NULL;
+    for (size_t v = 0; names != NULL && v < program->variable_count; ++v) {
+        const rondo__variable *variable = &program->variables[v];
+        if ((variable->value != value && variable->update != value) ||
+            !is_listed(names, program->values[variable->value].name)) {
+            continue;
+        }
+        const int32_t gathered = find_gathered(program, variable->value);
+        return RONDO_FAIL_AS(call, UNSUPPORTED,
+                             "with options.shard_updates each rank has its part of \"%.60s\" "
+                             "alone; what all have of "
+                             "it when a run begins is %s%.70s%s",
+                             program->values[value].name, gathered >= 0 ? "\"" : "not gathered",
+                             gathered >= 0 ? program->values[gathered].name : "",
+                             gathered >= 0 ? "\"" : "");
+    }
+    return RONDO_STATUS_OK;
+}

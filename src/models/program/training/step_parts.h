@@ -98,9 +98,9 @@ void rondo__step_clip(rondo__step *step);
 // Averages the changes over all ranks, where that is asked for.
 void rondo__step_average(rondo__step *step);
 
-// The sum of scalars over all ranks; `elements`: of the tensors that they stand for.
-int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const int64_t *elements,
-                                size_t count);
+// Puts the sums over all ranks in place of scalars; `elements`: of the tensors they stand for.
+void rondo__step_sum_scalars(rondo__step *step, int32_t *scalars, const int64_t *elements,
+                             size_t count);
 
 // ---- parts.c
 
@@ -110,6 +110,12 @@ int32_t rondo__step_sum_scalars(rondo__step *step, const int32_t *scalars, const
 rondo_status rondo__step_split(rondo__step *step);
 // Notes which variables those are, when all are there.
 rondo_status rondo__step_name_parts(rondo__step *step);
+// Whether what is added behind the step may read a value: of which a rank has its part alone, it
+// may not.
+//
+// Errors:    UNSUPPORTED (it may not).
+rondo_status rondo__step_check_reader(const rondo_program *program, int32_t value,
+                                      const char *call);
 
 // ---- optimizers.c
 
