@@ -312,6 +312,15 @@ static const Onnx__OperatorSetIdProto *find_opset(const writer *w, const char *d
 // The model has one version of each domain; enters what a node needs.
 static rondo_status import_opset(writer *w, const rondo__node *node) {
     const char *domain = node->op.def->domain;
+    if ((node->op.def->flags & RONDO__OP_INTERNAL) != 0) {
+        rondo_status status = RONDO_FAIL_AS(
+            "rondo_program_save_onnx", UNSUPPORTED,
+            "unsupported: %s is of Rondo's own, and no file has it; of a program that is trained "
+            "save what rondo_executor_get_trained gives out",
+            rondo__node_describe(node));
+        rondo__error_set_op(node->op.name);
+        return status;
+    }
     const Onnx__OperatorSetIdProto *known = find_opset(w, domain);
     if (known == NULL) {
         return add_opset(w, domain, node->op.opset);

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rondo/builder.h"
 #include "rondo/onnx.h"
+#include "rondo/training.h"
 #include "support/expect_ok.h"
 #include "support/models/code_programs.h"
 #include "support/models/model_builder.h"
@@ -257,6 +259,23 @@ TEST(test_onnx_save__refuses_by_name) {
     expect_failure(program, "/no/such/folder/x.onnx", RONDO_STATUS_UNAVAILABLE, "/no/such/folder");
     rondo_program_destroy(program);
     model_builder_deinit(&builder);
+}
+
+// What ranks average with stands in no file.
+TEST(test_onnx_save__refuses_collectives) {
+    static const char *const inputs[] = {"x"}, *const outputs[] = {"y"};
+    const rondo_port x = {
+        .struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1, .extent = {3}};
+    rondo_builder *b;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &b));
+    OK(rondo_builder_add_input(b, &x));
+    OK(rondo_builder_add_all_reduce(b, RONDO_REDUCTION_SUM, inputs, outputs, 1));
+    OK(rondo_builder_add_output(b, "y", NULL));
+    OK(rondo_builder_finish(b, &program));
+    rondo_builder_destroy(b);
+    expect_failure(program, "/tmp/never.onnx", RONDO_STATUS_UNSUPPORTED, "AllReduce");
+    rondo_program_destroy(program);
 }
 
 // 2 GiB and more, all of them one page of zeros that is never touched.
