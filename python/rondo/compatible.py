@@ -117,7 +117,7 @@ def _read_fields(file: BinaryIO, end: int, wanted: Iterable[int]) -> Iterable[tu
 def _read_text(file: BinaryIO, end: int, field: int) -> str:
     for found, value in _read_fields(file, end, [field]):
         if found == field:
-            return value.decode(errors="replace")
+            return str(value, errors="replace")
     return ""
 
 

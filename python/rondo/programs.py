@@ -83,8 +83,8 @@ class Program(Owned):
                  dimensions: Optional[Mapping[str, int]] = None) -> None:
         self.path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
         program = ctypes.c_void_p()
-        if self.path is not None:
-            check(lib.rondo_program_load_onnx(os.fsencode(self.path), ctypes.byref(program)))
+        if isinstance(model, (str, os.PathLike)):
+            check(lib.rondo_program_load_onnx(os.fsencode(model), ctypes.byref(program)))
         else:
             try:
                 data = memoryview(model).tobytes()
