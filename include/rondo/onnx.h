@@ -81,7 +81,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_list_unsupported(const char *pa
 //
 // Errors:    UNSUPPORTED (more than 2 GiB in all, since weights stand in the file itself; two
 //            versions of one domain, which a model with functions may have; an empty Optional,
-//            whose type was not kept; an op of Rondo's own, as ranks average with), UNAVAILABLE (the file cannot be written).
+//            whose type was not kept; an op of Rondo's own, as ranks average with), UNAVAILABLE
+//            (the file cannot be written).
 // Threads:   safe while no call changes the program.
 // Cost:      the file once more in memory.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_save_onnx(const rondo_program *program,
