@@ -175,11 +175,11 @@ typedef struct rondo_minimize_options {
 // gradients. With momentum rows that are not looked up rest (in PyTorch they go on moving). Beside
 // "NAME.mean" and the like there is "NAME.slot", of I64, a word for each row.
 //
-// With options.shard_updates each rank updates its part of each large variable and its states, half
-// of the elements of two: it gets that part of the average alone, and at the beginning of the next
-// run the ranks gather the weights. Two ranks on hosts have the same bits as without it, but for
-// clip_norm, whose norm adds the squares in another order; otherwise they have them where the sums
-// are added in one order and rounded alike.
+// With options.shard_updates each rank updates its part of each large variable and of its states;
+// with two ranks that is half of the elements. A rank gets its part of the averages alone, and the
+// ranks gather the weights at the beginning of the next run. On hosts two ranks compute the same
+// bits as without it, except for clip_norm, whose norm adds the squares in another order. Elsewhere
+// the bits are the same where the sums are added in one order and rounded alike.
 // Between runs such a variable lies in parts: until rondo_executor_gather_variables it can be
 // neither read nor saved, and its new value cannot be fetched. Set it at all ranks alike: of what a
 // rank sets its part alone counts. Nodes and outputs that are added behind the step cannot read it

@@ -14,7 +14,7 @@
 #include "program/edit.h"
 #include "program/training/step_parts.h"
 
-enum { TENSORS_MAX = 240, LEAST_BUCKET_BYTES = 25 << 20 };
+enum { TENSORS_MAX = RONDO__BUCKET_TENSORS, LEAST_BUCKET_BYTES = 25 << 20 };
 
 // Appends rondo.AllReduce. Outputs have the types and shapes of inputs.
 //
@@ -43,20 +43,6 @@ static rondo_status append_node(rondo_program *program, bool is_average, const c
 }
 
 // ---- a step -------------------------------------------------------------------------------------
-
-typedef struct ready {
-    int32_t producer;
-    size_t index;  // among the trained
-    size_t bytes;
-    rondo_dtype dtype;
-} ready;
-
-static int compare_ready(const void *a, const void *b) {
-    const ready *x = a;
-    const ready *y = b;
-    return x->producer != y->producer ? (x->producer > y->producer) - (x->producer < y->producer)
-                                      : (x->index > y->index) - (x->index < y->index);
-}
 
 // What the step does with the averages; all ranks must do the same.
 static char *list_options(const rondo_minimize_options *o) {
@@ -108,8 +94,8 @@ static void count_bad_ranks(rondo__step *step) {
 }
 
 // `behind`: a scalar that the bucket takes along, so that it comes behind what makes that; NONE.
-static void average_bucket(rondo__step *step, const char *options, const ready *list, size_t count,
-                           int32_t behind) {
+static void average_bucket(rondo__step *step, const char *options, const rondo__bucketed *list,
+                           size_t count, int32_t behind) {
     rondo__gradient *g = &step->g;
     int32_t inputs[TENSORS_MAX + 1];
     int32_t outputs[TENSORS_MAX + 1];
@@ -143,7 +129,7 @@ static void average_bucket(rondo__step *step, const char *options, const ready *
 
 // Large buckets slow the way back less, but it has to go on beside them. Where a rank gets its part
 // alone, fewer bytes go round.
-static size_t choose_bucket_bytes(const rondo__step *step, const ready *list) {
+static size_t choose_bucket_bytes(const rondo__step *step, const rondo__bucketed *list) {
     size_t all = 0;
     for (size_t i = 0; i < step->count; ++i) {
         all += list[i].bytes;
@@ -154,16 +140,10 @@ static size_t choose_bucket_bytes(const rondo__step *step, const ready *list) {
                                           : LEAST_BUCKET_BYTES;
 }
 
-static void average_all(rondo__step *step, const char *options, const ready *list) {
+static void average_all(rondo__step *step, const char *options, const rondo__bucketed *list) {
     const size_t most = choose_bucket_bytes(step, list);
     for (size_t first = 0; first < step->count;) {
-        size_t end = first;
-        size_t bytes = 0;
-        do {
-            bytes += list[end].bytes;
-            end += 1;
-        } while (end < step->count && end - first < TENSORS_MAX - 1 &&
-                 bytes + list[end].bytes <= most && list[end].dtype == list[first].dtype);
+        const size_t end = rondo__bucket_find_end(list, step->count, first, TENSORS_MAX - 1, most);
         const bool is_last = end == step->count && first > 0;
         average_bucket(step, first == 0 ? options : "", list + first, end - first,
                        is_last ? step->bad_ranks : RONDO__VALUE_NONE);
@@ -177,7 +157,7 @@ void rondo__step_average(rondo__step *step) {
         return;
     }
     rondo__gradient_settle(g);
-    ready *list = rondo__calloc(step->count + 1, sizeof *list);
+    rondo__bucketed *list = rondo__calloc(step->count + 1, sizeof *list);
     char *options = list_options(&step->options);
     if (list == NULL || options == NULL) {
         g->status = RONDO_STATUS_NO_MEMORY;
@@ -190,12 +170,13 @@ void rondo__step_average(rondo__step *step) {
         const rondo__value *weight = &step->program->values[t->weight];
         rondo_shape shape = {0};
         (void)rondo__value_get_shape(weight, &shape);
-        list[i] =
-            (ready){step->program->values[t->change].producer, i,
-                    (size_t)rondo_shape_get_count(&shape) * rondo_dtype_get_bytes(weight->dtype),
-                    weight->dtype};
+        list[i] = (rondo__bucketed){
+            .at = (size_t)step->program->values[t->change].producer,
+            .index = i,
+            .bytes = (size_t)rondo_shape_get_count(&shape) * rondo_dtype_get_bytes(weight->dtype),
+            .dtype = weight->dtype};
     }
-    qsort(list, step->count, sizeof *list, compare_ready);
+    rondo__buckets_sort(list, step->count);
     if (step->scale >= 0) {
         count_bad_ranks(step);
     }

@@ -12,7 +12,6 @@
 // Small parameters, those of bodies, and those that are outputs themselves, stay whole at all
 // ranks.
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -20,21 +19,7 @@
 #include "program/edit.h"
 #include "program/training/step_parts.h"
 
-enum { LEAST_ELEMENTS = 4096, TENSORS_MAX = 240, GATHER_BYTES = 50 << 20 };
-
-typedef struct read {
-    size_t node;   // that reads it first
-    size_t index;  // among the trained
-    size_t bytes;
-    rondo_dtype dtype;
-} read;
-
-static int compare_reads(const void *a, const void *b) {
-    const read *x = a;
-    const read *y = b;
-    return x->node != y->node ? (x->node > y->node) - (x->node < y->node)
-                              : (x->index > y->index) - (x->index < y->index);
-}
+enum { LEAST_ELEMENTS = 4096, GATHER_BYTES = 50 << 20 };
 
 static bool is_in_body(const rondo__node *node, int32_t value) {
     bool is = false;
@@ -51,18 +36,18 @@ static bool is_in_body(const rondo__node *node, int32_t value) {
 }
 
 // Whether ranks may have parts of a parameter, and who reads it first.
-static bool may_split(const rondo__step *step, const rondo__trained *t, read *out_read) {
+static bool may_split(const rondo__step *step, const rondo__trained *t, rondo__bucketed *out_read) {
     const rondo_program *program = step->program;
     const rondo__value *weight = &program->values[t->weight];
     rondo_shape shape;
     bool may =
         rondo__value_get_shape(weight, &shape) && rondo_shape_get_count(&shape) >= LEAST_ELEMENTS;
-    out_read->node = SIZE_MAX;
+    out_read->at = SIZE_MAX;
     for (size_t n = 0; n < program->node_count && may; ++n) {
         const rondo__node *node = &program->nodes[n];
         for (size_t i = 0; i < node->input_count; ++i) {
-            if (node->inputs[i] == t->weight && n < out_read->node) {
-                out_read->node = n;
+            if (node->inputs[i] == t->weight && n < out_read->at) {
+                out_read->at = n;
             }
         }
         may = !is_in_body(node, t->weight);
@@ -73,7 +58,7 @@ static bool may_split(const rondo__step *step, const rondo__trained *t, read *ou
     out_read->dtype = weight->dtype;
     out_read->bytes =
         may ? (size_t)rondo_shape_get_count(&shape) * rondo_dtype_get_bytes(weight->dtype) : 0;
-    return may && out_read->node != SIZE_MAX;
+    return may && out_read->at != SIZE_MAX;
 }
 
 static void replace_inputs(rondo_program *program, size_t node_count, int32_t from, int32_t to) {
@@ -85,11 +70,11 @@ static void replace_inputs(rondo_program *program, size_t node_count, int32_t fr
     }
 }
 
-static rondo_status gather_bucket(rondo__step *step, size_t node_count, const read *list,
+static rondo_status gather_bucket(rondo__step *step, size_t node_count, const rondo__bucketed *list,
                                   size_t count) {
     rondo_program *program = step->program;
-    int32_t inputs[TENSORS_MAX];
-    int32_t outputs[TENSORS_MAX];
+    int32_t inputs[RONDO__BUCKET_TENSORS];
+    int32_t outputs[RONDO__BUCKET_TENSORS];
     for (size_t i = 0; i < count; ++i) {
         rondo__trained *t = &step->trained[list[i].index];
         const rondo_dtype dtype = program->values[t->weight].dtype;
@@ -118,18 +103,12 @@ static rondo_status gather_bucket(rondo__step *step, size_t node_count, const re
 
 // In the order in which the model reads them. A bucket is read when all of it is there, so the
 // first takes little along behind a large table.
-static rondo_status gather_all(rondo__step *step, const read *list, size_t count) {
+static rondo_status gather_all(rondo__step *step, const rondo__bucketed *list, size_t count) {
     const size_t node_count = step->program->node_count;
     for (size_t first = 0; first < count;) {
         const size_t least = list[first].bytes / 8 * 9;
         const size_t most = least > GATHER_BYTES ? least : GATHER_BYTES;
-        size_t end = first;
-        size_t bytes = 0;
-        do {
-            bytes += list[end].bytes;
-            end += 1;
-        } while (end < count && end - first < TENSORS_MAX && bytes + list[end].bytes <= most &&
-                 list[end].dtype == list[first].dtype);
+        const size_t end = rondo__bucket_find_end(list, count, first, RONDO__BUCKET_TENSORS, most);
         RETURN_IF_ERROR(gather_bucket(step, node_count, list + first, end - first));
         first = end;
     }
@@ -145,7 +124,7 @@ rondo_status rondo__step_split(rondo__step *step) {
     if (!step->options.shard_updates) {
         return RONDO_STATUS_OK;
     }
-    read *list = rondo__calloc(step->count + 1, sizeof *list);
+    rondo__bucketed *list = rondo__calloc(step->count + 1, sizeof *list);
     if (list == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -153,7 +132,7 @@ rondo_status rondo__step_split(rondo__step *step) {
         list[count].index = i;
         count += may_split(step, &step->trained[i], &list[count]) ? 1 : 0;
     }
-    qsort(list, count, sizeof *list, compare_reads);
+    rondo__buckets_sort(list, count);
     const rondo_status status = gather_all(step, list, count);
     rondo__free(list);
     return status;

@@ -93,6 +93,24 @@ int32_t rondo__step_find_good(rondo__step *step);
 
 void rondo__step_clip(rondo__step *step);
 
+// ---- buckets.c
+
+// A tensor of a bucket: what ranks average or gather at once.
+typedef struct rondo__bucketed {
+    size_t at;     // the node that makes or reads it; buckets follow their order
+    size_t index;  // among the trained
+    size_t bytes;
+    rondo_dtype dtype;
+} rondo__bucketed;
+
+enum { RONDO__BUCKET_TENSORS = 240 };  // in a node
+
+void rondo__buckets_sort(rondo__bucketed *list, size_t count);
+// Where the bucket ends that begins at `first`: one type, at most so many tensors and bytes, but
+// for a first tensor that is larger.
+size_t rondo__bucket_find_end(const rondo__bucketed *list, size_t count, size_t first,
+                              size_t most_tensors, size_t most_bytes);
+
 // ---- all_reduce.c
 
 // Averages the changes over all ranks, where that is asked for.

@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_cluster.cuh"
 
 #ifndef RONDO_T
 #define RONDO_T float
@@ -76,27 +77,10 @@ struct block_memory {
     share of_parts[PARTS];  // in the first block of the cluster
 };
 
-#if PARTS > 1
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Both, and what was written before is seen by all behind it.
-__device__ __forceinline__ void cluster_meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-#endif
-
 // Puts two numbers where the first block of the cluster finds them.
 __device__ __forceinline__ void send(float *own, float a, float b) {
 #if PARTS > 1
-    const u32 address = (u32)__cvta_generic_to_shared(own);
-    u32 remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(0));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(a), "f"(b) : "memory");
+    store_remote(address_in_block(shared_address(own), 0), a, b);
 #else
     own[0] = a;
     own[1] = b;

@@ -4,6 +4,7 @@
 // which the others send into its memory. The order of additions is fixed.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
+#include "rondo_cluster.cuh"
 #include "rondo_mma.cuh"
 
 typedef f16 T;
@@ -120,17 +121,6 @@ __device__ __forceinline__ void multiply_tiles(const u16 *a, const u16 *b,
 }
 
 #if SPLIT > 1
-__device__ __forceinline__ void cluster_meet() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-__device__ __forceinline__ void send(const float *own, u32 rank, float a, float b) {
-    const u32 address = (u32)__cvta_generic_to_shared(own);
-    u32 remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(remote), "f"(a), "f"(b) : "memory");
-}
-
 // Makes the share of the sums that this block finishes those of all parts; `received` is
 // [SPLIT][SHARE / 2][TENSOR_THREADS][2].
 __device__ __forceinline__ void join_parts(float *received, int part, float *sums) {
@@ -138,7 +128,7 @@ __device__ __forceinline__ void join_parts(float *received, int part, float *sum
 #pragma unroll
     for (int i = 0; i < SUMS; i += 2) {
         const int at = (part * SHARE + i % SHARE) * TENSOR_THREADS + 2 * threadIdx.x;
-        send(received + at, i / SHARE, sums[i], sums[i + 1]);
+        store_remote(address_in_block(shared_address(received + at), i / SHARE), sums[i], sums[i + 1]);
     }
     cluster_meet();
 #pragma unroll

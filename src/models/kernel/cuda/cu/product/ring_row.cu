@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
+#include "rondo_cluster.cuh"
 #include "rondo_mma.cuh"
 #include "rondo_row.cuh"
 
@@ -46,10 +47,6 @@ enum {
     PART = PACKS * 256,  // numbers along k of a warp
     STAGE_BYTES = PART * 2,
 };
-
-__device__ __forceinline__ u32 shared_address(const void *p) {
-    return (u32)__cvta_generic_to_shared(p);
-}
 
 // What a warp reads: rows of its matrices in turn.
 struct stream {
