@@ -232,7 +232,7 @@ typedef struct rondo_patch {  // ABI: fixed
 // (also where the graph takes snapshots), pinned memory is in use until the graph is reset, checked
 // graphs watch it (check_addresses; memory that was freed goes on refusing replays, and new work of
 // copies and fills in it, until each node that used it names other memory), and blocks of other
-// graphs count in the order of replays (rondo/pool.h).
+// graphs count in the order of replays (rondo/pool.h), also for graphs that this one was added to.
 //
 // Errors:    STATE (a handle of an earlier recording or of another graph; nothing captured; still
 //            recording; pageable memory; memory that a checked graph used and that was freed; a

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "options/options.h"
+#include "support/drawn_seed.h"
 #include "support/expect_ok.h"
 
 enum { SKIPPED = 77 };
@@ -79,7 +79,7 @@ static bool read_arguments(int count, char **values) {
         }
         i += 1;
     }
-    given.seed = given.seed != 0 ? given.seed : (uint64_t)time(NULL);
+    given.seed = given.seed != 0 ? given.seed : draw_seed();
     return given.rounds > 0;
 }
 

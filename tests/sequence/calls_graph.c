@@ -401,7 +401,6 @@ bool call_update(world *w, const any_call *k) {
         end_handles(w, &source->handles);
         g->handles.has_any = false;
         source->handles.has_any = false;
-        source->takes_in = false;
         g->is_stale = source->is_stale;
         g->state = GRAPH_READY;
         g->arena_count = source->arena_count;
@@ -475,8 +474,8 @@ bool call_add_graph(world *w, const any_call *k) {
     if (may && is_active) {
         n.inner[0] = g->nodes;
         can = expect_guest(c, g, s);
-        if (g->is_stale || g->takes_in || c->child_count + g->arena_count >= CHILD_MAX ||
-            !can_put(w, s, &n) ||
+        if (g->is_stale || content_takes_in(g->nodes) ||
+            c->child_count + g->arena_count >= CHILD_MAX || !can_put(w, s, &n) ||
             (can != CAN_STATE && w->is_threaded && uses_checked_arena(w, g->nodes, NULL))) {
             return false;
         }

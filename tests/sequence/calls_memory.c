@@ -182,7 +182,7 @@ bool call_use(world *w, const any_call *k) {
     if (expect_in(w, c, status, CAN_OK, "rondo_pool_use")) {
         b->used_by |= UINT64_C(1) << (s - w->streams);
         if (c != NULL) {
-            c->graph->takes_in = true;  // what another graph may have left behind
+            c->nodes->takes_in = true;  // what another graph may have left behind
         }
     }
     return true;

@@ -314,7 +314,7 @@ static bool make_patch(world *w, graph_model *g, patch_plan *plan, uint32_t numb
     if (has_patched) {
         content_release(g->executed);
         g->executed = content_retain(plan->after);
-        g->takes_in = g->takes_in || plan->takes_in;
+        g->nodes->takes_in = g->nodes->takes_in || plan->takes_in;
     }
     return true;
 }
@@ -443,8 +443,8 @@ static bool is_conditional(const node *n, int number) {
 
 static bool may_be_guest(const world *w, const graph_model *g, const graph_model *inner,
                          const built *b) {
-    return inner != g && has_template(inner) && !inner->is_stale && !inner->takes_in &&
-           !content_has(inner->nodes, is_conditional, 0) &&
+    return inner != g && has_template(inner) && !inner->is_stale &&
+           !content_takes_in(inner->nodes) && !content_has(inner->nodes, is_conditional, 0) &&
            b->guest_count + inner->arena_count < CHILD_MAX &&
            (!w->is_threaded || inner->arena_count == 0);
 }
@@ -631,7 +631,6 @@ bool call_recapture(world *w, const any_call *k) {
     hold_content(g, nodes);
     end_handles(w, &g->handles);
     g->handles.has_any = false;
-    g->takes_in = false;
     g->is_stale = false;
     g->arena_count = 0;
     g->has_count = false;

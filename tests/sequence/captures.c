@@ -195,7 +195,6 @@ void reset_graph(world *w, graph_model *g) {
     hold_content(g, NULL);
     end_handles(w, &g->handles);
     g->handles.has_any = false;
-    g->takes_in = false;
     g->state = GRAPH_EMPTY;
     g->is_stale = false;
     g->replay_count = 0;

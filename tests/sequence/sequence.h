@@ -129,6 +129,7 @@ typedef struct node {
 struct content {
     int references;
     int count;
+    bool takes_in;  // memory of an arena, by a use or by a patch since: see content_takes_in
     node nodes[NODE_MAX];
 };
 
@@ -214,7 +215,6 @@ typedef struct graph_model {
     content *nodes;     // as they were recorded
     content *executed;  // as they were patched since; NULL where nodes is
     handle_list handles;
-    bool takes_in;                          // by a patch or a use: memory of an arena
     struct arena_model *arena;              // of its memory
     bool has_memory;                        // took blocks
     struct arena_model *arenas[CHILD_MAX];  // that it uses, also by recorded graphs
@@ -321,6 +321,9 @@ bool races_in_content(const world *w, const content *nodes, int index);
 void run_node(world *w, const node *n, int line, const graph_model *graph);
 void run_content(world *w, const content *nodes, int line, const graph_model *graph);
 bool content_has(const content *nodes, bool (*matches)(const node *n, int number), int number);
+// It, or a graph inside: a graph and those that it was added to share the watch over such memory,
+// so a patch of the one counts for the others.
+bool content_takes_in(const content *nodes);
 bool content_uses_block(const content *nodes, int block);
 uint32_t fill_word(const node *n);  // what four bytes are behind it
 // Whether there is work: replays of a graph without any are in no order.

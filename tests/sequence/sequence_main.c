@@ -2,7 +2,7 @@
 //
 //   --device NAME     host (default), fake (the CUDA backend without a GPU) or cuda:0
 //   --calls N         calls to make in all (default 100000)
-//   --seed N          first seed (default 1; 0: drawn from the clock, and printed)
+//   --seed N          first seed (default 1; 0: drawn, see support/drawn_seed.h, and printed)
 //   --length N        calls of a round (default 120)
 //   --threads N       so many threads at once, which share a pool and an arena
 //   --round N         this round alone, told call by call
@@ -22,12 +22,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/random/random_support.h"
 #include "rondo/pool.h"
 #include "sequence/sequence.h"
+#include "support/drawn_seed.h"
 #include "support/fake/fake_cuda.h"
 #include "support/fake/fake_random.h"
 
@@ -342,9 +342,7 @@ int main(int argc, char **argv) {
     if (s.length == 0 || s.length > ROUND_CALLS_MAX || s.threads < 1 || s.threads > THREAD_MAX) {
         return misuse("a length or a number of threads out of range");
     }
-    while (s.seed == 0) {
-        s.seed = (uint64_t)time(NULL) * 1000003u % 1000000;
-    }
+    s.seed = s.seed > 0 ? s.seed : draw_seed();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         return misuse("no shared memory");

@@ -66,6 +66,17 @@ bool content_has(const content *nodes, bool (*matches)(const node *n, int number
     return content_count(nodes, matches, number) > 0;
 }
 
+bool content_takes_in(const content *nodes) {
+    bool takes_in = nodes->takes_in;
+    for (int i = 0; i < nodes->count; ++i) {
+        const node *n = &nodes->nodes[i];
+        for (int branch = 0; branch < BRANCH_MAX && n->inner[branch] != NULL; ++branch) {
+            takes_in = takes_in || content_takes_in(n->inner[branch]);
+        }
+    }
+    return takes_in;
+}
+
 static bool node_uses_block(const node *n, int block) {
     return n->destination.block == block || n->source.block == block;
 }

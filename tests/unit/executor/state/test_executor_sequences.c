@@ -5,9 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "rondo/models.h"
+#include "support/drawn_seed.h"
 #include "support/models/build_node.h"
 #include "support/on_devices.h"
 #include "support/test.h"
@@ -335,6 +335,6 @@ TEST(test_executor_sequences__calls_do_what_the_model_does) {
 int main(int argc, char **argv) {
     g_calls = argc > 1 ? strtoul(argv[1], NULL, 10) : g_calls;
     g_seed = argc > 2 ? strtoul(argv[2], NULL, 10) : g_seed;
-    g_seed = g_seed > 0 ? g_seed : (uint64_t)time(NULL);
+    g_seed = g_seed > 0 ? g_seed : draw_seed();
     return ON_DEVICES() + OVER_THE_FAKE(NULL);
 }
