@@ -85,7 +85,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 // Cost:      no driver call for a block of one stream; for a block of an open capture, one.
 RONDO_API rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 
-// Declares that work on `stream`, too, uses the block, which is not that of the allocation.
+// Declares that work on `stream`, too, uses the block, which is not that of the allocation. The
+// program puts that work behind the allocation, by an event: the block may be memory that earlier
+// work of the allocation's stream still uses.
 //
 // Errors:    INVALID (not a live block, other device), STATE (the capture is broken). The use is
 //            then not known: wait for `stream` before you free the block.

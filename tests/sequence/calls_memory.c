@@ -58,6 +58,7 @@ static void enter_block(world *w, stream_model *s, void *address, size_t bytes, 
         b->graph = c->graph;
         b->capture = c;
         b->frame = s->frame;
+        b->before = s->closure;
         b->arena = c->graph->arena;
     }
     check_place(w, b);

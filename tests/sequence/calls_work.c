@@ -93,12 +93,23 @@ static bool is_inside(const frame *f, const frame *outer) {
     return f != NULL;
 }
 
+// Whose memory it was before is done where the block's stream took it. A body comes behind what its
+// node does.
+static bool is_behind_taking(const stream_model *s, const block_model *b) {
+    uint64_t closure = s->closure;
+    for (const frame *f = s->frame; f != b->frame; f = f->parent) {
+        closure = f->parent->nodes->nodes[f->node].ancestors;
+    }
+    return (b->before & ~closure) == 0;
+}
+
 bool may_use_block(const world *w, const stream_model *s, const block_model *b) {
     bool is_known = (b->used_by >> (s - w->streams) & 1) != 0;
     if (!b->is_live || !is_known) {
         return false;
     }
-    return b->capture == NULL || (b->capture == capture_of(s) && is_inside(s->frame, b->frame));
+    return b->capture == NULL ||
+           (b->capture == capture_of(s) && is_inside(s->frame, b->frame) && is_behind_taking(s, b));
 }
 
 operand pick_cell(uint32_t number) {

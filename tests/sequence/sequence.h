@@ -80,6 +80,7 @@ typedef struct block_model {
     bool is_temporary;          // freed in the capture that it was taken in
     struct arena_model *arena;  // whose memory it is; NULL: eager
     struct frame *frame;        // that it was taken in, while the capture is open
+    uint64_t before;            // nodes of that frame which its stream came behind
     int stream;                 // it was taken for
     uint64_t used_by;           // bit s: stream s was declared or is the block's own
     bool has_data;              // its word holds what was written through it
