@@ -492,7 +492,7 @@ bool call_add_graph(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, name);
     } else if (expect_in(w, c, status, can, name)) {
         n.inner[0] = content_retain(g->nodes);
-        (void)append_node(s, &n);
+        (void)append_node(w, s, &n);
         for (int i = 0; i < g->arena_count; ++i) {
             c->children[c->child_count++] =
                 (guest_model){.arena = g->arenas[i], .stream = s, .frame = s->frame};
@@ -501,6 +501,9 @@ bool call_add_graph(world *w, const any_call *k) {
             c->draws[i] = c->draws[i] || content_has(g->nodes, draws_from, i);
         }
         return true;
+    }
+    for (int i = 0; i < GENERATOR_COUNT && may && is_active; ++i) {
+        c->may_draw[i] = c->may_draw[i] || content_has(g->nodes, draws_from, i);
     }
     if (c != NULL) {
         break_capture(w, c);

@@ -165,7 +165,7 @@ static bool put_op(world *w, stream_model *s, uint32_t number) {
         return put(w, s, &n, status, "rondo_op_put");
     }
     if (expect_in(w, c, status, CAN_OK, "rondo_op_put") && !c->is_broken) {
-        const int index = append_node(s, &n);
+        const int index = append_node(w, s, &n);
         s->frame->ops |= UINT64_C(1) << index;
         take_handle(w, s, index);
     }

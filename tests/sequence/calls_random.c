@@ -4,14 +4,18 @@
 
 #include "sequence/sequence.h"
 
-static bool takes_part(const world *w, int generator) {
+// Until its end, broken or not, a capture forbids what concerns its generators.
+static ban find_draw_ban(const world *w, int generator) {
+    ban found = BAN_NONE;
     for (int i = 0; i < GRAPH_COUNT; ++i) {
         const capture *c = w->graphs[i].capture;
-        if (c != NULL && c->draws[generator]) {
-            return true;
-        }
+        const ban its = c == NULL                ? BAN_NONE
+                        : c->draws[generator]    ? BAN_SURE
+                        : c->may_draw[generator] ? BAN_PERHAPS
+                                                 : BAN_NONE;
+        found = its > found ? its : found;
     }
-    return false;
+    return found;
 }
 
 // While a scope is open, draws beside it would come in an order that is nobody's.
@@ -71,7 +75,7 @@ bool call_set_seed(world *w, const any_call *k) {
     generator_model *generator = &w->generators[number];
     rondo_status status = rondo_generator_set_seed(generator->real, k->value % 9);
     tell(w, status, "generator_set_seed(gen%d, %u)", number, (unsigned)(k->value % 9));
-    if (expect(w, status, takes_part(w, number) ? CAN_STATE : CAN_OK, "rondo_generator_set_seed")) {
+    if (expect(w, status, mask_of_ban(find_draw_ban(w, number)), "rondo_generator_set_seed")) {
         generator->seed = k->value % 9;
         generator->offset = 0;
     }
@@ -82,13 +86,16 @@ bool call_get_state(world *w, const any_call *k) {
     int number = k->a % GENERATOR_COUNT;
     generator_model *generator = &w->generators[number];
     rondo_generator_state state;
-    bool is_used = takes_part(w, number);
+    const ban its = find_draw_ban(w, number);
     bool has_unsafe = find_global_ban(w) != BAN_NONE;
+    if (its == BAN_PERHAPS && has_unsafe) {
+        return false;  // whether it breaks the capture in global mode cannot be told
+    }
     rondo_status status = rondo_generator_get_state(generator->real, &state);
     tell(w, status, "generator_get_state(gen%d)", number);
-    uint32_t mask = is_used ? CAN_STATE : has_unsafe ? CAN_OK | CAN_STATE : CAN_OK;
+    uint32_t mask = its == BAN_NONE && has_unsafe ? CAN_OK | CAN_STATE : mask_of_ban(its);
     if (!expect(w, status, mask, "rondo_generator_get_state")) {
-        if (!is_used) {
+        if (its == BAN_NONE) {
             break_global(w);
         }
         return true;

@@ -65,7 +65,7 @@ bool call_open_scope(world *w, const any_call *k) {
     if (!expect_in(w, c, status, CAN_OK, name) || c->is_broken) {
         return true;
     }
-    int index = append_node(s, &n);
+    int index = append_node(w, s, &n);
     node *added = &s->frame->nodes->nodes[index];
     for (int i = 0; i < branches[kind]; ++i) {
         added->inner[i] = content_create();

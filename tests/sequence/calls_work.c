@@ -39,13 +39,21 @@ bool can_put(world *w, const stream_model *s, const node *n) {
     return !races;
 }
 
-int append_node(stream_model *s, const node *n) {
+// A block that another graph left behind.
+static bool is_taken_in(const world *w, const stream_model *s, operand o) {
+    const block_model *b = o.block >= 0 ? &w->blocks[o.block] : NULL;
+    return b != NULL && b->arena != NULL && b->capture != capture_of(s);
+}
+
+int append_node(const world *w, stream_model *s, const node *n) {
     content *nodes = s->frame->nodes;
     int index = nodes->count++;
     nodes->nodes[index] = *n;
     nodes->nodes[index].ancestors = s->closure;
     s->closure |= UINT64_C(1) << index;
     s->frame->owner->has_work = true;
+    nodes->takes_in =
+        nodes->takes_in || is_taken_in(w, s, n->destination) || is_taken_in(w, s, n->source);
     if (s->scope != NULL) {
         s->scope->is_misused = true;
     }
@@ -61,7 +69,7 @@ bool put(world *w, stream_model *s, const node *n, rondo_status status, const ch
             run_node(w, n, line, NULL);
         }
     } else if (expect_in(w, c, status, CAN_OK, call) && !c->is_broken) {
-        int index = append_node(s, n);
+        int index = append_node(w, s, n);
         if (n->kind <= NODE_HOST && w->at % 3 != 0) {
             take_handle(w, s, index);
         }

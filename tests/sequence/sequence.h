@@ -174,6 +174,7 @@ struct capture {
     frame *frames;       // the latest first; the last is the graph itself
     content *nodes;
     bool draws[GENERATOR_COUNT];      // generators that take part
+    bool may_draw[GENERATOR_COUNT];   // those of graphs that it was refused
     bool uses_freed;                  // memory that was given back meanwhile
     guest_model children[CHILD_MAX];  // whose memory recorded graphs use
     int child_count;
@@ -416,7 +417,7 @@ void count_one(void *data);  // a host function; its argument is the counter's a
 bool can_put(world *w, const stream_model *s, const node *n);
 // The model's part of work that was asked for: run, recorded or refused.
 bool put(world *w, stream_model *s, const node *n, rondo_status status, const char *call);
-int append_node(stream_model *s, const node *n);
+int append_node(const world *w, stream_model *s, const node *n);
 // Asks for the handle of the node that was recorded last.
 void take_handle(world *w, stream_model *s, int index);
 // As expect, for a call on a stream of the capture (NULL: none): a broken one gives STATE.
