@@ -181,9 +181,10 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     }
 }
 
-void renew_graph(const world *w, graph_model *g) {
+void renew_graph(world *w, graph_model *g) {
     if (g->replay_count > 0 && w->streams[g->last_line].frame != NULL) {
         g->last = (ticks){{0}};
+        w->held_lines |= UINT64_C(1) << g->last_line;
     }
 }
 
@@ -191,6 +192,8 @@ void reset_graph(world *w, graph_model *g) {
     // The library has waited for its replays, unless their stream records by now.
     if (g->replay_count > 0 && w->streams[g->last_line].frame == NULL) {
         clock_join(&w->host, &g->last);
+    } else if (g->replay_count > 0) {
+        w->held_lines |= UINT64_C(1) << g->last_line;
     }
     hold_content(g, NULL);
     end_handles(w, &g->handles);

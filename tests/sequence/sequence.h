@@ -267,6 +267,7 @@ typedef struct world {
     suite_context *context;
     const tools *tools;
     bool is_threaded;
+    uint64_t held_lines;  // bit s: a graph went while its last replay's stream s recorded
     uint32_t *memory;     // CELL_COUNT words on the device
     uint32_t *pinned;     // for reading them back
     uint32_t *counter;    // pinned; host functions count in it
@@ -382,7 +383,7 @@ void give_up_stream(world *w, int index);
 void reset_graph(world *w, graph_model *g);
 // The graph may have another executable: no replay of it is ordered behind one of the former whose
 // stream records by now.
-void renew_graph(const world *w, graph_model *g);
+void renew_graph(world *w, graph_model *g);
 // The graph holds a recording, which is taken over, and does just that.
 void hold_content(graph_model *g, content *nodes);
 // What has been recorded is to be had, beside the executable.

@@ -265,12 +265,15 @@ static void check_values(world *w) {
     }
 }
 
+// What two such graphs of one arena had stays as long as the pool.
 static void check_left(world *w) {
+    const bool may_hold_back = (w->held_lines & (w->held_lines - 1)) != 0;
     rondo_pool_stats stats = {.struct_size = sizeof stats};
     must(w, rondo_pool_trim(w->pool, 0, NULL), "rondo_pool_trim");
     must(w, rondo_pool_get_stats(w->pool, &stats), "rondo_pool_get_stats");
     if (!w->has_failed && !w->is_pool_shared &&
-        (stats.live_count != 0 || stats.reserved_bytes != 0 || stats.pending_bytes != 0)) {
+        (stats.live_count != 0 || (stats.reserved_bytes != 0 && !may_hold_back) ||
+         stats.pending_bytes != 0)) {
         world_fail(w, "at the end the pool has %llu live blocks, %llu bytes reserved, %llu pending",
                    (unsigned long long)stats.live_count, (unsigned long long)stats.reserved_bytes,
                    (unsigned long long)stats.pending_bytes);

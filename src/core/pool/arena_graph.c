@@ -265,7 +265,8 @@ static void remove_use(rondo__arena_use *use) {
     } else {
         arena_pool->uses = use->next_in_pool;
     }
-    rondo__arena_pool_hold_back(arena_pool, use->graph->in_flight);
+    const bool has_memory = use->touched_count > 0 || use->blocks != NULL || use->imports.count > 0;
+    rondo__arena_pool_hold_back(arena_pool, has_memory ? use->graph->in_flight : NULL);
     rondo__arena_use_forget_blocks(use);
     rondo__order_forget_outputs(arena_pool->arena, use);
     rondo__arena_pool_give_back(arena_pool, false);

@@ -555,6 +555,42 @@ SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run) {
     rondo_pool_release(pool);
 }
 
+// A sharer without memory holds none back.
+SUITE_CASE(test_conformance_memory__held_back_by_graphs_with_memory_alone) {
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *streams[] = {suite_create_stream(context), suite_create_stream(context)};
+    rondo_arena *arena;
+    ASSERT_OK(rondo_arena_create(context->device, NULL, &arena));
+    rondo_graph *full = memory_create_graph(context, "full", arena);
+    rondo_graph *empty = memory_create_graph(context, "empty", arena);
+    rondo_graph *others[2];
+    memory_begin(full, streams[0]);
+    uint32_t *x = memory_take(pool, streams[0], COUNT);
+    memory_fill(streams[0], x, 1, COUNT);
+    memory_free(pool, x);
+    memory_end(full);
+    memory_begin(empty, streams[1]);
+    memory_end(empty);
+    ASSERT_OK(rondo_graph_replay(empty, streams[1]));
+    ASSERT_OK(rondo_graph_replay(full, streams[0]));
+    for (int i = 0; i < 2; ++i) {
+        others[i] = memory_create_graph(context, "other", NULL);
+        memory_begin(others[i], streams[i]);
+    }
+    rondo_graph_destroy(empty);
+    rondo_graph_destroy(full);
+    for (int i = 0; i < 2; ++i) {
+        memory_end(others[i]);
+        rondo_graph_destroy(others[i]);
+        ASSERT_OK(rondo_stream_synchronize(streams[i]));
+        rondo_stream_destroy(streams[i]);
+    }
+    ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+    assert_int_equal(memory_get_pool_stats(pool).reserved_bytes, 0);
+    rondo_arena_release(arena);
+    rondo_pool_release(pool);
+}
+
 // ---- sharers on several streams ---------------------------------------------------------------
 
 // A graph that takes long to compute `first` + 5 in memory that it shares, and copies that out.
