@@ -163,6 +163,9 @@ static void run_plain(const subject *s, rondo_device *host, bool training, feed_
     }
     OK(rondo_executor_create(s->program, host, &options, &executor));
     set->status = rondo_executor_run(executor, set->feeds, set->count, fetches, s->output_count);
+    if (set->status == RONDO_STATUS_NO_MEMORY) {  // which tells nothing of the model
+        fail_msg("the plain run: %s", rondo_error_get_last()->message);
+    }
     for (size_t i = 0; i < s->output_count; ++i) {
         set->wanted[i] = fetches[i].tensor;
     }
