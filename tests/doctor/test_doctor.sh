@@ -81,7 +81,15 @@ for works in none:casac:1 joined-fork:caAsac:2; do
     expect_text '^ +rehearsed: a graph of its shape'
     rm "$DOCTOR_PROGRAM_UNTIL"
     "$rondo" doctor --from "$work/rehearsed.stream" --quiet --html "$work/$fault.from.html"
-    for page in "$fault" "$fault.from"; do
+    pages="$fault $fault.from"
+    # A step is kept, too, behind which device times ended.
+    if python3 -c 'import struct' 2>"$work/stderr"; then
+        python3 "$here/end_times.py" "$work/rehearsed.stream" "$work/ended.stream"
+        "$rondo" doctor --from "$work/ended.stream" --quiet --record "$work/kept.stream"
+        "$rondo" doctor --from "$work/kept.stream" --quiet --html "$work/$fault.kept.html"
+        pages="$pages $fault.kept"
+    fi
+    for page in $pages; do
         found=$(grep -oE 'y="(38|56|74)" .*<title> (add|scale|\[copy)' "$work/$page.html" | cut -d' ' -f1 | sort -u | wc -l)
         [ "$found" = "${works##*:}" ] || fail "$page.html has $found rows of streams"
     done
