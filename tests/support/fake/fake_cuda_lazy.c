@@ -153,8 +153,8 @@ bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const f
     return true;
 }
 
-// A launch waits for the records that have come before it, as a stream does; not for those that come
-// while its own work is still to run.
+// A launch waits for the records that have come before it, as a stream does; not for those that
+// come while its own work is still to run.
 static void wait_for_events(const fake_stream *stream, const fake_graph *graph) {
     for (size_t i = 0; i < graph->node_count; i++) {
         const fake_node *node = &graph->nodes[i];
