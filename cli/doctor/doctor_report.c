@@ -356,7 +356,8 @@ static size_t count_works(const rondo__doctor_steps *steps, const rondo__doctor_
     return count < steps->period ? count : steps->period;
 }
 
-// The latest two steps of which device times are there, too: of all works, or of most.
+// The latest step of which device times are there, too, of all works or of most, and the one behind
+// it.
 static event_range find_timed(const rondo__doctor_steps *steps) {
     const rondo__doctor_log *log = steps->log;
     const rondo__doctor_work *last = log->work_count > 0 ? &log->works[log->work_count - 1] : NULL;
@@ -366,8 +367,8 @@ static event_range find_timed(const rondo__doctor_steps *steps) {
     for (size_t i = steps->count; last != NULL && i > 1 && looked_at < LOOKED_AT; i--) {
         const rondo__doctor_step *one = &steps->steps[i - 2];
         const rondo__doctor_step *next = &steps->steps[i - 1];
-        if (one->is_typical && one->is_timed && next->is_typical && next->is_timed &&
-            one->last == next->first && one->begin_ns <= last->begin_ns) {
+        if (one->is_typical && one->is_timed && next->is_typical && one->last == next->first &&
+            one->begin_ns <= last->begin_ns) {
             ++looked_at;
             const size_t works = count_works(steps, one);
             if (works > most) {
@@ -394,10 +395,14 @@ static size_t find_kept(const rondo__doctor_steps *steps, event_range *out_range
         out_ranges[0] = (event_range){0, all};
         return 1;
     }
-    const event_range plain = {steps->steps[kept[0]].first, steps->steps[kept[count - 1]].last};
+    event_range plain = {steps->steps[kept[0]].first, steps->steps[kept[count - 1]].last};
     const event_range timed = find_timed(steps);
     const bool is_apart = timed.first >= plain.end || timed.end <= plain.first;
     const size_t ranges = timed.end > 0 && is_apart ? 2 : 1;
+    if (!is_apart) {
+        plain.first = timed.first < plain.first ? timed.first : plain.first;
+        plain.end = timed.end > plain.end ? timed.end : plain.end;
+    }
     out_ranges[ranges == 2 && timed.first < plain.first ? 1 : 0] = plain;
     if (ranges == 2) {
         out_ranges[timed.first < plain.first ? 0 : 1] = timed;

@@ -346,7 +346,7 @@ class Running(unittest.TestCase):
         thread.start()
         try:
             with self.assertRaises(rondo.CancelledError):
-                for n in range(1, 200):  # each batch is compiled, and a compilation can be cancelled
+                for n in range(1, 3000):  # each batch is compiled, which a cancel ends
                     self.session.run(None, {"x": numpy.zeros((n, 3, 12, 12), "f4")})
         finally:
             stop.set()

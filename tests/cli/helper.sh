@@ -56,6 +56,28 @@ start_npy() {
     printf '%s' "$2" >>"$1"
 }
 
+# wait_for_work PID TICKS: until the process catches SIGINT and has computed for so many hundredths
+# of a second since, however busy the machine is; or until it has ended.
+wait_for_work() {
+    until grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status" 2>/dev/null; do
+        is_running "$1" || return 0
+        sleep 0.05
+    done
+    ticks_wanted=$(($(count_ticks "$1") + $2))
+    while [ "$(count_ticks "$1")" -lt $ticks_wanted ] && is_running "$1"; do
+        sleep 0.05
+    done
+}
+
+is_running() {
+    grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# count_ticks PID: of processor time, of all its threads.
+count_ticks() {
+    awk '{sum = $14 + $15} END {print sum + 0}' "/proc/$1/stat" 2>/dev/null || echo 0
+}
+
 finish_test() {
     echo "$check_count checks, $failure_count failed"
     [ "$failure_count" = 0 ]

@@ -125,7 +125,9 @@ check_count=$((check_count + 1))
 "$rondo" bench "$work/model.onnx" --device host --threads 1 --duration 60 >"$work/stdout" \
     2>"$work/stderr" &
 bench=$!
-sleep 0.5
+while ! grep -q weights.bin /proc/$bench/maps 2>/dev/null && is_running $bench; do
+    sleep 0.05
+done
 : >"$work/weights.bin"
 wait $bench
 status=$?

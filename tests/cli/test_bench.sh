@@ -108,7 +108,7 @@ if env --default-signal=INT true 2>/dev/null; then
     env --default-signal=INT "$rondo" bench "$model" --device host --duration 100 --warm-up 0 \
         --json "$work/early.json" >"$work/stdout" 2>"$work/stderr" &
     pid=$!
-    sleep 1
+    wait_for_work $pid 100
     kill -INT $pid
     wait $pid
     [ $? = 130 ] || fail "Ctrl-C: status $?, expected 130"
@@ -121,9 +121,9 @@ if env --default-signal=INT true 2>/dev/null; then
         env --default-signal=INT "$rondo" $command "$here/models/endless_loop.onnx" --device host \
             >"$work/stdout" 2>"$work/stderr" &
         pid=$!
-        sleep 1
+        wait_for_work $pid 20
         kill -INT $pid
-        (sleep 20; kill -KILL $pid) >/dev/null 2>&1 &  # a sleep that is left holds nobody's pipe
+        (sleep 60; kill -KILL $pid) >/dev/null 2>&1 &  # a sleep that is left holds nobody's pipe
         guard=$!
         wait $pid
         [ $? = 130 ] || fail "Ctrl-C during a run of $command"

@@ -126,7 +126,7 @@ if env --default-signal=INT true 2>/dev/null; then
     env --default-signal=INT "$rondo" profile "$model" --device host --runs 1000000 --graphs off \
         --trace "$work/early.trace" >"$work/stdout" 2>"$work/stderr" &
     pid=$!
-    sleep 0.5
+    wait_for_work $pid 30
     kill -INT $pid
     wait $pid
     early=$?

@@ -132,6 +132,7 @@ rondo_launch suite_describe_affine(const suite_context *context,
                                    const suite_affine_arguments *arguments);
 // Keeps the stream busy for about so long.
 rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds);
+uint64_t suite_now_ns(void);  // of the clock that it reads
 
 // The same where only an order may depend on it: short in tests/sweep.
 rondo_status suite_linger(suite_context *context, rondo_stream *stream, uint32_t microseconds);

@@ -35,15 +35,15 @@ static void run_affine(void *data) {
     }
 }
 
-static uint64_t now_ns(void) {
+uint64_t suite_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 static void run_spin(void *data) {
-    uint64_t end = now_ns() + ((const spin_arguments *)data)->nanoseconds;
-    while (now_ns() < end) {
+    uint64_t end = suite_now_ns() + ((const spin_arguments *)data)->nanoseconds;
+    while (suite_now_ns() < end) {
     }
 }
 

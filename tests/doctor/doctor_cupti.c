@@ -10,7 +10,7 @@
 
 #include "backend/cuda/cupti/cupti_abi.h"
 
-enum { RECORDS = 2000, LENGTH_NS = 1000, STILL_NS = 30000000 };
+enum { RECORDS = 2000, LENGTH_NS = 1000 };
 
 typedef union slot {
     rondo__cupti_kernel kernel;
@@ -23,6 +23,7 @@ static struct {
     rondo__cupti_complete complete;
     rondo__cupti_clock clock;
     bool is_enabled;
+    uint64_t enabled_ns;
     size_t read;
 } g_cupti;
 
@@ -91,6 +92,7 @@ rondo__cupti_result cuptiActivityRegisterCallbacks(rondo__cupti_request request,
 rondo__cupti_result cuptiActivityEnable(int kind) {
     (void)kind;
     g_cupti.is_enabled = !is_told("refused");
+    g_cupti.enabled_ns = g_cupti.clock();
     return g_cupti.is_enabled ? RONDO__CUPTI_SUCCESS : RONDO__CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
 }
 
@@ -125,10 +127,9 @@ rondo__cupti_result cuptiActivityFlushAll(uint32_t flags) {
     }
     const char *works = getenv("DOCTOR_WORKS");
     works = works != NULL ? works : "a";
-    // While the doctor looks at what is there, the program may stand still: no step is short then.
-    const uint64_t start = g_cupti.clock() - (uint64_t)RECORDS * LENGTH_NS - STILL_NS;
     for (uint64_t i = 0; i < RECORDS; i++) {
-        const uint64_t begin = start + i * LENGTH_NS;
+        // The doctor keeps the first calls of a window, and may give up those of any later moment.
+        const uint64_t begin = g_cupti.enabled_ns + i * LENGTH_NS;
         const char work = works[i % strlen(works)];
         const slot kernel = {.kernel = {.kind = RONDO__CUPTI_CONCURRENT_KERNEL,
                                         .start = begin,

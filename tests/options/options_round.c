@@ -355,7 +355,9 @@ static void do_run_async(round_state *r, size_t set) {
     const rondo_status status =
         rondo_executor_run_async(r->executor, feeds, count, run->fetches, run->count, done);
     end(r);
-    r->is_late = r->is_late || r->has_fault;
+    const bool may_be_earlier = r->is_late;  // whose failure a call tells that waits for it
+    r->has_fault = r->has_fault || may_be_earlier;
+    r->is_late = r->has_fault;
     if (!(r->s.branches && r->s.sets[set].status != RONDO_STATUS_OK)) {
         check_status(r, status, r->s.sets[set].status);
     }
@@ -368,7 +370,7 @@ static void do_run_async(round_state *r, size_t set) {
     } else {
         note_failure(r);
         free_pending(run);
-        if (status == RONDO_STATUS_BAD_DATA) {
+        if (status == RONDO_STATUS_BAD_DATA || may_be_earlier) {
             settle(r, false);  // it may have waited for an earlier one, and tell of that
         }
     }

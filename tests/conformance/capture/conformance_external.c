@@ -86,6 +86,26 @@ SUITE_CASE(test_conformance_external__a_wait_means_records_before_the_replay) {
     rondo_event_destroy(event);
 }
 
+// A record that comes behind the replay, though before the replay has begun, is none of them.
+SUITE_CASE(test_conformance_external__a_wait_means_no_later_record) {
+    rondo_event *event = suite_create_event(context, EXTERNAL);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    begin(graph, context->stream);
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
+    ASSERT_OK(rondo_stream_wait_event(context->stream, event));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 3, 0));
+    ASSERT_OK(rondo_event_record(event, context->stream));
+    ASSERT_OK(rondo_stream_synchronize(context->stream));
+    ASSERT_VALUE(context, x, 0, 21);
+    rondo_graph_destroy(graph);
+    rondo_event_destroy(event);
+}
+
 // A graph may record an event and wait for it: the wait means the replay before.
 SUITE_CASE(test_conformance_external__no_graph_waits_for_itself) {
     rondo_event *event = suite_create_event(context, EXTERNAL);

@@ -153,6 +153,20 @@ bool fake_lazy_takes(rondo__cu_stream handle, const fake_stream *stream, const f
     return true;
 }
 
+// A launch waits for the records that have come before it, as a stream does; not for those that
+// come while its own work is still to run.
+static void wait_for_events(const fake_stream *stream, const fake_graph *graph) {
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const fake_node *node = &graph->nodes[i];
+        if (node->type == RONDO__CU_GRAPH_NODE_WAIT_EVENT &&
+            fake_is_alive(node->event, FAKE_EVENT)) {
+            fake_lazy_wait(stream, node->event);
+        } else if (node->type == RONDO__CU_GRAPH_NODE_GRAPH) {
+            wait_for_events(stream, node->child);
+        }
+    }
+}
+
 // The events that a launch will record.
 static void mark_events(const fake_graph *graph, uint64_t number) {
     for (size_t i = 0; i < graph->node_count; i++) {
@@ -180,6 +194,7 @@ bool fake_lazy_takes_graph(rondo__cu_stream handle, const fake_stream *stream,
     for (const lazy_item *item = g_lazy.first; item != NULL; item = item->next) {
         former = item->exec == exec ? item->number : former;
     }
+    wait_for_events(stream, exec);
     lazy_item *item = add_item(stream);
     item->exec = exec;
     item->awaited = former;

@@ -437,8 +437,6 @@ static void run_node(const fake_node *node) {
             } else if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
                 node->event->is_recorded = true;
                 node->event->time_ns = fake_now_ns();
-            } else {
-                fake_lazy_run_event(node->event);
             }
             break;
         case RONDO__CU_GRAPH_NODE_GRAPH:

@@ -81,6 +81,7 @@ TEST(a_loop_may_have_loops) {
 // ---- who does it -------------------------------------------------------------------------------
 
 static atomic_int inside, most_inside, elsewhere;
+static atomic_int wanted_inside;  // before anybody goes on, however late threads are: at least
 
 static void work_slowly(void *data, int64_t first, int64_t end) {
     const pthread_t *owner = data;
@@ -89,6 +90,9 @@ static void work_slowly(void *data, int64_t first, int64_t end) {
          most < now && !atomic_compare_exchange_weak(&most_inside, &most, now);) {
     }
     atomic_fetch_add(&elsewhere, pthread_equal(*owner, pthread_self()) ? 0 : 1);
+    for (int i = 0; i < 20000 && atomic_load(&most_inside) < atomic_load(&wanted_inside); ++i) {
+        sleep_ms(1);
+    }
     for (; first < end; ++first) {
         sleep_ms(2);
     }
@@ -100,19 +104,21 @@ static void loop_slowly(int64_t count) {
     rondo__workers_loop(count, 1, work_slowly, &self);
 }
 
-static void reset(void) {
+static void reset(int wanted) {
     atomic_store(&most_inside, 0);
     atomic_store(&elsewhere, 0);
+    atomic_store(&wanted_inside, wanted);
 }
 
 TEST(helpers_take_part) {
     rondo__workers *workers = rondo__workers_create(3, false);
     assert_non_null(workers);
-    reset();
+    reset(1);
     loop_slowly(12);  // in none
     assert_int_equal(atomic_load(&elsewhere), 0);
     rondo__workers_set_home(workers);
     (void)rondo__host_choose_thread_count(2);
+    reset(2);
     loop_slowly(12);
     (void)rondo__host_choose_thread_count(0);
     rondo__workers_set_home(NULL);
@@ -121,7 +127,7 @@ TEST(helpers_take_part) {
     assert_int_equal(rondo__workers_count_helpers(workers), 1);
     const rondo__workers_place former = rondo__workers_enter((rondo__workers_place){workers, 100});
     assert_null(former.workers);
-    reset();
+    reset(3);
     loop_slowly(30);
     rondo__workers_leave(former);
     assert_int_equal(atomic_load(&most_inside), 3);
@@ -150,11 +156,11 @@ static void *run_owner(void *data) {
     return NULL;
 }
 
-static void run_owners(rondo__workers *workers, size_t count, bool meet) {
+static void run_owners(rondo__workers *workers, size_t count, bool meet, int wanted) {
     owner owners[OWNERS];
     pthread_barrier_t start;
     assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)count), 0);
-    reset();
+    reset(wanted);
     for (size_t i = 0; i < count; ++i) {
         owners[i] = (owner){.workers = workers, .start = meet ? &start : NULL};
         assert_int_equal(pthread_create(&owners[i].thread, NULL, run_owner, &owners[i]), 0);
@@ -169,9 +175,9 @@ static void run_owners(rondo__workers *workers, size_t count, bool meet) {
 TEST(owners_count) {
     rondo__workers *workers = rondo__workers_create(4, false);
     assert_non_null(workers);
-    run_owners(workers, 4, true);
+    run_owners(workers, 4, true, 1);
     assert_int_equal(atomic_load(&elsewhere), 0);
-    run_owners(workers, 3, true);
+    run_owners(workers, 3, true, 4);
     assert_true(atomic_load(&elsewhere) > 0);
     assert_true(atomic_load(&most_inside) <= 4);
     rondo__workers_release(workers);
@@ -182,7 +188,7 @@ TEST(strict_ones_have_no_more_than_their_limit) {
     for (int32_t limit = 1; limit <= 3; ++limit) {
         rondo__workers *workers = rondo__workers_create(limit, true);
         assert_non_null(workers);
-        run_owners(workers, OWNERS, false);
+        run_owners(workers, OWNERS, false, limit);
         assert_int_equal(atomic_load(&most_inside), limit);
         rondo__workers_release(workers);
     }

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "support/models/model_fixture.h"
 #include "support/short_forms.h"
 #include "support/sweep.h"
@@ -69,9 +69,9 @@ TEST(test_executor_limits__a_bomb_ends_at_once_by_default) {
     model_fixture_init(&f);
     build_fills(&f, INT64_C(1) << 28);
     model_fixture_load(&f);
-    const uint64_t start_ns = rondo__clock_now_ns();
+    const clock_t start = clock();  // of the processor: others may have it meanwhile
     assert_int_equal(run(&f, NULL, NULL), RONDO_STATUS_NO_MEMORY);
-    assert_true(rondo__clock_now_ns() - start_ns < UINT64_C(5000000000));
+    assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
     expect_in_message("ConstantOfShape node \"fill0\"");
     expect_in_message("f32 [268435456]");
     expect_in_message("limit");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backend/backend.h"
 #include "backend/host/host_stream.h"
@@ -16,6 +17,8 @@
 #include "support/short_forms.h"
 #include "support/source_dir.h"
 #include "support/test.h"
+
+enum { PATH_BYTES = 64 };
 
 static size_t count_tasks(void) {
     DIR *folder = opendir("/proc/self/task");
@@ -28,12 +31,23 @@ static size_t count_tasks(void) {
     return count;
 }
 
-static void *do_nothing(void *data) {
-    return data;
+// A thread that was joined may stand in /proc for a while.
+static void expect_tasks(size_t wanted) {
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 20000 && count_tasks() != wanted; ++i) {
+        nanosleep(&pause, NULL);
+    }
+    assert_int_equal(count_tasks(), wanted);
 }
 
-// Threads of the process while an executor with `thread_count` is there and has run three times.
-static size_t run_with(uint32_t thread_count) {
+static void *note_itself(void *data) {
+    (void)snprintf(data, PATH_BYTES, "/proc/self/task/%d", (int)gettid());
+    return NULL;
+}
+
+// The process has `wanted` threads while an executor with `thread_count` is there and has run
+// three times.
+static void run_with(uint32_t thread_count, size_t wanted) {
     char path[512];
     rondo_device *device;
     rondo_program *program;
@@ -56,26 +70,28 @@ static size_t run_with(uint32_t thread_count) {
     for (int run = 0; run < 3; ++run) {
         assert_int_equal(rondo_executor_run(executor, &feed, 1, NULL, 0), RONDO_STATUS_OK);
     }
-    const size_t count = count_tasks();
+    expect_tasks(wanted);
     rondo_tensor_deinit(&feed.tensor);
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
     rondo_device_release(device);
-    return count;
 }
 
 TEST(test_executor_threads__as_many_as_asked_for) {
     // A sanitizer starts a thread of its own with the first one.
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
+    char task[PATH_BYTES];
+    assert_int_equal(pthread_create(&thread, NULL, note_itself, task), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    const struct timespec pause = {.tv_nsec = 20000000};
-    nanosleep(&pause, NULL);  // a thread that was joined may still be listed
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 20000 && access(task, F_OK) == 0; ++i) {
+        nanosleep(&pause, NULL);
+    }
     const size_t before = count_tasks();
     // The stream's worker; then helpers, no more than there are processors for.
     const size_t processors = (size_t)rondo__host_get_processor_count();
-    assert_int_equal(run_with(1), before + 1);
-    assert_int_equal(run_with(3), before + (processors < 3 ? processors : 3));
+    run_with(1, before + 1);
+    run_with(3, before + (processors < 3 ? processors : 3));
     // Nothing is left behind for the thread that prepared the plans.
     const int32_t chosen = rondo__host_choose_thread_count(0);
     assert_int_equal(chosen, 0);
