@@ -273,7 +273,8 @@ typedef struct rondo_communicator_options {
 //
 // Before a run whose collectives differ from those of its run before, the ranks compare them:
 // count, kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the
-// others' runs, now and later, with an error that names it.
+// others' runs, now and later, with an error that names it. A run that did not begin leaves
+// variables as they are, so that they can be saved; one that was under way may have written a part.
 //
 // Errors:    UNAVAILABLE (a rank did not come, or ended; no NCCL, or no module for MPI), INVALID
 //            (ranks that do not fit together: the message has both), UNSUPPORTED (transport), STATE
