@@ -179,7 +179,8 @@ kill -KILL $one
 wait $zero
 [ $? = 1 ] || fail "rank 0 did not end with a failure"
 wait $one
-grep -q 'rank 1 of 2 has ended' "$work/stderr.0" || fail "rank 0: $(cat "$work/stderr.0")"
+grep -q 'rank 1 of 2 has ended.* the last good state is in .*killed/last.rondo' "$work/stderr.0" ||
+    fail "rank 0: $(cat "$work/stderr.0")"
 [ -s "$work/killed/last.rondo" ] || fail "the state is gone"
 
 # Ctrl-C to one of them stops all after the same batch, and keeps the work.
