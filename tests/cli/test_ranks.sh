@@ -227,6 +227,11 @@ cmp -s "$work/whole/last.rondo" "$work/parts/last.rondo" || fail "parts: another
 train_two mixed --epochs 6 --checkpoint "$work/parts" --resume
 train_two whole --epochs 6 --checkpoint "$work/whole" --shard-updates --resume
 cmp -s "$work/whole.onnx" "$work/mixed.onnx" || fail "mixed: another model"
+# A step that begins in one epoch and ends in the next: of three batches two make a step.
+train_two summed --epochs 3 --accumulate 2
+train_two begun --epochs 1 --accumulate 2 --checkpoint "$work/begun"
+train_two begun --epochs 3 --accumulate 2 --checkpoint "$work/begun" --resume
+cmp -s "$work/summed.onnx" "$work/begun.onnx" || fail "begun: another model"
 train_two half --epochs 2 --dtype fp16 --shard-updates --half-averages
 start_rank 0 --batch 8 --epochs 2
 zero=$!
