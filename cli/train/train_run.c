@@ -76,7 +76,10 @@ static bool run_batch(cli_trainer *t, rondo_executor *executor, bool is_held, in
         return fail_run(t);
     }
     if (is_shared) {
-        t->ranks.is_stopped = *(const float *)fetches[fetch_count - 2].tensor.data > 0.0f;
+        // Not within a step: what ranks add up is averaged then, and rounded once more.
+        const bool is_full = (t->runs + 1) % (int64_t)t->settings->accumulate == 0;
+        t->ranks.is_stopped =
+            is_full && *(const float *)fetches[fetch_count - 2].tensor.data > 0.0f;
     }
     if (!is_held) {
         in_out_sum->rate = *(const double *)fetches[fetch_count - 1].tensor.data;
