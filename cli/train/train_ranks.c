@@ -68,7 +68,3 @@ float cli_train_ranks_take(const cli_train_ranks *ranks, int64_t count, int64_t 
 bool cli_train_ranks_stop(const cli_train_ranks *ranks) {
     return cli_train_ranks_are_many(ranks) ? ranks->is_stopped : cli_interrupt_came();
 }
-
-bool cli_train_ranks_gather(rondo_executor *executor) {
-    return rondo_executor_gather_variables(executor) == RONDO_STATUS_OK || cli_say_record();
-}

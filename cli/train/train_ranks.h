@@ -39,9 +39,5 @@ bool cli_train_ranks_meet(cli_train_ranks *ranks, rondo_device *device, const ch
 float cli_train_ranks_take(const cli_train_ranks *ranks, int64_t count, int64_t *out_first,
                            int64_t *out_count);
 
-// Where each rank updates its part of the weights, all have all of them then: all ranks call it. On
-// failure prints why.
-bool cli_train_ranks_gather(rondo_executor *executor);
-
 // Whether training is to end now: each rank must come to the same answer.
 bool cli_train_ranks_stop(const cli_train_ranks *ranks);

@@ -11,6 +11,24 @@
 #include "progress.h"
 #include "trainer.h"
 
+enum { KEPT_BYTES = CLI_TRAIN_PATH_BYTES + 40 };
+
+// Names the state that there is to go on from; "": none.
+static const char *tell_kept(const cli_trainer *t, char text[KEPT_BYTES]) {
+    struct stat info;
+    const bool is_kept = t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0;
+    (void)snprintf(text, KEPT_BYTES, "%s%s", is_kept ? "; the last good state is in " : "",
+                   is_kept ? t->checkpoint : "");
+    return text;
+}
+
+static bool fail_run(const cli_trainer *t) {
+    char kept[KEPT_BYTES];
+    cli_progress_clear();
+    (void)cli_fail_about(NULL, tell_kept(t, kept));
+    return false;
+}
+
 // ---- what is held out ---------------------------------------------------------------------------
 
 typedef struct measure {
@@ -55,11 +73,13 @@ static bool run_batch(cli_trainer *t, rondo_executor *executor, bool is_held, in
         fetches[fetch_count++].name = "train.rate";
     }
     if (rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count) != RONDO_STATUS_OK) {
-        cli_progress_clear();
-        return cli_say_record();
+        return fail_run(t);
     }
     if (is_shared) {
-        t->ranks.is_stopped = *(const float *)fetches[fetch_count - 2].tensor.data > 0.0f;
+        // Not within a step: what ranks add up is averaged then, and rounded once more.
+        const bool is_full = (t->runs + 1) % (int64_t)t->settings->accumulate == 0;
+        t->ranks.is_stopped =
+            is_full && *(const float *)fetches[fetch_count - 2].tensor.data > 0.0f;
     }
     if (!is_held) {
         in_out_sum->rate = *(const double *)fetches[fetch_count - 1].tensor.data;
@@ -82,11 +102,10 @@ static bool run_batch(cli_trainer *t, rondo_executor *executor, bool is_held, in
 }
 
 static bool say_spoilt(const cli_trainer *t, const char *what, double value, const char *cure) {
-    struct stat info;
-    const bool is_kept = t->checkpoint[0] != '\0' && stat(t->checkpoint, &info) == 0;
+    char kept[KEPT_BYTES];
     cli_progress_clear();
-    cli_print_error("%s is %f after %lld batches; %s%s%s", what, value, (long long)t->runs, cure,
-                    is_kept ? "; the last good state is in " : "", is_kept ? t->checkpoint : "");
+    cli_print_error("%s is %f after %lld batches; %s%s", what, value, (long long)t->runs, cure,
+                    tell_kept(t, kept));
     return false;
 }
 
@@ -157,10 +176,7 @@ static bool save_checkpoint(cli_trainer *t) {
     if (t->checkpoint[0] == '\0' || !cli_train_ranks_is_first(&t->ranks)) {
         return true;
     }
-    if (rondo_checkpoint_save(t->executor, t->checkpoint) != RONDO_STATUS_OK) {
-        return cli_say_record();
-    }
-    return true;
+    return rondo_checkpoint_save(t->executor, t->checkpoint) == RONDO_STATUS_OK || fail_run(t);
 }
 
 static void say_epoch(cli_trainer *t, int64_t epoch, const measure *trained, const measure *held) {
@@ -197,8 +213,8 @@ static void say_part(cli_trainer *t, int64_t epoch, const measure *trained) {
 // nothing) gets what they do on what is held out. Other ranks have the same weights as rank 0.
 static bool look_at_weights(cli_trainer *t, measure *held) {
     rondo_program *trained = NULL;
-    if (!cli_train_ranks_gather(t->executor)) {
-        return false;
+    if (rondo_executor_gather_variables(t->executor) != RONDO_STATUS_OK) {
+        return fail_run(t);
     }
     if (!cli_train_ranks_is_first(&t->ranks)) {
         return true;
@@ -250,8 +266,8 @@ static bool run_epoch(cli_trainer *t, int64_t epoch, int64_t first) {
 // Of an epoch that was not completed the state, too.
 static bool save_work(cli_trainer *t, bool is_part) {
     rondo_program *trained = NULL;
-    if (!cli_train_ranks_gather(t->executor)) {
-        return false;
+    if (rondo_executor_gather_variables(t->executor) != RONDO_STATUS_OK) {
+        return fail_run(t);
     }
     if (!cli_train_ranks_is_first(&t->ranks)) {
         return true;

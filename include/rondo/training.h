@@ -134,7 +134,8 @@ typedef struct rondo_minimize_options {
     double scale_least;     // 0: 1; the scale never goes below
     int64_t scale_interval;    // 0: 2000
     int64_t scale_patience;    // bad steps before it backs off, refilled when it grows; 0: 1
-    int64_t accumulate;        // runs whose gradients are averaged before a step; 0: 1
+    int64_t accumulate;        // runs whose gradients are averaged before a step; 0: 1. Of several
+                               // ranks each adds up its own: rondo_executor_gather_variables
     const char *const *train;  // patterns of the names of parameters; NULL: all that look trained
     size_t train_count;
     const char *const *recompute;  // as in rondo_gradient_options
@@ -273,7 +274,8 @@ typedef struct rondo_communicator_options {
 //
 // Before a run whose collectives differ from those of its run before, the ranks compare them:
 // count, kinds, types, sizes and order. A rank that ends, is killed, or fails in a run ends the
-// others' runs, now and later, with an error that names it.
+// others' runs, now and later, with an error that names it. A run that did not begin leaves
+// variables as they are, so that they can be saved; one that was under way may have written a part.
 //
 // Errors:    UNAVAILABLE (a rank did not come, or ended; no NCCL, or no module for MPI), INVALID
 //            (ranks that do not fit together: the message has both), UNSUPPORTED (transport), STATE
@@ -311,7 +313,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_all_reduce(rondo_builder
                                                                    size_t count);
 
 // Lets every rank have all of every variable, where each updates its part (options.shard_updates of
-// rondo_builder_minimize): before they are read or saved. All ranks call it, between the same runs.
+// rondo_builder_minimize), and the average of what each has added up by itself
+// (options.accumulate): before they are read or saved. All ranks call it, between the same runs.
 // Where all have all of them it does nothing.
 //
 // Errors:    STATE (a variable has no value, or a failed run may have written it; a run is being
@@ -325,7 +328,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_gather_variables(rondo_exec
 // Writes all variables of an executor, those of the optimiser and the counts of steps included, and
 // where its random numbers stand, into a file: whole, or the one that was there stays.
 //
-// Errors:    STATE (a variable has no value), UNAVAILABLE (the file cannot be written: the message
+// Errors:    STATE (a variable has no value, or ranks have parts of it:
+//            rondo_executor_gather_variables), UNAVAILABLE (the file cannot be written: the message
 //            has path and reason).
 // Cost:      waits; a copy of all variables in host memory.
 RONDO_API RONDO_MUST_USE rondo_status rondo_checkpoint_save(rondo_executor *executor,

@@ -179,13 +179,14 @@ kill -KILL $one
 wait $zero
 [ $? = 1 ] || fail "rank 0 did not end with a failure"
 wait $one
-grep -q 'rank 1 of 2 has ended' "$work/stderr.0" || fail "rank 0: $(cat "$work/stderr.0")"
+grep -q 'rank 1 of 2 has ended.* the last good state is in .*killed/last.rondo' "$work/stderr.0" ||
+    fail "rank 0: $(cat "$work/stderr.0")"
 [ -s "$work/killed/last.rondo" ] || fail "the state is gone"
 
-# Ctrl-C to one of them stops all after the same batch, and keeps the work.
-start_rank 0 --epochs 1000000 --checkpoint "$work/stopped"
+# Ctrl-C to one of them stops all after the same step, and keeps the work.
+start_rank 0 --epochs 1000000 --accumulate 4 --checkpoint "$work/stopped"
 zero=$!
-start_rank 1 --epochs 1000000 --checkpoint "$work/stopped"
+start_rank 1 --epochs 1000000 --accumulate 4 --checkpoint "$work/stopped"
 one=$!
 tries=0
 while [ ! -s "$work/stopped/last.rondo" ] && [ $tries -lt 300 ]; do
@@ -197,7 +198,8 @@ kill -TERM $one
 wait $zero
 [ $? = 130 ] || fail "rank 0 did not stop"
 wait $one
-grep -q '^stopped after [0-9]* batches$' "$work/stdout.0" || fail "no word"
+stopped=$(sed -n 's/^stopped after \([0-9]*\) batches$/\1/p' "$work/stdout.0")
+[ -n "$stopped" ] && [ $((stopped % 4)) = 0 ] || fail "stopped after \"$stopped\" batches"
 [ -s "$work/rank0.onnx" ] || fail "no model"
 
 # Ranks that share the updates come to the same model and state; either goes on from the other's.
@@ -226,6 +228,11 @@ cmp -s "$work/whole/last.rondo" "$work/parts/last.rondo" || fail "parts: another
 train_two mixed --epochs 6 --checkpoint "$work/parts" --resume
 train_two whole --epochs 6 --checkpoint "$work/whole" --shard-updates --resume
 cmp -s "$work/whole.onnx" "$work/mixed.onnx" || fail "mixed: another model"
+# A step that begins in one epoch and ends in the next: of three batches two make a step.
+train_two summed --epochs 3 --accumulate 2
+train_two begun --epochs 1 --accumulate 2 --checkpoint "$work/begun"
+train_two begun --epochs 3 --accumulate 2 --checkpoint "$work/begun" --resume
+cmp -s "$work/summed.onnx" "$work/begun.onnx" || fail "begun: another model"
 train_two half --epochs 2 --dtype fp16 --shard-updates --half-averages
 start_rank 0 --batch 8 --epochs 2
 zero=$!

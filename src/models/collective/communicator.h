@@ -32,6 +32,11 @@
 
 enum { RONDO__COLLECTIVES_TEXT_BYTES = 8192, RONDO__LOSS_BYTES = 230 };
 
+// Of a rank, the number of ranks, two numbers of runs.
+#define RONDO__HAS_LEFT                                                                          \
+    "rank %d of %d has left after %llu runs; this is run %llu; look at what it said: all ranks " \
+    "make the same runs"
+
 // What a run does together with the other ranks, in order; a line for each, behind lines of options
 // that all must have alike.
 typedef struct rondo__collectives {

@@ -58,8 +58,10 @@ static rondo_status read_ranks(const launcher_variables *l, rondo_ranks *out) {
     RETURN_IF_ERROR(read_number(l->rank, 0, &out->rank));
     RETURN_IF_ERROR(read_number(l->size, 1, &out->size));
     if (out->size < 1 || out->rank >= out->size) {
-        return RONDO_FAIL_AS("rondo_find_ranks", INVALID, "%s is %d and %s is %d", l->rank,
-                             (int)out->rank, l->size, (int)out->size);
+        return RONDO_FAIL_AS("rondo_find_ranks", INVALID,
+                             "%s is %d and %s is %d; there is at least one rank, and ranks count "
+                             "from 0, so that the last is one less than %s",
+                             l->rank, (int)out->rank, l->size, (int)out->size, l->size);
     }
     const char *local = get_text(l->local_rank) != NULL ? l->local_rank : "SLURM_LOCALID";
     RETURN_IF_ERROR(read_number(local, out->rank, &out->local_rank));
@@ -111,10 +113,17 @@ static uint64_t hash_job(rondo__launcher_id launcher) {
     return hash;
 }
 
-void rondo__launcher_name_file(rondo__launcher_id launcher, char *out_path, size_t bytes) {
+rondo_status rondo__launcher_name_file(rondo__launcher_id launcher, char *out_path, size_t bytes) {
     const char *folder = get_text("TMPDIR");
-    (void)snprintf(out_path, bytes, "%.200s/rondo-%lu-%016" PRIx64,
-                   folder != NULL ? folder : "/tmp", (unsigned long)geteuid(), hash_job(launcher));
+    folder = folder != NULL ? folder : "/tmp";
+    const int used = snprintf(out_path, bytes, "%s/rondo-%lu-%016" PRIx64, folder,
+                              (unsigned long)geteuid(), hash_job(launcher));
+    return used > 0 && (size_t)used < bytes
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_communicator_create", INVALID,
+                               "TMPDIR has %zu bytes, too many for the file where the ranks meet; "
+                               "set RONDO_MEETING to a shorter path, or HOST:PORT",
+                               strlen(folder));
 }
 
 bool rondo__launcher_get_master(char *out_address, size_t bytes) {
@@ -124,6 +133,7 @@ bool rondo__launcher_get_master(char *out_address, size_t bytes) {
     if (host == NULL || port == NULL || (agent != NULL && strcmp(agent, "True") == 0)) {
         return false;
     }
-    (void)snprintf(out_address, bytes, "%.180s:%.12s", host, port);
+    // What is cut is no address, and is refused as such.
+    (void)snprintf(out_address, bytes, "%.300s:%.100s", host, port);
     return true;
 }

@@ -24,8 +24,12 @@ RONDO_MUST_USE rondo_status rondo__launcher_read(rondo_ranks *out_ranks,
                                                  rondo__launcher_id *out_launcher);
 
 // The same place in all processes of a job on one machine, and in no other job: a file of the
-// user's in the folder of temporary files. `own` is where the launcher says nothing of its job.
-void rondo__launcher_name_file(rondo__launcher_id launcher, char *out_path, size_t bytes);
+// user's in the folder of temporary files.
+//
+// Errors:    INVALID (the folder's name is too long).
+// Threads:   safe, while none changes the environment.
+RONDO_MUST_USE rondo_status rondo__launcher_name_file(rondo__launcher_id launcher, char *out_path,
+                                                      size_t bytes);
 
 // "HOST:PORT" of MASTER_ADDR and MASTER_PORT, where nothing else listens there; false: none.
 bool rondo__launcher_get_master(char *out_address, size_t bytes);

@@ -73,7 +73,7 @@ static bool parse_address(const char *text, place *p) {
 
 static rondo_status choose_place(const rondo_ranks *ranks, rondo__launcher_id launcher,
                                  const char *text, place *p) {
-    char master[HOST_BYTES];
+    char master[2 * HOST_BYTES];
     const char *variable = getenv("RONDO_MEETING");
     text = text == NULL && variable != NULL && variable[0] != '\0' ? variable : text;
     // Where the launcher does not say, the ranks are taken to be on one machine.
@@ -89,8 +89,13 @@ static rondo_status choose_place(const rondo_ranks *ranks, rondo__launcher_id la
                                  "nor a path with a /",
                                  text);
         }
-        (void)snprintf(p->path, sizeof p->path, "%s", p->is_file ? text : "");
-        return RONDO_STATUS_OK;
+        const int used = snprintf(p->path, sizeof p->path, "%s", p->is_file ? text : "");
+        return used >= 0 && (size_t)used < sizeof p->path
+                   ? RONDO_STATUS_OK
+                   : RONDO_FAIL_AS(call_name, INVALID,
+                                   "the path where the ranks are to meet has %zu bytes; name one "
+                                   "of fewer than %zu",
+                                   strlen(text), sizeof p->path);
     }
     if (!p->is_near) {
         return RONDO_FAIL_AS(call_name, INVALID,
@@ -99,8 +104,7 @@ static rondo_status choose_place(const rondo_ranks *ranks, rondo__launcher_id la
                              ranks->launcher);
     }
     p->is_file = true;
-    rondo__launcher_name_file(launcher, p->path, sizeof p->path);
-    return RONDO_STATUS_OK;
+    return rondo__launcher_name_file(launcher, p->path, sizeof p->path);
 }
 
 // A file that stands there may be one of an earlier job's, and nothing else.

@@ -119,8 +119,7 @@ static rondo_status note_new(rondo_communicator *c, const rondo__collectives *co
 static rondo_status check_left(rondo_communicator *c) {
     for (int32_t r = 0; r < c->meeting.size; ++r) {
         if (c->records[r].has_left && c->records[r].left_runs < c->run) {
-            return RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE,
-                                 "rank %d of %d has left after %llu runs; this is run %llu", (int)r,
+            return RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE, RONDO__HAS_LEFT, (int)r,
                                  (int)c->meeting.size, (unsigned long long)c->records[r].left_runs,
                                  (unsigned long long)c->run);
         }

@@ -213,9 +213,8 @@ static void note_leave(rondo_communicator *c, const message *m) {
         send_to_others(c, *m, NULL);
     }
     if (c->run > m->number) {
-        (void)snprintf(why, sizeof why, "rank %d of %d has left after %llu runs; this is run %llu",
-                       (int)m->rank, (int)c->meeting.size, (unsigned long long)m->number,
-                       (unsigned long long)c->run);
+        (void)snprintf(why, sizeof why, RONDO__HAS_LEFT, (int)m->rank, (int)c->meeting.size,
+                       (unsigned long long)m->number, (unsigned long long)c->run);
         lose(c, false, m->number + 1, why);
     }
 }
@@ -246,7 +245,9 @@ static void note_end(rondo_communicator *c, int32_t rank) {
     char why[RONDO__LOSS_BYTES];
     rondo__socket_close(&c->meeting.control[rank]);
     if (!c->records[rank].has_left && !c->is_closing) {
-        (void)snprintf(why, sizeof why, "rank %d of %d has ended, or its machine is gone",
+        (void)snprintf(why, sizeof why,
+                       "rank %d of %d has ended, or its machine is gone; look at what it said, and "
+                       "start all ranks again from the last checkpoint",
                        (int)rank, (int)c->meeting.size);
         lose(c, false, 0, why);
     }

@@ -57,7 +57,9 @@ rondo_status rondo__socket_listen(uint16_t port, bool is_local, int *out_socket,
         const int code = errno;
         rondo__socket_close(&fd);
         return RONDO_FAIL_AS("rondo_communicator_create", UNAVAILABLE,
-                             "rank 0 cannot listen at port %u: %s", (unsigned)port, strerror(code));
+                             "rank 0 cannot listen at port %u: %s; name another in "
+                             "RONDO_MEETING, or MASTER_PORT",
+                             (unsigned)port, strerror(code));
     }
     *out_socket = fd;
     *out_port = ntohs(address.sin_port);

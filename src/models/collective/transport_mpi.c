@@ -107,7 +107,9 @@ static rondo_status open_mpi(rondo_communicator *c) {
     (void)pthread_mutex_unlock(&load_lock);
     const int code = module->open(&rank, &size, problem, sizeof problem);
     if (code != 0) {
-        return RONDO_FAIL_AS("rondo_communicator_create", UNAVAILABLE, "MPI does not start: %s",
+        return RONDO_FAIL_AS("rondo_communicator_create", UNAVAILABLE,
+                             "MPI does not start: %s; RONDO_TRANSPORT_SOCKETS, or RONDO_RANK and "
+                             "RONDO_RANKS in the place of the launcher's variables, do without it",
                              problem);
     }
     memcpy(&c->state, &module, sizeof module);
@@ -115,7 +117,7 @@ static rondo_status open_mpi(rondo_communicator *c) {
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS("rondo_communicator_create", UNAVAILABLE,
                                "MPI says that this is rank %d of %d, its launcher's variables say "
-                               "%d of %d",
+                               "%d of %d; start the ranks with the mpirun of the same MPI",
                                rank, size, (int)c->meeting.rank, (int)c->meeting.size);
 }
 
@@ -133,7 +135,10 @@ static rondo_status sum(rondo_communicator *c, void *buffer, size_t count, rondo
     const int code = module->sum(buffer, (int64_t)count, type, is_lost, c, problem, sizeof problem);
     if (code != 0) {
         RETURN_IF_ERROR(rondo__communicator_check(c));
-        return RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE, "MPI failed: %s", problem);
+        return RONDO_FAIL_AS("rondo_executor_run", UNAVAILABLE,
+                             "MPI failed in a sum: %s; start all ranks again from the last "
+                             "checkpoint, with RONDO_TRANSPORT_SOCKETS if it goes on failing",
+                             problem);
     }
     return RONDO_STATUS_OK;
 }

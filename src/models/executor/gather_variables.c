@@ -1,5 +1,5 @@
-// executor/gather_variables.c — variables of which each rank updates its part become whole at all.
-// See rondo/training.h.
+// executor/gather_variables.c — variables of which each rank updates its part become whole at all,
+// and sums that each rank makes of its own gradients their average. See rondo/training.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,12 +29,12 @@ static rondo_status agree(rondo_executor *executor) {
     for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         char line[64];
         const rondo_tensor *tensor = &state->value.tensor;
-        if (!state->is_split) {
+        if (!rondo__state_has_parts(state)) {
             continue;
         }
-        const int length =
-            snprintf(line, sizeof line, "variable of %s x %" PRId64 "\n",
-                     rondo_dtype_get_name(tensor->dtype), rondo_shape_get_count(&tensor->shape));
+        const int length = snprintf(
+            line, sizeof line, "%s of %s x %" PRId64 "\n", state->is_sum ? "sum" : "variable",
+            rondo_dtype_get_name(tensor->dtype), rondo_shape_get_count(&tensor->shape));
         all.hash = rondo__hash64(all.hash, line, (size_t)length);
         all.count += 1;
         if (used + (size_t)length + 1 < RONDO__COLLECTIVES_TEXT_BYTES) {
@@ -57,11 +57,12 @@ static rondo_status check_values(const rondo_executor *executor) {
     for (const rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         const char *name =
             executor->main.source->values[executor->main.source->inputs[state->input]].name;
-        if (state->is_split && state->is_lost) {
+        const bool is_gathered = rondo__state_has_parts(state);
+        if (is_gathered && state->is_lost) {
             return RONDO_FAIL_AS(call_name, STATE,
                                  "a run that failed may have written a part of \"%.60s\"", name);
         }
-        if (state->is_split && state->value.tensor.dtype == RONDO_DTYPE_NONE) {
+        if (is_gathered && state->value.tensor.dtype == RONDO_DTYPE_NONE) {
             return RONDO_FAIL_AS(call_name, STATE, "\"%.60s\" has no value yet", name);
         }
     }
@@ -79,17 +80,20 @@ static rondo_status gather(rondo_executor *executor, const rondo__reduction *red
                                          executor->main.stream);
 }
 
-static rondo_status gather_all(rondo_executor *executor) {
+// Of one kind: sums, or what is in parts.
+static rondo_status gather_all(rondo_executor *executor, bool are_sums) {
     rondo__reduction_part parts[TENSORS_MAX];
     void *addresses[TENSORS_MAX];
-    rondo__reduction reduction = {.gathers = true, .parts = parts};
+    rondo__reduction reduction = {.gathers = !are_sums, .parts = parts};
     for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         const rondo_tensor *tensor = &state->value.tensor;
-        if (state->is_split) {
+        if (are_sums ? state->is_sum : state->is_split) {
+            state->is_lost = are_sums;  // until all have come to the average
             parts[reduction.part_count] =
                 (rondo__reduction_part){.dtype = tensor->dtype,
                                         .count = (size_t)rondo_shape_get_count(&tensor->shape),
-                                        .is_split = true};
+                                        .is_average = are_sums,
+                                        .is_split = !are_sums};
             addresses[reduction.part_count++] = tensor->data;
         }
         if (reduction.part_count == TENSORS_MAX ||
@@ -112,13 +116,15 @@ rondo_status rondo_executor_gather_variables(rondo_executor *executor) {
     }
     RETURN_IF_ERROR(check_values(executor));
     RETURN_IF_ERROR(agree(executor));
-    const rondo_status status = gather_all(executor);
+    rondo_status status = gather_all(executor, false);
+    status = status == RONDO_STATUS_OK ? gather_all(executor, true) : status;
     if (status != RONDO_STATUS_OK) {
         rondo__communicator_break(executor->options.communicator);
         return status;
     }
     for (rondo__state *state = executor->caller.states; state != NULL; state = state->next) {
         state->whole_at = executor->caller.part_runs;
+        state->is_lost = state->is_lost && !state->is_sum;
     }
     executor->caller.gathered_runs = executor->caller.part_runs;
     return RONDO_STATUS_OK;

@@ -120,10 +120,17 @@ rondo_status rondo_executor_reserve_variable(rondo_executor *executor, const cha
 
 // ---- reading ----------------------------------------------------------------------------------
 
-static rondo_status fail_in_parts(const rondo_executor *executor, const char *name) {
+static rondo_status fail_in_parts(const rondo_executor *executor, const rondo__state *state,
+                                  const char *name) {
     const rondo_communicator *communicator = executor->options.communicator;
     const int32_t rank = rondo__communicator_get_rank(communicator);
     const int32_t size = rondo__communicator_get_size(communicator);
+    if (state->is_sum) {
+        return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
+                             "\"%.60s\" holds the gradients of rank %d of %d alone; all ranks call "
+                             "rondo_executor_gather_variables first",
+                             name, (int)rank, (int)size);
+    }
     return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,
                          "rank %d of %d has its part of \"%.60s\" alone, rank %d the next, as each "
                          "updates its own; all ranks call rondo_executor_gather_variables first",
@@ -135,7 +142,7 @@ static rondo_status get_state(rondo__unit *unit, rondo__state *state, rondo_tens
     const char *name = unit->source->values[unit->source->inputs[state->input]].name;
     RETURN_IF_ERROR(rondo__state_get_feed(unit->executor, state, &feed));
     if (!rondo__state_is_whole(unit->executor, state)) {
-        return fail_in_parts(unit->executor, name);
+        return fail_in_parts(unit->executor, state, name);
     }
     if (feed.dtype == RONDO_DTYPE_NONE) {
         return RONDO_FAIL_AS("rondo_executor_get_variable", STATE,

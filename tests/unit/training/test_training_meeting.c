@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 // cmocka wants those above first
 #include <cmocka.h>
@@ -267,6 +269,63 @@ TEST(silent_listeners_are_left) {
 }
 
 // Who waits is asked; an end of it leaves no file.
+// Names of places are taken whole, or refused.
+TEST(places_are_not_cut) {
+    static char folder[5000];
+    static char address[5000];
+    static const struct {
+        const char *variable;
+        size_t bytes;
+        const char *text;
+    } cases[] = {
+        {"TMPDIR", 4090, "TMPDIR has 4090 bytes"},
+        {"RONDO_MEETING", 4096, "where the ranks are to meet has 4096 bytes"},
+        {"MASTER_ADDR", 299, "neither HOST:PORT nor a path"},
+        {"MASTER_ADDR", 400, "neither HOST:PORT nor a path"},
+    };
+    const char *own = getenv("TMPDIR");
+    (void)snprintf(folder, sizeof folder, "%s", own != NULL ? own : "");
+    assert_int_equal(setenv("MASTER_PORT", "1234", 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        rondo_device *device;
+        rondo_communicator *communicator;
+        const rondo_communicator_options options = {
+            .struct_size = sizeof options, .size = 2, .wait_ms = 50};
+        memset(address, 'a', cases[i].bytes);
+        address[cases[i].bytes] = '\0';
+        address[0] = cases[i].variable[0] == 'M' ? 'a' : '/';
+        assert_int_equal(setenv(cases[i].variable, address, 1), 0);
+        OK(rondo_device_open("host", &device));
+        assert_int_not_equal(rondo_communicator_create(device, &options, &communicator),
+                             RONDO_STATUS_OK);
+        if (strstr(rondo_error_get_last()->message, cases[i].text) == NULL) {
+            fail_msg("case %zu: %s", i, rondo_error_get_last()->message);
+        }
+        rondo_device_release(device);
+        assert_int_equal(unsetenv(cases[i].variable), 0);
+    }
+    assert_int_equal(unsetenv("MASTER_PORT"), 0);
+
+    // One of more than 200 bytes is taken: rank 0 waits there.
+    const int used = snprintf(address, sizeof address, "/tmp/rondo_meeting_%ld", (long)getpid());
+    assert_int_equal(mkdir(address, 0700), 0);
+    memset(address + used, '/', 1);
+    memset(address + used + 1, 'b', 230);
+    address[used + 231] = '\0';
+    assert_int_equal(mkdir(address, 0700), 0);
+    assert_int_equal(setenv("TMPDIR", address, 1), 0);
+    rank first = {.size = 2, .wait_ms = 50};
+    (void)!live(&first);
+    assert_non_null(strstr(first.message, "rank 1 of 2 did not come in time"));
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    assert_int_equal(rmdir(address), 0);
+    address[used] = '\0';
+    assert_int_equal(rmdir(address), 0);
+    if (own != NULL) {
+        assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    }
+}
+
 TEST(waiting_is_told_and_ends) {
     for (int32_t number = 0; number < 2; ++number) {
         char meeting[200];

@@ -219,6 +219,16 @@ static void expect_parts(rank_world *w, rondo_executor *executor, const lesson *
     RANK_TRUE(w, strstr(rondo_error_get_last()->message, "each rank makes its part") != NULL);
 }
 
+// What a rank has added up by itself, until a step is full, is neither read nor saved.
+static void expect_sums(rank_world *w, rondo_executor *executor) {
+    rondo_tensor now = {0};
+    rondo_status status = rondo_executor_get_variable(executor, "b.sum", &now);
+    RANK_TRUE(w, status == RONDO_STATUS_STATE);
+    RANK_TRUE(w, strstr(rondo_error_get_last()->message, "\"b.sum\" holds the gradients of rank"));
+    status = rondo_checkpoint_save(executor, "/nowhere/at/all");
+    RANK_TRUE(w, status == RONDO_STATUS_STATE);
+}
+
 static void learn(rank_world *w) {
     lesson *l = w->data;
     rondo_executor *executor;
@@ -243,6 +253,9 @@ static void learn(rank_world *w) {
     }
     if (w->size > 1 && l->is_shared && w->problem[0] == '\0') {
         expect_parts(w, executor, l);
+    }
+    if (w->size > 1 && l->accumulate > 1 && w->problem[0] == '\0') {
+        expect_sums(w, executor);
     }
     RANK_OK(w, rondo_executor_gather_variables(executor));
     RANK_OK(w, rondo_executor_gather_variables(executor));  // has nothing to do
@@ -372,6 +385,7 @@ static const lesson lessons[] = {
      .sends_half = true,
      .has_table = true},
     {.optimizer = RONDO_OPTIMIZER_SGD, .clip_norm = 0.01},
+    {.optimizer = RONDO_OPTIMIZER_ADAM, .accumulate = 4},  // a step is half full at the end
 };
 
 enum { LESSONS = sizeof lessons / sizeof *lessons };

@@ -659,12 +659,16 @@ static void test_launchers(void **state) {
             assert_int_equal(unsetenv(cases[i].set[k]), 0);
         }
     }
-    static const char *const bad[][2] = {{"x", "2"}, {"2", "2"}, {"-1", "2"}, {"0", "0"}};
+    static const char *const bad[][3] = {{"x", "2", "a number from 0"},
+                                         {"2", "2", "ranks count from 0"},
+                                         {"-1", "2", "a number from 0"},
+                                         {"0", "0", "at least one rank"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         rondo_ranks ranks = {.struct_size = sizeof ranks};
         (void)setenv("RONDO_RANK", bad[i][0], 1);
         (void)setenv("RONDO_RANKS", bad[i][1], 1);
         assert_int_equal(rondo_find_ranks(&ranks), RONDO_STATUS_INVALID);
+        assert_non_null(strstr(rondo_error_get_last()->message, bad[i][2]));
     }
     (void)unsetenv("RONDO_RANK");
     (void)unsetenv("RONDO_RANKS");

@@ -199,9 +199,10 @@ rondo_status rondo__ranks_begin(rondo__unit *unit, rondo__plan *plan) {
         return RONDO_STATUS_OK;
     }
     plan->ranks->has_begun = true;
+    RETURN_IF_ERROR(rondo__communicator_begin_run(unit->executor->options.communicator,
+                                                  &plan->ranks->collectives));
     unit->executor->caller.part_runs += 1;
-    return rondo__communicator_begin_run(unit->executor->options.communicator,
-                                         &plan->ranks->collectives);
+    return RONDO_STATUS_OK;
 }
 
 bool rondo__ranks_has_begun(const rondo__plan *plan) {

@@ -624,7 +624,6 @@ rondo_status rondo__plan_run_steps(rondo__unit *unit, rondo__plan *plan,
     if (plan->bypassed_count + plan->counted_count > 0) {
         drop_dynamic(plan);
     }
-    RETURN_IF_ERROR(rondo__ranks_begin(unit, plan));
     if (mode.use_graphs) {
         RETURN_IF_ERROR(check_frozen(unit, plan));
         RETURN_IF_ERROR(capture_timed(unit, plan));

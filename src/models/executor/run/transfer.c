@@ -233,6 +233,8 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     if (!fetch->is_prepared) {
         RETURN_IF_ERROR(rondo__fetch_prepare_known(fetch));
     }
+    // Before states count as written: where a rank has left, the others keep what they have.
+    RETURN_IF_ERROR(rondo__ranks_begin(unit, plan));
     if (!fetch->is_settled) {
         rondo__states_begin(unit, plan);
     }
@@ -435,6 +437,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     begin_crossings(active);
     plan->run.is_fed = true;  // by the run before
     rondo__governed_choose(active, plan, false);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__ranks_begin(active, plan);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
     }

@@ -551,7 +551,7 @@ typedef struct rondo__caller {
     uint64_t range_changes;                  // state_changes that they are of
     uint64_t part_runs;                      // that ranks made together, where states have parts
     uint64_t gathered_runs;                  // part_runs when all ranks gathered them
-    bool has_parts;                          // each rank updates its part of some states
+    bool has_parts;                          // some states differ between ranks: is_split, is_sum
     struct rondo__participant *recordings;   // in captures not of Rondo's
     size_t pattern_count;
     char **patterns;         // copies of keep_f32, use_f16 and place, which the options point at

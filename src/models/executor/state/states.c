@@ -117,27 +117,33 @@ const rondo__state *rondo__state_find_split(const rondo_executor *executor, size
     return found;
 }
 
-// Whether a training step lets each rank update its part of the variable, and it can be dealt out.
-static bool is_split(const rondo_executor *executor, int32_t variable) {
-    const rondo_program *source = executor->main.source;
-    const rondo_communicator *communicator = executor->options.communicator;
-    rondo_shape shape;
+// Whether a node of that op tells of the variable.
+static bool is_named(const rondo_program *source, int32_t variable, bool by_gather) {
     bool is = false;
-    if (communicator == NULL || !rondo__value_get_shape(&source->values[variable], &shape) ||
-        !rondo__part_is_split((size_t)rondo_shape_get_count(&shape),
-                              rondo__communicator_get_size(communicator))) {
-        return false;
-    }
     for (size_t n = 0; n < source->node_count && !is; ++n) {
         const rondo__node *node = &source->nodes[n];
-        const rondo__attribute *names = rondo__node_is(node, RONDO__FUSED_AllGather)
-                                            ? rondo__op_find(&node->op, "variables")
-                                            : NULL;
+        const bool may =
+            rondo__node_is(node, by_gather ? RONDO__FUSED_AllGather : RONDO__FUSED_AllReduce);
+        const rondo__attribute *names = may ? rondo__op_find(&node->op, "variables") : NULL;
         for (size_t i = 0; names != NULL && i < names->count && !is; ++i) {
             is = strcmp(names->strings[i], source->values[variable].name) == 0;
         }
     }
     return is;
+}
+
+// Notes what ranks have of a variable: its part, where it can be dealt out, or a sum of its own.
+static void note_parts(rondo_executor *executor, int32_t variable, rondo__state *state) {
+    const rondo_program *source = executor->main.source;
+    const rondo_communicator *communicator = executor->options.communicator;
+    const int32_t size = communicator != NULL ? rondo__communicator_get_size(communicator) : 1;
+    rondo_shape shape;
+    if (size > 1 && rondo__value_get_shape(&source->values[variable], &shape)) {
+        state->is_split = rondo__part_is_split((size_t)rondo_shape_get_count(&shape), size) &&
+                          is_named(source, variable, true);
+        state->is_sum = is_named(source, variable, false);
+    }
+    executor->caller.has_parts = executor->caller.has_parts || rondo__state_has_parts(state);
 }
 
 rondo_status rondo__states_add_variables(rondo_executor *executor) {
@@ -148,9 +154,7 @@ rondo_status rondo__states_add_variables(rondo_executor *executor) {
                                                      : RONDO__STATE_NO_OUTPUT;
         RETURN_IF_ERROR(
             rondo__state_add(executor, (size_t)executor->ports.input_of[variable->value], output));
-        rondo__state *state = executor->caller.states;
-        state->is_split = is_split(executor, variable->value);
-        executor->caller.has_parts = executor->caller.has_parts || state->is_split;
+        note_parts(executor, variable->value, executor->caller.states);
     }
     return RONDO_STATUS_OK;
 }

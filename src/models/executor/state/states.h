@@ -35,6 +35,7 @@ typedef struct rondo__state {
     bool is_put;           // likewise: its new value is there
     bool is_lost;          // a run that failed may have written it
     bool is_split;         // each rank updates its part (rank_part.h)
+    bool is_sum;           // each rank adds up its own gradients, of which the average counts
     uint64_t whole_at;     // part_runs of the caller when all of it was right at this rank
     atomic_int pin_count;  // recorded runs that use its memory
     struct rondo__state *next;
@@ -81,10 +82,14 @@ RONDO_MUST_USE rondo_status rondo__states_add_variables(rondo_executor *executor
 
 // The state whose new value is output `output`, of which this rank makes its part; NULL: none.
 const rondo__state *rondo__state_find_split(const rondo_executor *executor, size_t output);
+// Whether ranks may have something else of it than others.
+static inline bool rondo__state_has_parts(const rondo__state *state) {
+    return state->is_split || state->is_sum;
+}
 // Whether this rank has all of it.
 static inline bool rondo__state_is_whole(const rondo_executor *executor,
                                          const rondo__state *state) {
-    return !state->is_split || state->whole_at == executor->caller.part_runs;
+    return !rondo__state_has_parts(state) || state->whole_at == executor->caller.part_runs;
 }
 
 // Counts changes after which a run looks at all states anew: memory that moved, another type or

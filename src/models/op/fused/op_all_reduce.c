@@ -8,7 +8,8 @@
 //   zeros      1: and 0 in the parts of others
 //   elements   of sums of scalars, for each how many elements of a tensor it stands for; where that
 //              tensor has no parts all ranks have the same scalar, which stays
-//   variables  of AllGather: the names of all variables of which a rank has only its part
+//   variables  of AllGather: the names of all variables of which a rank has only its part; of the
+//              first AllReduce of a step: those in which each rank adds up its own gradients
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "op/half.h"
@@ -52,7 +53,8 @@ static rondo_status infer_all_gather(rondo__infer *infer) {
     return RONDO_STATUS_OK;
 }
 
-static const char *const attributes[] = {"average", "parts", "zeros", "elements", "step", NULL};
+static const char *const attributes[] = {"average", "parts",     "zeros", "elements",
+                                         "step",    "variables", NULL};
 static const char *const gather_attributes[] = {"variables", NULL};
 
 const rondo__op_def rondo__op_table_all_reduce[] = {

@@ -180,6 +180,7 @@ static void accumulate(rondo__step *step) {
         const rondo__value *weight = &step->program->values[t->weight];
         const int32_t sum = rondo__step_add_state(step, step->program->values[t->used].name, "sum",
                                                   weight->dtype, t->weight, 0.0);
+        t->sum = sum;
         t->change = RONDO__EMIT(g, "Add", sum, t->change);
         const int32_t zero = rondo__gradient_number(g, 0.0, sum);
         rondo__step_update(step, sum, RONDO__EMIT(g, "Where", step->is_full, zero, t->change));

@@ -153,13 +153,27 @@ static bool belongs_to(const rondo_program *program, const rondo__trained *t, in
     return does;
 }
 
-rondo_status rondo__step_name_parts(rondo__step *step) {
-    rondo_program *program = step->program;
-    rondo__node *node = NULL;
-    for (size_t n = 0; n < program->node_count && node == NULL; ++n) {
-        node =
-            rondo__node_is(&program->nodes[n], RONDO__FUSED_AllGather) ? &program->nodes[n] : NULL;
+static bool is_part(const rondo__step *step, int32_t value) {
+    bool is = false;
+    for (size_t i = 0; i < step->count && !is; ++i) {
+        is = step->trained[i].is_split && belongs_to(step->program, &step->trained[i], value);
     }
+    return is;
+}
+
+// Whether each rank adds up its own gradients there, until a step is full.
+static bool is_sum(const rondo__step *step, int32_t value) {
+    bool is = false;
+    for (size_t i = 0; i < step->count && !is; ++i) {
+        is = step->is_full >= 0 && step->trained[i].sum == value;
+    }
+    return is;
+}
+
+// Tells in a node of the variables that `is_of` picks; nothing where there is no such node.
+static rondo_status name_variables(rondo__step *step, rondo__node *node,
+                                   bool (*is_of)(const rondo__step *step, int32_t value)) {
+    const rondo_program *program = step->program;
     if (node == NULL) {
         return RONDO_STATUS_OK;
     }
@@ -167,11 +181,7 @@ rondo_status rondo__step_name_parts(rondo__step *step) {
     size_t count = 0;
     for (size_t v = 0; v < program->variable_count && names != NULL; ++v) {
         const int32_t value = program->variables[v].value;
-        bool is_part = false;
-        for (size_t i = 0; i < step->count && !is_part; ++i) {
-            is_part = step->trained[i].is_split && belongs_to(program, &step->trained[i], value);
-        }
-        if (is_part) {
+        if (is_of(step, value)) {
             names[count++] = program->values[value].name;
         }
     }
@@ -180,6 +190,22 @@ rondo_status rondo__step_name_parts(rondo__step *step) {
                                     : RONDO_STATUS_NO_MEMORY;
     rondo__free(names);
     return status;
+}
+
+rondo_status rondo__step_name_parts(rondo__step *step) {
+    rondo__node *gather = NULL;
+    rondo__node *average = NULL;
+    for (size_t n = 0; n < step->program->node_count; ++n) {
+        rondo__node *node = &step->program->nodes[n];
+        if (gather == NULL && rondo__node_is(node, RONDO__FUSED_AllGather)) {
+            gather = node;
+        } else if (average == NULL && rondo__node_is(node, RONDO__FUSED_AllReduce) &&
+                   rondo__op_find(&node->op, "step") != NULL) {
+            average = node;
+        }
+    }
+    RETURN_IF_ERROR(name_variables(step, gather, is_part));
+    return name_variables(step, step->is_full >= 0 ? average : NULL, is_sum);
 }
 
 // ---- who reads them later -------------------------------------------------------------------

@@ -21,6 +21,7 @@ typedef struct rondo__trained {
     int32_t rows;    // rows that were looked up; NONE: it is no table whose rows change alone
     int32_t ids;     // which ones
     size_t gather;   // the node that did
+    int32_t sum;     // where its gradients are added up, with options.accumulate
     bool is_split;   // each rank updates its part
 } rondo__trained;
 
@@ -126,7 +127,8 @@ void rondo__step_sum_scalars(rondo__step *step, int32_t *scalars, const int64_t 
 //
 // Errors:    INVALID (a name is taken), NO_MEMORY.
 rondo_status rondo__step_split(rondo__step *step);
-// Notes which variables those are, when all are there.
+// Notes which variables those are, and in which each rank adds up its gradients, when all are
+// there.
 rondo_status rondo__step_name_parts(rondo__step *step);
 // Whether what is added behind the step may read a value: of which a rank has its part alone, it
 // may not.
