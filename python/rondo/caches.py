@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
-from ._library import Owned, Owner, check, get_record, lib, new
+from ._library import Owned, Owner, check, encode, get_record, lib, new
 from .device import Device, Stream, open_device
 from .graphs import _value
 from .learning import Steps
@@ -39,7 +39,7 @@ class GraphCache(Owned):
                  key_limit: int = 0, mode: str = "thread_local", arena: Any = None,
                  pageable_sources: str = "refuse") -> None:
         self.device = open_device(device)
-        options = new(_raw.rondo_graph_cache_options, label=label.encode() if label else None,
+        options = new(_raw.rondo_graph_cache_options, label=encode(label) if label else None,
                       policy=_value("CACHE", policy), entry_limit=entry_limit,
                       byte_limit=byte_limit, key_limit=key_limit, mode=_value("CAPTURE", mode),
                       arena=arena._need().handle if arena is not None else None,
@@ -103,7 +103,7 @@ class GraphCache(Owned):
                     self._retired.add(self._kept.pop(key))
 
     def _make_mark(self) -> Any:
-        return self._last._make_mark() if self._last is not None and self._last._h else None
+        return self._last._make_mark() if self._last is not None and not self._last.is_closed else None
 
     def wait(self) -> None:
         check(lib.rondo_graph_cache_wait(self._h))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _host, _raw
-from ._library import (InvalidError, Owned, Owner, _ERRORS, check, get_list, get_record,
+from ._library import (InvalidError, Owned, Owner, _ERRORS, check, encode, get_list, get_record,
                        get_text, lib, make_error, new, text, to_record)
 from .device import Device, Stream, get_memory, open_device
 from .graphs import _value
@@ -65,7 +65,7 @@ class Argument:
 
     def describe(self, raw: Any, name: str) -> list[Any]:
         raw.struct_size = ctypes.sizeof(raw)
-        raw.name, raw.kind, raw.bytes = name.encode(), self.kind, self.nbytes
+        raw.name, raw.kind, raw.bytes = encode(name), self.kind, self.nbytes
         raw.extent, raw.alignment = self.extent, self.alignment
         raw.memory = _value("MEMORY", self.memory)
         raw.is_unchecked, raw.is_exclusive = self.is_unchecked, self.is_exclusive
@@ -151,7 +151,7 @@ class Learned(Owned):
         kinds = list(described.values())
         raw = (_raw.rondo_argument * max(1, len(kinds)))()
         buffers = [a.describe(entry, name) for entry, (name, a) in zip(raw, described.items())]
-        options = new(_raw.rondo_learned_options, label=label.encode() if label else None,
+        options = new(_raw.rondo_learned_options, label=encode(label) if label else None,
                       fallback=_value("LEARN", fallback), mode=_value("CAPTURE", mode),
                       check_addresses=check_addresses, check_every=check_every, seed=seed,
                       learn_ns=int(learn_ms * 1e6), draws_wanted=draws_wanted,

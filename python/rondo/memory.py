@@ -126,7 +126,7 @@ class Block(Owned):
         array = array.view(dtype)
         return array if shape is None else array.reshape(shape)
 
-    def __rondo_memory__(self) -> tuple[Optional[int], Optional[int], bool]:
+    def __rondo_memory__(self, _written: bool = False) -> tuple[Optional[int], Optional[int], bool]:
         self._need()
         return self.address, self.nbytes, self._on_host
 
