@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
-from ._library import Owned, Owner, check, encode, get_record, lib, new
+from ._library import InvalidError, Owned, Owner, check, encode, get_record, lib, new
 from .device import Device, Stream, open_device
 from .graphs import _value
 from .learning import Steps
@@ -28,7 +28,8 @@ class GraphCache(Owned):
     arena        memory that all graphs share
 
     The key must hold all that the step depends on, but for what stands in memory. It is bytes, or
-    anything whose repr() tells keys apart: a tuple of shapes, types and addresses.
+    anything whose repr() tells keys apart: a tuple of shapes, types and addresses. Arrays and
+    tensors in it are refused.
     """
 
     __slots__ = ("device", "_steps", "_step", "_callback", "_kept", "_entry_limit", "_last",
@@ -138,5 +139,18 @@ class GraphCache(Owned):
         return get_record(lib.rondo_graph_cache_get_stats, _raw.rondo_graph_cache_stats, self._h)
 
 
+def _refuse_arrays(key: Any) -> None:
+    """Of a large array repr() shows the ends alone, and of numbers some digits."""
+    if isinstance(key, (tuple, list, set, frozenset)):
+        for part in key:
+            _refuse_arrays(part)
+    elif isinstance(key, dict):
+        _refuse_arrays([*key.keys(), *key.values()])
+    elif getattr(key, "ndim", 0) and hasattr(key, "shape"):
+        raise InvalidError(f"a {type(key).__name__} in a key: its text does not tell it from others; give "
+                           "its shape, type and address, or its bytes")
+
+
 def _encode(key: Any) -> bytes:
+    _refuse_arrays(key)
     return bytes(key) if isinstance(key, (bytes, bytearray)) else repr(key).encode()

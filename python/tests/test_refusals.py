@@ -174,6 +174,24 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(ValueError):
             rondo.from_dlpack(numpy.arange(3.0)).__array__(numpy.float32, copy=False)
 
+    def test_keys_tell_graphs_apart(self):
+        """repr() of a large array shows its ends alone."""
+        cache, stream = rondo.GraphCache("host", policy="always_capture"), rondo.Stream("host")
+        for key in (numpy.zeros(5000), ("step", numpy.zeros(5000)), [{"x": numpy.zeros(5000)}]):
+            self.refuses("ndarray in a key", lambda: cache.run(key, stream, lambda s: None))
+        out = numpy.zeros(1, "u1")
+        for key in (numpy.float32(1.5), (1, ("f4", (2, 3)), out.ctypes.data), out.tobytes()):
+            self.assertEqual(cache.run(key, stream, lambda s: s.fill(out, 1)), "captured_and_replayed")
+        stream.synchronize()
+
+    def test_no_function_waits_for_its_own_stream(self):
+        """It hung for ever."""
+        stream = rondo.Stream("host")
+        for wait in (stream.synchronize, stream.device.synchronize):
+            stream.call_host(wait)
+            self.refuses("a host function waits for its own stream", stream.synchronize, rondo.StateError)
+        stream.synchronize()
+
     def test_trainers_take_what_the_model_holds(self):
         builder = rondo.Builder()
         builder.add_input("ids", "int64", ["n"])
