@@ -10,7 +10,8 @@ from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
 from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, destroy_postponed,
-                       encode, get_list, get_record, lib, make_error, new, text, to_record)
+                       encode, get_list, get_record, lib, make_error, new, read_count, text,
+                       to_record)
 
 __all__ = ["Device", "Stream", "Event", "devices", "open_device"]
 
@@ -336,7 +337,8 @@ class Stream(Owned):
         address, nbytes, _ = get_memory(destination, True)
         count = count_elements("fill", count, element_bytes, nbytes)
         self._keep.add(destination)
-        check(lib.rondo_stream_fill(self._h, address, value & 0xffffffff, element_bytes, count))
+        word = read_count(value, "fill: the value") & 0xffffffff
+        check(lib.rondo_stream_fill(self._h, address, word, element_bytes, count))
 
     def launch(self, function: int, grid: Any, block: Any, arguments: bytes = b"", *,
                shared_bytes: int = 0, name: str = "kernel", flags: int = 0,
@@ -441,8 +443,9 @@ def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optiona
         described = getattr(what, protocol, None)
         if described is not None:
             import numpy
-            if isinstance(what, numpy.generic):
-                break  # what it describes is a copy, which is gone
+            if isinstance(what, numpy.generic) or getattr(getattr(what, "dtype", None), "hasobject",
+                                                          False):
+                break  # a copy, which is gone; objects of Python's, which are counted
             if described.get("strides") is not None:
                 raise InvalidError("strided memory: make it contiguous first")
             if written and described["data"][1]:

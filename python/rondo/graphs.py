@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Union
 
 from . import _host, _raw
 from ._library import (CaptureError, InvalidError, Owned, Owner, RondoError, check,
-                       encode, get_list, get_record, get_text, lib, make_error, new, text, to_record)
+                       encode, get_list, get_record, get_text, lib, make_error, new, read_count, text, to_record)
 from .device import (Device, Stream, _name, count_bytes, count_elements, get_memory, make_launch,
                      open_device)
 
@@ -102,7 +102,7 @@ class Fill(_Work):
         address, nbytes, _ = get_memory(self.destination, True)
         count = count_elements("Fill", self.count, self.element_bytes, nbytes)
         work.kind, work.destination, work.fill_value = (
-            _raw.RONDO_NODE_FILL, address, self.value & 0xffffffff)
+            _raw.RONDO_NODE_FILL, address, read_count(self.value, "Fill: the value") & 0xffffffff)
         work.element_bytes, work.element_count = self.element_bytes, count
         return [self.destination]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from types import SimpleNamespace
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _host, _raw
-from ._library import (InvalidError, Owned, Owner, _ERRORS, check, encode, get_list, get_record,
+from ._library import (InvalidError, Owned, Owner, _ERRORS, check, encode, fit, get_list, get_record,
                        get_text, lib, make_error, new, text, to_record)
 from .device import Device, Stream, get_memory, open_device
 from .graphs import _value
@@ -24,6 +25,9 @@ _FIELDS = {_raw.RONDO_ARGUMENT_POINTER: "pointer", _raw.RONDO_ARGUMENT_FLOAT: "s
            **{getattr(_raw, f"RONDO_ARGUMENT_INT{bits}"): "integer" for bits in (8, 16, 32, 64)},
            **{getattr(_raw, f"RONDO_ARGUMENT_UINT{bits}"): "unsigned_integer"
               for bits in (8, 16, 32, 64)}}
+
+
+_REALS = (_raw.RONDO_ARGUMENT_FLOAT, _raw.RONDO_ARGUMENT_DOUBLE)
 
 
 class Argument:
@@ -89,7 +93,12 @@ class Argument:
             buffer = ctypes.create_string_buffer(bytes(value), self.nbytes)
             kept.append(buffer)
             value = ctypes.addressof(buffer)
+        elif isinstance(value, int) and self.kind not in _REALS:
+            fit(raw, self.field, value, "an argument")
+            return
         setattr(raw, self.field, value)
+        if self.kind in _REALS and math.isinf(getattr(raw, self.field)) and not math.isinf(value):
+            raise InvalidError(f"an argument cannot be {value}")
 
     def get(self, raw: Any) -> Any:
         value = getattr(raw, self.field)
@@ -179,7 +188,8 @@ class Learned(Owned):
     def _call(self, function: Callable[..., int], stream: Any, values: tuple[Any, ...]) -> None:
         kinds = self.arguments.values()
         if len(values) != len(kinds):
-            raise InvalidError(f"the step has {len(kinds)} arguments, and not {len(values)}")
+            raise InvalidError(f"the step takes {', '.join(self.arguments) or 'nothing'}: "
+                               f"{len(kinds)}, and not {len(values)}")
         kept: list[Any] = []
         for raw, argument, value in zip(self._values, kinds, values):
             argument.put(raw, value, kept)

@@ -135,9 +135,12 @@ class Block(Owned):
 
 
 class _Bytes:
-    """What numpy refers to; so the block stays as long as an array of it."""
+    """What numpy refers to; so the block stays as long as an array of it, also when it is closed."""
 
     def __init__(self, block: Block) -> None:
-        self.block = block
+        self.owner = block._need().retain()
         self.__array_interface__ = {"version": 3, "shape": (block.nbytes,), "typestr": "|u1",
                                     "data": (block.address, False)}
+
+    def __del__(self) -> None:
+        self.owner.release()

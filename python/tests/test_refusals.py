@@ -192,6 +192,31 @@ class Refusals(unittest.TestCase):
             self.refuses("a host function waits for its own stream", stream.synchronize, rondo.StateError)
         stream.synchronize()
 
+    def test_learned_arguments_do_not_wrap(self):
+        stream, seen = rondo.Stream("host"), []
+        for kind, value in (("int64", 2**63), ("uint64", -1), ("float32", 1e300)):
+            learned = rondo.learn(lambda s, n: s.call_host(seen.append, n), {"n": kind}, "host")
+            self.refuses("an argument cannot be", lambda: learned(stream, value))
+        stream.call_host(seen.append, 2**70)
+        stream.synchronize()
+        self.assertEqual(seen[-1], 2**70)
+
+    def test_blocks_stay_as_long_as_their_arrays(self):
+        block = rondo.Pool("host").allocate(rondo.Stream("host"), 64)
+        array = block.numpy("float32")
+        block.close()
+        del block
+        array[:] = 1  # the pool was gone, and with it the memory
+        self.assertEqual(array.sum(), 16)
+
+    def test_no_objects_of_python(self):
+        stream, objects = rondo.Stream("host"), numpy.array([object()], object)
+        self.refuses("ndarray is no memory", lambda: stream.fill(objects, 0), TypeError)
+        words = numpy.zeros(2, "i4")
+        stream.fill(words, numpy.int32(-2), 4)
+        stream.synchronize()
+        self.assertEqual(words.tolist(), [-2, -2])
+
     def test_trainers_take_what_the_model_holds(self):
         builder = rondo.Builder()
         builder.add_input("ids", "int64", ["n"])
