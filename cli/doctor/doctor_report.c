@@ -162,8 +162,9 @@ static void print_verdict(const cli_doctor *doctor) {
     if (rondo__doctor_is_worth_it(costs)) {
         cli_say(CLI_NORMAL,
                 "         and the step %s: %.2f times as fast; the capture is paid for after %.0f "
-                "replays",
-                US(costs->after_us), costs->step_us / costs->after_us, costs->break_even + 1.0);
+                "replay%s",
+                US(costs->after_us), costs->step_us / costs->after_us, costs->break_even + 1.0,
+                costs->break_even < 0.5 ? "" : "s");
     } else {
         cli_say(CLI_NORMAL, "         graphs would gain nothing that is worth it");
     }

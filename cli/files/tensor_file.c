@@ -137,8 +137,8 @@ static bool read_archive(const char *path, const cli_bytes *bytes, const char *e
     } else {
         char names[400];
         list_entries(&npz, names, sizeof names);
-        cli_print_error("%s: has no entry \"%s\"; there are: %s", path, name != NULL ? name : "",
-                        names);
+        cli_print_error("%s: has no entry \"%s\"; %s%s", path, name != NULL ? name : "",
+                        npz.count > 0 ? "there are: " : "it has none", names);
     }
     cli_npz_close(&npz);
     return is_done;

@@ -166,8 +166,9 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
     }
     size_t length = 0;
     if (nan_count < (size_t)count && !is_complex) {
+        const double mean = sum / (double)((size_t)count - nan_count);  // NaN: of both infinities
         snprintf(buffer, buffer_bytes, "min %.6g, mean %.6g, max %.6g (at %zu); ", smallest,
-                 sum / (double)((size_t)count - nan_count), largest, largest_index);
+                 isnan(mean) ? (double)NAN : mean, largest, largest_index);
         length = strlen(buffer);
     }
     if (nan_count > 0) {

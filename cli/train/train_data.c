@@ -67,8 +67,10 @@ static bool add_column(cli_train_data *data, const char *path, const char *name,
         return false;
     }
     if (port != NULL && tensor->dtype != port->dtype) {
-        cli_print_error("%s: \"%s\" is %s; the model takes %s", path, array,
-                        rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(port->dtype));
+        cli_print_error(
+            "%s: \"%s\" is %s; the model takes %s: save it so, with "
+            "array.astype(...) in NumPy",
+            path, array, rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(port->dtype));
         return false;
     }
     if (tensor->dtype == RONDO_DTYPE_STRING) {

@@ -62,7 +62,7 @@ def pack(function: Callable[..., Any], arguments: Iterable[Any],
     for value in arguments:
         if type(value) is float:
             layout += "d"
-        elif type(value) is int:
+        elif type(value) is int and -2**63 <= value < 2**64:
             layout += "q" if value < 2**63 else "Q"
         else:
             slots.append(value)

@@ -6,6 +6,7 @@ import atexit
 import collections
 import ctypes
 import logging
+import operator
 import os
 import threading
 from types import SimpleNamespace
@@ -215,7 +216,7 @@ def check(status: int) -> None:
 
 def set_log_levels(levels: str) -> None:
     """What the library tells of on stderr: "error", "info", "warning,executor=debug"."""
-    check(lib.rondo_log_set_levels(levels.encode()))
+    check(lib.rondo_log_set_levels(encode(levels)))
 
 
 _LEVELS = {_raw.RONDO_LOG_ERROR: logging.ERROR, _raw.RONDO_LOG_WARNING: logging.WARNING,
@@ -253,9 +254,43 @@ def log_to(logger: Optional[logging.Logger]) -> None:
 # ---- structs and lists --------------------------------------------------------------------------
 
 
+def encode(name: Any) -> bytes:
+    """A text for the C API, where a zero would end it."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a text, not {name!r:.60}")
+    if "\0" in name:
+        raise InvalidError(f"{name!r:.60}: a text here has no zero in it")
+    return name.encode()
+
+
+def encode_path(path: Any) -> bytes:
+    """The same for a path of a file."""
+    raw = os.fsencode(path)
+    if b"\0" in raw:
+        raise InvalidError(f"{path!r:.60}: a path has no zero in it")
+    return raw
+
+
+def read_count(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; give a whole number") from None
+
+
+def fit(struct: Any, name: str, value: Any, what: str = "") -> None:
+    """Sets a field. ctypes takes every whole number, and leaves away what does not fit."""
+    setattr(struct, name, value)
+    if isinstance(value, int) and (getattr(struct, name) or 0) != value:
+        raise InvalidError(f"{what or name} cannot be {value}")
+
+
 def new(struct: type, /, **fields: Any) -> Any:
     """A zeroed struct with its size, and these fields."""
-    return struct(struct_size=ctypes.sizeof(struct), **fields)
+    made = struct(struct_size=ctypes.sizeof(struct))
+    for name, value in fields.items():
+        fit(made, name, value)
+    return made
 
 
 def to_record(struct: Any) -> SimpleNamespace:
@@ -378,7 +413,7 @@ class Owned:
 
     __slots__ = ("_owner", "_h", "__weakref__")
     _owner: Optional[Owner]
-    _h: Optional[int]
+    _h: int
 
     def _own(self, owner: Owner) -> None:
         self._owner, self._h = owner, owner.handle
@@ -386,9 +421,18 @@ class Owned:
     def close(self) -> None:
         """Gives the object up; it is freed when nothing needs it any more. Twice is fine."""
         owner = self._owner
-        self._owner = self._h = None
+        try:
+            del self._h  # which one thread can
+        except AttributeError:
+            return
+        self._owner = None
         if owner is not None:
             owner.release()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_h", "_stream"):  # what closing takes away
+            self._need()
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def is_closed(self) -> bool:
@@ -400,9 +444,14 @@ class Owned:
         return self._need().handle
 
     def _need(self) -> Owner:
-        if self._owner is None:
+        owner = self._owner
+        if owner is None:
             raise StateError(f"this {type(self).__name__} was closed")
-        return self._owner
+        return owner
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A copy would give up the same C object again; so there is none, and no pickle."""
+        raise TypeError(f"a rondo.{type(self).__name__} can be neither copied nor pickled")
 
     def __enter__(self):  # type: ignore[no-untyped-def]
         return self

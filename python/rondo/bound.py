@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 from . import _raw
-from ._library import Owned, Owner, check, lib, make_error
+from ._library import Owned, Owner, check, encode, lib, make_error
 from .tensors import OPTIONAL, SEQUENCE, STRING, Tensor, take_value
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class BoundRun(Owned):
         if target is not None:
             return target[0]
         tensor = _raw.rondo_tensor()
-        raw = self._session._raw_names.get(name) or name.encode()
+        raw = self._session._raw_names.get(name) or encode(name)
         check(lib.rondo_bound_run_get_fetch(self._h, raw, ctypes.byref(tensor)))
         if self._on_device and tensor.dtype not in (STRING, SEQUENCE, OPTIONAL):
             return Tensor._adopt(tensor, stream=self._session._stream)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
-from ._library import Owned, Owner, check, get_record, lib, new
+from ._library import InvalidError, Owned, Owner, check, encode, get_record, lib, new
 from .device import Device, Stream, open_device
 from .graphs import _value
 from .learning import Steps
@@ -28,7 +28,8 @@ class GraphCache(Owned):
     arena        memory that all graphs share
 
     The key must hold all that the step depends on, but for what stands in memory. It is bytes, or
-    anything whose repr() tells keys apart: a tuple of shapes, types and addresses.
+    anything whose repr() tells keys apart: a tuple of shapes, types and addresses. Arrays and
+    tensors in it are refused.
     """
 
     __slots__ = ("device", "_steps", "_step", "_callback", "_kept", "_entry_limit", "_last",
@@ -39,7 +40,7 @@ class GraphCache(Owned):
                  key_limit: int = 0, mode: str = "thread_local", arena: Any = None,
                  pageable_sources: str = "refuse") -> None:
         self.device = open_device(device)
-        options = new(_raw.rondo_graph_cache_options, label=label.encode() if label else None,
+        options = new(_raw.rondo_graph_cache_options, label=encode(label) if label else None,
                       policy=_value("CACHE", policy), entry_limit=entry_limit,
                       byte_limit=byte_limit, key_limit=key_limit, mode=_value("CAPTURE", mode),
                       arena=arena._need().handle if arena is not None else None,
@@ -103,7 +104,7 @@ class GraphCache(Owned):
                     self._retired.add(self._kept.pop(key))
 
     def _make_mark(self) -> Any:
-        return self._last._make_mark() if self._last is not None and self._last._h else None
+        return self._last._make_mark() if self._last is not None and not self._last.is_closed else None
 
     def wait(self) -> None:
         check(lib.rondo_graph_cache_wait(self._h))
@@ -138,5 +139,18 @@ class GraphCache(Owned):
         return get_record(lib.rondo_graph_cache_get_stats, _raw.rondo_graph_cache_stats, self._h)
 
 
+def _refuse_arrays(key: Any) -> None:
+    """Of a large array repr() shows the ends alone, and of numbers some digits."""
+    if isinstance(key, (tuple, list, set, frozenset)):
+        for part in key:
+            _refuse_arrays(part)
+    elif isinstance(key, dict):
+        _refuse_arrays([*key.keys(), *key.values()])
+    elif getattr(key, "ndim", 0) and hasattr(key, "shape"):
+        raise InvalidError(f"a {type(key).__name__} in a key: its text does not tell it from others; give "
+                           "its shape, type and address, or its bytes")
+
+
 def _encode(key: Any) -> bytes:
+    _refuse_arrays(key)
     return bytes(key) if isinstance(key, (bytes, bytearray)) else repr(key).encode()

@@ -10,7 +10,8 @@ from typing import Any, Callable, Optional, Union
 
 from . import _host, _raw
 from ._library import (InvalidError, Owned, Owner, UnsupportedError, check, destroy_postponed,
-                       get_list, get_record, lib, make_error, new, text, to_record)
+                       encode, get_list, get_record, lib, make_error, new, read_count, text,
+                       to_record)
 
 __all__ = ["Device", "Stream", "Event", "devices", "open_device"]
 
@@ -32,7 +33,7 @@ class Device(Owned):
         if isinstance(name, Device):
             name = name.name
         handle = ctypes.c_void_p()
-        check(lib.rondo_device_open(_normalise(name).encode(), ctypes.byref(handle)))
+        check(lib.rondo_device_open(encode(_normalise(name)), ctypes.byref(handle)))
         self._own(Owner(handle.value, lib.rondo_device_release))
         self.name = text(lib.rondo_device_get_name(handle))
         self.is_host = lib.rondo_device_is_host(handle)
@@ -270,7 +271,7 @@ class Stream(Owned):
         return None if self.is_recording else self.record_event()
 
     def _drain(self) -> None:
-        if self._h and self._process == os.getpid() and not self.is_recording:
+        if not self.is_closed and self._process == os.getpid() and not self.is_recording:
             lib.rondo_stream_synchronize(self._h)
 
     def close(self) -> None:
@@ -336,7 +337,8 @@ class Stream(Owned):
         address, nbytes, _ = get_memory(destination, True)
         count = count_elements("fill", count, element_bytes, nbytes)
         self._keep.add(destination)
-        check(lib.rondo_stream_fill(self._h, address, value & 0xffffffff, element_bytes, count))
+        word = read_count(value, "fill: the value") & 0xffffffff
+        check(lib.rondo_stream_fill(self._h, address, word, element_bytes, count))
 
     def launch(self, function: int, grid: Any, block: Any, arguments: bytes = b"", *,
                shared_bytes: int = 0, name: str = "kernel", flags: int = 0,
@@ -383,7 +385,7 @@ class _Label:
         self.stream, self.name = stream, name
 
     def __enter__(self) -> None:
-        check(lib.rondo_label_push(self.stream._h, self.name.encode()))
+        check(lib.rondo_label_push(self.stream._h, encode(self.name)))
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         status = lib.rondo_label_pop(self.stream._h)
@@ -398,7 +400,7 @@ def _name(name: str) -> bytes:
     """The library keeps the address of a name, so each is made once and stays."""
     kept = _names.get(name)
     if kept is None:
-        kept = _names[name] = name.encode()[:200]
+        kept = _names[name] = encode(name)[:200]
     return kept
 
 
@@ -411,6 +413,8 @@ def make_launch(function: int, grid: Any, block: Any, arguments: bytes, shared_b
                  argument_bytes=len(arguments), flags=flags)
     for field, value in (("grid", grid), ("block", block)):
         sizes = (value,) if isinstance(value, int) else tuple(value)
+        if len(sizes) > 3:
+            raise InvalidError(f"{field} {value!r}: there are three at most")
         getattr(launch, field)[:] = (*sizes, 1, 1, 1)[:3]
     return launch, buffer
 
@@ -428,7 +432,7 @@ def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optiona
     if what is None or isinstance(what, int):
         return what, None, False
     if hasattr(what, "__rondo_memory__"):
-        memory: tuple[Optional[int], Optional[int], bool] = what.__rondo_memory__()
+        memory: tuple[Optional[int], Optional[int], bool] = what.__rondo_memory__(written)
         return memory
     if hasattr(what, "data_ptr") and hasattr(what, "is_contiguous"):  # torch
         if not what.is_contiguous():
@@ -439,6 +443,9 @@ def get_memory(what: Any, written: bool = False) -> tuple[Optional[int], Optiona
         described = getattr(what, protocol, None)
         if described is not None:
             import numpy
+            if isinstance(what, numpy.generic) or getattr(getattr(what, "dtype", None), "hasobject",
+                                                          False):
+                break  # a copy, which is gone; objects of Python's, which are counted
             if described.get("strides") is not None:
                 raise InvalidError("strided memory: make it contiguous first")
             if written and described["data"][1]:

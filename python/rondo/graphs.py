@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Union
 
 from . import _host, _raw
 from ._library import (CaptureError, InvalidError, Owned, Owner, RondoError, check,
-                       get_list, get_record, get_text, lib, make_error, new, text, to_record)
+                       encode, get_list, get_record, get_text, lib, make_error, new, read_count, text, to_record)
 from .device import (Device, Stream, _name, count_bytes, count_elements, get_memory, make_launch,
                      open_device)
 
@@ -102,7 +102,7 @@ class Fill(_Work):
         address, nbytes, _ = get_memory(self.destination, True)
         count = count_elements("Fill", self.count, self.element_bytes, nbytes)
         work.kind, work.destination, work.fill_value = (
-            _raw.RONDO_NODE_FILL, address, self.value & 0xffffffff)
+            _raw.RONDO_NODE_FILL, address, read_count(self.value, "Fill: the value") & 0xffffffff)
         work.element_bytes, work.element_count = self.element_bytes, count
         return [self.destination]
 
@@ -184,7 +184,7 @@ class Graph(Owned):
                  check_addresses: bool = False) -> None:
         device = open_device(device)
         options = new(_raw.rondo_graph_options, keep=_value("KEEP", keep),
-                      label=label.encode() if label is not None else None,
+                      label=encode(label) if label is not None else None,
                       arena=arena._need().handle if arena is not None else None,
                       pageable_sources=_value("PAGEABLE", pageable_sources),
                       check_addresses=check_addresses)
@@ -305,7 +305,7 @@ class Graph(Owned):
 
     def _make_mark(self) -> Any:
         """Replays come one behind another, so the latest one's end is that of all."""
-        return self._last._make_mark() if self._last is not None and self._last._h else None
+        return self._last._make_mark() if self._last is not None and not self._last.is_closed else None
 
     def _miss_stream(self) -> Stream:
         raise InvalidError("nothing was captured on a stream: say on which one to replay")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from types import SimpleNamespace
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from . import _host, _raw
-from ._library import (InvalidError, Owned, Owner, _ERRORS, check, get_list, get_record,
+from ._library import (InvalidError, Owned, Owner, _ERRORS, check, encode, fit, get_list, get_record,
                        get_text, lib, make_error, new, text, to_record)
 from .device import Device, Stream, get_memory, open_device
 from .graphs import _value
@@ -24,6 +25,9 @@ _FIELDS = {_raw.RONDO_ARGUMENT_POINTER: "pointer", _raw.RONDO_ARGUMENT_FLOAT: "s
            **{getattr(_raw, f"RONDO_ARGUMENT_INT{bits}"): "integer" for bits in (8, 16, 32, 64)},
            **{getattr(_raw, f"RONDO_ARGUMENT_UINT{bits}"): "unsigned_integer"
               for bits in (8, 16, 32, 64)}}
+
+
+_REALS = (_raw.RONDO_ARGUMENT_FLOAT, _raw.RONDO_ARGUMENT_DOUBLE)
 
 
 class Argument:
@@ -65,7 +69,7 @@ class Argument:
 
     def describe(self, raw: Any, name: str) -> list[Any]:
         raw.struct_size = ctypes.sizeof(raw)
-        raw.name, raw.kind, raw.bytes = name.encode(), self.kind, self.nbytes
+        raw.name, raw.kind, raw.bytes = encode(name), self.kind, self.nbytes
         raw.extent, raw.alignment = self.extent, self.alignment
         raw.memory = _value("MEMORY", self.memory)
         raw.is_unchecked, raw.is_exclusive = self.is_unchecked, self.is_exclusive
@@ -89,7 +93,12 @@ class Argument:
             buffer = ctypes.create_string_buffer(bytes(value), self.nbytes)
             kept.append(buffer)
             value = ctypes.addressof(buffer)
+        elif isinstance(value, int) and self.kind not in _REALS:
+            fit(raw, self.field, value, "an argument")
+            return
         setattr(raw, self.field, value)
+        if self.kind in _REALS and math.isinf(getattr(raw, self.field)) and not math.isinf(value):
+            raise InvalidError(f"an argument cannot be {value}")
 
     def get(self, raw: Any) -> Any:
         value = getattr(raw, self.field)
@@ -151,7 +160,7 @@ class Learned(Owned):
         kinds = list(described.values())
         raw = (_raw.rondo_argument * max(1, len(kinds)))()
         buffers = [a.describe(entry, name) for entry, (name, a) in zip(raw, described.items())]
-        options = new(_raw.rondo_learned_options, label=label.encode() if label else None,
+        options = new(_raw.rondo_learned_options, label=encode(label) if label else None,
                       fallback=_value("LEARN", fallback), mode=_value("CAPTURE", mode),
                       check_addresses=check_addresses, check_every=check_every, seed=seed,
                       learn_ns=int(learn_ms * 1e6), draws_wanted=draws_wanted,
@@ -179,7 +188,8 @@ class Learned(Owned):
     def _call(self, function: Callable[..., int], stream: Any, values: tuple[Any, ...]) -> None:
         kinds = self.arguments.values()
         if len(values) != len(kinds):
-            raise InvalidError(f"the step has {len(kinds)} arguments, and not {len(values)}")
+            raise InvalidError(f"the step takes {', '.join(self.arguments) or 'nothing'}: "
+                               f"{len(kinds)}, and not {len(values)}")
         kept: list[Any] = []
         for raw, argument, value in zip(self._values, kinds, values):
             argument.put(raw, value, kept)

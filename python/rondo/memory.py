@@ -126,7 +126,7 @@ class Block(Owned):
         array = array.view(dtype)
         return array if shape is None else array.reshape(shape)
 
-    def __rondo_memory__(self) -> tuple[Optional[int], Optional[int], bool]:
+    def __rondo_memory__(self, _written: bool = False) -> tuple[Optional[int], Optional[int], bool]:
         self._need()
         return self.address, self.nbytes, self._on_host
 
@@ -135,9 +135,12 @@ class Block(Owned):
 
 
 class _Bytes:
-    """What numpy refers to; so the block stays as long as an array of it."""
+    """What numpy refers to; so the block stays as long as an array of it, also when it is closed."""
 
     def __init__(self, block: Block) -> None:
-        self.block = block
+        self.owner = block._need().retain()
         self.__array_interface__ = {"version": 3, "shape": (block.nbytes,), "typestr": "|u1",
                                     "data": (block.address, False)}
+
+    def __del__(self) -> None:
+        self.owner.release()

@@ -8,8 +8,9 @@ from typing import Any, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import InvalidError, Owned, Owner, check, lib, new
+from ._library import InvalidError, Owned, Owner, check, encode, lib, new
 from .device import Device, Stream, open_device
+from .programs import make_attributes
 from .tensors import Tensor, empty, get_numpy_dtype, put_array
 
 __all__ = ["Op"]
@@ -38,15 +39,13 @@ class Op(Owned):
         self.device, self.name, self._count = open_device(device), name, len(inputs)
         described = (_raw.rondo_tensor * max(1, len(inputs)))()
         kept = [_describe(entry, value, name) for entry, value in zip(described, inputs)]
-        raw = (_raw.rondo_attribute * max(1, len(attributes)))()
-        kept += [_put_attribute(entry, key, value)
-                 for entry, (key, value) in zip(raw, attributes.items())]
-        options = new(_raw.rondo_op_options, domain=domain.encode(), version=version, seed=seed,
-                      attributes=raw, attribute_count=len(attributes))
+        raw, count, more = make_attributes(attributes)
+        options = new(_raw.rondo_op_options, domain=encode(domain), version=version, seed=seed,
+                      attributes=raw, attribute_count=count)
         handle = ctypes.c_void_p()
-        check(lib.rondo_op_prepare(self.device._h, name.encode(), ctypes.byref(options), described,
+        check(lib.rondo_op_prepare(self.device._h, encode(name), ctypes.byref(options), described,
                                    len(inputs), outputs, ctypes.byref(handle)))
-        del kept
+        del kept, more
         self._own(Owner(handle.value, lib.rondo_op_destroy, self.device._need()))
         self._descriptions: list[tuple[tuple[int, ...], Any]] = []
         for index in range(outputs):
@@ -61,7 +60,7 @@ class Op(Owned):
         return list(self._descriptions)
 
     def __call__(self, stream: Any, *inputs: Optional[Tensor],
-                 out: Optional[Sequence[Tensor]] = None) -> Any:
+                 out: Union[Tensor, Sequence[Tensor], None] = None) -> Any:
         """Puts the op on the stream; gives its output, a list where it has several.
 
         inputs   as many as were prepared; constants are not looked at, and may be None
@@ -70,9 +69,12 @@ class Op(Owned):
         if len(inputs) != self._count:
             raise InvalidError(f"{self.name} was prepared for {self._count} inputs, and not {len(inputs)}")
         stream = Stream.wrap(stream, self.device)
-        results = list(out) if out is not None else [
+        results = [out] if isinstance(out, Tensor) else list(out) if out is not None else [
             empty(shape, dtype, self.device, stream) for shape, dtype in self._descriptions]
         stream._keep.add(self._need(), inputs, results)
+        for result in results:
+            if isinstance(result, Tensor):
+                result._need_writable()
         check(lib.rondo_op_put(self._h, stream._h, _list(inputs), len(inputs), _list(results),
                                len(results)))
         return results[0] if len(results) == 1 else results
@@ -97,39 +99,3 @@ def _describe(struct: Any, value: Any, name: str) -> Any:
         struct.dtype, struct.shape = value._struct().dtype, value._struct().shape
         return None
     return put_array(struct, numpy.asarray(value), name)
-
-
-def _put_attribute(struct: Any, name: str, value: Any) -> Any:
-    """Fills in an attribute; gives what must stay during the call."""
-    struct.name = name.encode()
-    if isinstance(value, (bool, int, numpy.integer)):
-        struct.kind, struct.int_value = _raw.RONDO_ATTRIBUTE_INT, int(value)
-    elif isinstance(value, float):
-        struct.kind, struct.float_value = _raw.RONDO_ATTRIBUTE_FLOAT, value
-    elif isinstance(value, str):
-        struct.kind, struct.string_value = _raw.RONDO_ATTRIBUTE_STRING, value.encode()
-    elif isinstance(value, numpy.ndarray):
-        tensor = _raw.rondo_tensor()
-        kept = put_array(tensor, value, name)
-        struct.kind, struct.tensor = _raw.RONDO_ATTRIBUTE_TENSOR, ctypes.pointer(tensor)
-        return kept, tensor
-    elif isinstance(value, (list, tuple)):
-        return _put_list(struct, name, value)
-    else:
-        raise InvalidError(f"{name}: {type(value).__name__} is no attribute")
-    return None
-
-
-def _put_list(struct: Any, name: str, values: Sequence[Any]) -> Any:
-    struct.count = len(values)
-    if all(isinstance(value, (bool, int, numpy.integer)) for value in values):
-        struct.kind, struct.ints = _raw.RONDO_ATTRIBUTE_INTS, (ctypes.c_int64 * len(values))(*values)
-    elif all(isinstance(value, (int, float)) for value in values):
-        struct.kind = _raw.RONDO_ATTRIBUTE_FLOATS
-        struct.floats = (ctypes.c_float * len(values))(*values)
-    elif all(isinstance(value, str) for value in values):
-        struct.kind = _raw.RONDO_ATTRIBUTE_STRINGS
-        struct.strings = (ctypes.c_char_p * len(values))(*(value.encode() for value in values))
-    else:
-        raise InvalidError(f"{name}: a list has numbers or texts alone")
-    return None  # ctypes keeps the array with the struct

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, Iterator, Optional
 
 from . import _raw
-from ._library import Owned, Owner, check, get_list, get_record, get_text, lib, new, text, to_record
+from ._library import (Owned, Owner, check, encode, get_list, get_record, get_text, lib, new, text,
+                       to_record)
 from .graphs import _value
 
 __all__ = ["Profile"]
@@ -55,7 +56,7 @@ class Profile(Owned):
     @contextlib.contextmanager
     def event(name: str) -> Iterator[None]:
         """with Profile.event("step"): an event of the program's own; they nest."""
-        check(lib.rondo_profile_begin(name.encode()))
+        check(lib.rondo_profile_begin(encode(name)))
         try:
             yield
         finally:
@@ -83,8 +84,8 @@ class Profile(Owned):
         """The report as "plain", "json", "trace" (Perfetto) or "html"."""
         options = new(_raw.rondo_profile_write_options, format=_value("PROFILE", format),
                       key=_value("PROFILE_BY", by), per_thread=per_thread,
-                      title=self.title.encode() if self.title else None,
-                      event=event.encode() if event else None)
+                      title=encode(self.title) if self.title else None,
+                      event=encode(event) if event else None)
         return get_text(lambda write: lib.rondo_profile_write(self._h, ctypes.byref(options), write,
                                                               None))
 

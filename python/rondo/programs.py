@@ -11,7 +11,8 @@ from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import InvalidError, Owned, Owner, check, get_list, get_text, lib, new, text
+from ._library import (InvalidError, Owned, Owner, check, encode, encode_path, fit, get_list, get_text,
+                       lib, new, read_count, text)
 from .graphs import _value
 from .tensors import (OPTIONAL, SEQUENCE, STRING, Tensor, find_dtype, get_numpy_dtype, put_value)
 
@@ -84,7 +85,7 @@ class Program(Owned):
         self.path = os.fspath(model) if isinstance(model, (str, os.PathLike)) else None
         program = ctypes.c_void_p()
         if isinstance(model, (str, os.PathLike)):
-            check(lib.rondo_program_load_onnx(os.fsencode(model), ctypes.byref(program)))
+            check(lib.rondo_program_load_onnx(encode_path(model), ctypes.byref(program)))
         else:
             try:
                 data = memoryview(model).tobytes()
@@ -94,7 +95,10 @@ class Program(Owned):
             check(lib.rondo_program_parse_onnx(data, len(data), ctypes.byref(program)))
         self._own(Owner(program.value, lib.rondo_program_destroy))
         for symbol, extent in (dimensions or {}).items():
-            check(lib.rondo_program_set_dimension(self.handle, symbol.encode(), extent))
+            number = ctypes.c_int64()
+            what = f"dimension {symbol!r}"
+            fit(number, "value", read_count(extent, what), what)
+            check(lib.rondo_program_set_dimension(self.handle, encode(symbol), number))
 
     @classmethod
     def _adopt(cls, handle: Any) -> "Program":
@@ -149,7 +153,7 @@ class Program(Owned):
         return nodes
 
     def get_metadata(self, key: str) -> Optional[str]:
-        value = lib.rondo_program_get_metadata(self.handle, key.encode())
+        value = lib.rondo_program_get_metadata(self.handle, encode(key))
         return None if value is None else text(value)
 
     def describe(self, format: str = "plain") -> str:
@@ -166,7 +170,7 @@ class Program(Owned):
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes it as ONNX."""
-        check(lib.rondo_program_save_onnx(self.handle, os.fsencode(path)))
+        check(lib.rondo_program_save_onnx(self.handle, encode_path(path)))
 
     def __repr__(self) -> str:
         return f"<rondo.Program {'closed' if self.is_closed else self.path or 'from memory'}>"
@@ -186,14 +190,14 @@ def _copy(share: Any) -> Any:
 def make_texts(texts: Sequence[Optional[str]]) -> Any:
     """An array of C strings; None is NULL."""
     return (ctypes.c_char_p * max(1, len(texts)))(
-        *(entry.encode() if entry is not None else None for entry in texts))
+        *(encode(entry) if entry is not None else None for entry in texts))
 
 
 # ---- building -----------------------------------------------------------------------------------
 
 
 def _fill_port(port: Any, name: str, dtype: Any, shape: Optional[Sequence[Any]]) -> None:
-    port.name, port.dtype, port.rank = name.encode(), find_dtype(dtype), -1
+    port.name, port.dtype, port.rank = encode(name), find_dtype(dtype), -1
     if shape is None:
         return
     if len(shape) > len(port.extent):
@@ -202,18 +206,19 @@ def _fill_port(port: Any, name: str, dtype: Any, shape: Optional[Sequence[Any]])
     for axis, extent in enumerate(shape):
         port.extent[axis] = -1 if extent is None or isinstance(extent, str) else extent
         if isinstance(extent, str):
-            port.symbol[axis] = extent.encode()
+            port.symbol[axis] = encode(extent)
 
 
 def _make_attribute(raw: Any, name: str, value: Any) -> list[Any]:
     """Fills a rondo_attribute by the type of the value; gives what must stay until it is copied."""
-    raw.name = name.encode()
-    if isinstance(value, (bool, int, numpy.integer)):
-        raw.kind, raw.int_value = _raw.RONDO_ATTRIBUTE_INT, int(value)
+    raw.name = encode(name)
+    if isinstance(value, (bool, int, numpy.integer, numpy.bool_)):
+        raw.kind = _raw.RONDO_ATTRIBUTE_INT
+        fit(raw, "int_value", int(value), name)
     elif isinstance(value, (float, numpy.floating)):
         raw.kind, raw.float_value = _raw.RONDO_ATTRIBUTE_FLOAT, float(value)
     elif isinstance(value, str):
-        raw.kind, raw.string_value = _raw.RONDO_ATTRIBUTE_STRING, value.encode()
+        raw.kind, raw.string_value = _raw.RONDO_ATTRIBUTE_STRING, encode(value)
     elif isinstance(value, (list, tuple)):
         return _make_list(raw, name, value)
     else:
@@ -231,6 +236,8 @@ def _make_list(raw: Any, name: str, values: Sequence[Any]) -> list[Any]:
         raw.kind, raw.strings = _raw.RONDO_ATTRIBUTE_STRINGS, array
     elif all(isinstance(value, (bool, int, numpy.integer)) for value in values):
         array = (ctypes.c_int64 * max(1, len(values)))(*values)
+        if any(kept != value for kept, value in zip(array, values)):
+            raise InvalidError(f"{name}: {list(values)} do not fit 64 bits")
         raw.kind, raw.ints = _raw.RONDO_ATTRIBUTE_INTS, array
     elif all(isinstance(value, (int, float, numpy.number)) for value in values):
         array = (ctypes.c_float * max(1, len(values)))(*values)
@@ -239,6 +246,14 @@ def _make_list(raw: Any, name: str, values: Sequence[Any]) -> list[Any]:
         raise InvalidError(f"{name}: a list has whole numbers, numbers or texts alone")
     raw.count = len(values)
     return [array]
+
+
+def make_attributes(attributes: Mapping[str, Any]) -> tuple[Any, int, list[Any]]:
+    """The structs, how many, and what must stay until they are copied. None: not given."""
+    given = {name: value for name, value in attributes.items() if value is not None}
+    raw = (_raw.rondo_attribute * max(1, len(given)))()
+    kept = [_make_attribute(entry, name, value) for entry, (name, value) in zip(raw, given.items())]
+    return raw, len(given), kept
 
 
 class Builder(Owned):
@@ -266,7 +281,7 @@ class Builder(Owned):
             check(lib.rondo_builder_create_from(program.handle, ctypes.byref(handle)))
         else:
             options = new(_raw.rondo_builder_options, opset=opset,
-                          name=name.encode() if name is not None else None)
+                          name=encode(name) if name is not None else None)
             check(lib.rondo_builder_create(ctypes.byref(options), ctypes.byref(handle)))
         self._own(Owner(handle.value, lib.rondo_builder_destroy))
         self._count = 0
@@ -283,7 +298,7 @@ class Builder(Owned):
         tensor = _raw.rondo_tensor()
         kept = put_value(tensor, value, name)
         kind = _raw.RONDO_PARAMETER_INPUT if is_input else _raw.RONDO_PARAMETER_COPIED
-        check(lib.rondo_builder_add_parameter(self.handle, name.encode(), ctypes.byref(tensor), kind))
+        check(lib.rondo_builder_add_parameter(self.handle, encode(name), ctypes.byref(tensor), kind))
         del kept
         return name
 
@@ -300,7 +315,7 @@ class Builder(Owned):
             tensor = _raw.rondo_tensor()
             kept = put_value(tensor, start, name)
             raw.kind, raw.tensor = _raw.RONDO_START_TENSOR, ctypes.pointer(tensor)
-            port.name, port.dtype, port.rank = name.encode(), tensor.dtype, tensor.shape.rank
+            port.name, port.dtype, port.rank = encode(name), tensor.dtype, tensor.shape.rank
             port.extent[:] = tensor.shape.extent[:len(port.extent)]
         elif dtype is None:
             raise InvalidError(f"{name}: a variable without an array to start with needs its dtype")
@@ -313,7 +328,7 @@ class Builder(Owned):
 
     def set_update(self, variable: str, value: str) -> None:
         """What a variable is after each run."""
-        check(lib.rondo_builder_set_update(self.handle, variable.encode(), value.encode()))
+        check(lib.rondo_builder_set_update(self.handle, encode(variable), encode(value)))
 
     def add_node(self, op: str, *inputs: Optional[str], outputs: Union[int, Sequence[str]] = 1,
                  name: Optional[str] = None, domain: str = "", version: int = 0,
@@ -327,13 +342,11 @@ class Builder(Owned):
         """
         if isinstance(outputs, int):
             outputs = [f"{op}.{self._count}" + (f".{i}" if i else "") for i in range(outputs)]
-        given = {key: value for key, value in attributes.items() if value is not None}
-        raw = (_raw.rondo_attribute * max(1, len(given)))()
-        kept = [_make_attribute(entry, key, value) for entry, (key, value) in zip(raw, given.items())]
-        options = new(_raw.rondo_builder_node_options, domain=domain.encode() or None,
-                      version=version, name=name.encode() if name is not None else None,
-                      attributes=raw, attribute_count=len(given))
-        check(lib.rondo_builder_add_node(self.handle, op.encode(), make_texts(inputs), len(inputs),
+        raw, count, kept = make_attributes(attributes)
+        options = new(_raw.rondo_builder_node_options, domain=encode(domain) or None,
+                      version=version, name=encode(name) if name is not None else None,
+                      attributes=raw, attribute_count=count)
+        check(lib.rondo_builder_add_node(self.handle, encode(op), make_texts(inputs), len(inputs),
                                          make_texts(outputs), len(outputs), ctypes.byref(options)))
         del kept
         self._count += 1
@@ -342,7 +355,7 @@ class Builder(Owned):
     @contextlib.contextmanager
     def place(self, place: str) -> Iterator[None]:
         """with builder.place("cpu"): nodes that are added in the block run there."""
-        check(lib.rondo_builder_begin_place(self.handle, place.encode()))
+        check(lib.rondo_builder_begin_place(self.handle, encode(place)))
         try:
             yield
         finally:
@@ -350,7 +363,7 @@ class Builder(Owned):
 
     def add_output(self, name: str) -> str:
         """Makes a value an output of the program."""
-        check(lib.rondo_builder_add_output(self.handle, name.encode(), None))
+        check(lib.rondo_builder_add_output(self.handle, encode(name), None))
         return name
 
     # ---- training -----------------------------------------------------------------------------
@@ -369,10 +382,10 @@ class Builder(Owned):
         names = list(outputs) if outputs is not None else [f"{x}.gradient" for x in xs]
         if len(names) != len(xs):
             raise InvalidError(f"add_gradients: {len(xs)} values and {len(names)} names for gradients")
-        options = new(_raw.rondo_gradient_options, seed=seed.encode() if seed is not None else None,
+        options = new(_raw.rondo_gradient_options, seed=encode(seed) if seed is not None else None,
                       stop=make_texts(stop), stop_count=len(stop),
                       recompute=make_texts(recompute), recompute_count=len(recompute))
-        check(lib.rondo_builder_add_gradients(self.handle, y.encode(), make_texts(xs), make_texts(names),
+        check(lib.rondo_builder_add_gradients(self.handle, encode(y), make_texts(xs), make_texts(names),
                                               len(xs), ctypes.byref(options)))
         return names
 
@@ -393,7 +406,7 @@ class Builder(Owned):
                        epsilon, scale_loss, accumulate, ...
         """
         raw = new(_raw.rondo_minimize_options, optimizer=_value("OPTIMIZER", optimizer),
-                  learning_rate=learning_rate, rate=rate.encode() if rate is not None else None,
+                  learning_rate=learning_rate, rate=encode(rate) if rate is not None else None,
                   beta1=betas[0], beta2=betas[1], schedule=_value("SCHEDULE", schedule),
                   recompute=make_texts(recompute), recompute_count=len(recompute),
                   rows=make_texts(rows), rows_count=len(rows))
@@ -406,7 +419,7 @@ class Builder(Owned):
             if name not in known:
                 raise TypeError(f"minimize: there is no option {name!r}")
             setattr(raw, name, value)
-        check(lib.rondo_builder_minimize(self.handle, loss.encode(), ctypes.byref(raw)))
+        check(lib.rondo_builder_minimize(self.handle, encode(loss), ctypes.byref(raw)))
 
     def add_adapters(self, rank: int, patterns: Optional[Sequence[str]] = None) -> None:
         """Low-rank adapters beside matrices, "NAME.lora_a" and "NAME.lora_b": train=["*.lora_?"]."""

@@ -6,10 +6,16 @@ import ctypes
 from typing import Any, Optional, Union
 
 from . import _raw
-from ._library import InvalidError, Owned, Owner, check, lib
+from ._library import InvalidError, Owned, Owner, check, fit, lib, read_count
 from .device import Device, Stream, get_memory, open_device
 
 __all__ = ["Generator"]
+
+
+def _word(number: Any) -> ctypes.c_uint64:
+    word = ctypes.c_uint64()
+    fit(word, "value", read_count(number, "a seed"), "a seed")
+    return word
 
 
 class Generator(Owned):
@@ -25,7 +31,7 @@ class Generator(Owned):
     def __init__(self, device: Union[str, Device, None] = None, seed: int = 0) -> None:
         self.device = open_device(device)
         handle = ctypes.c_void_p()
-        check(lib.rondo_generator_create(self.device._h, seed, ctypes.byref(handle)))
+        check(lib.rondo_generator_create(self.device._h, _word(seed), ctypes.byref(handle)))
         self._own(Owner(handle.value, lib.rondo_generator_release, self.device._need()))
 
     @property
@@ -37,12 +43,12 @@ class Generator(Owned):
 
     @state.setter
     def state(self, value: tuple[int, int]) -> None:
-        state = _raw.rondo_generator_state(*value)
+        state = _raw.rondo_generator_state(*map(_word, value))
         check(lib.rondo_generator_set_state(self._h, ctypes.byref(state)))
 
     def seed(self, seed: int) -> None:
         """Goes to the start of another sequence."""
-        check(lib.rondo_generator_set_seed(self._h, seed))
+        check(lib.rondo_generator_set_seed(self._h, _word(seed)))
 
     def _out(self, stream: Stream, out: Any, dtype: Optional[str],
              count: Optional[int]) -> tuple[int, int, int]:
@@ -54,6 +60,9 @@ class Generator(Owned):
             if nbytes is None:
                 raise InvalidError("say how many elements, an address does not tell")
             count = nbytes // get_itemsize(number)
+        if count < 0 or (nbytes is not None and count * get_itemsize(number) > nbytes):
+            raise InvalidError(f"{count} elements of {get_itemsize(number)} bytes"
+                               + (f" in {nbytes} bytes" if nbytes is not None else ""))
         stream._keep.add(out, self)
         return address or 0, number, count
 

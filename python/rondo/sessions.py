@@ -2,8 +2,8 @@
 """Models: read from ONNX files, run, replayed."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import operator
 import os
 import threading
 from types import SimpleNamespace
@@ -12,8 +12,8 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import (InvalidError, Owned, Owner, StateError, check, get_list, get_record, get_text, lib,
-                       make_error, new, text, to_record)
+from ._library import (InvalidError, Owned, Owner, StateError, check, encode, encode_path, fit, get_list,
+                       get_record, get_text, lib, make_error, new, read_count, text, to_record)
 from .bound import BoundRun
 from .compatible import choose_device, read_metadata
 from .device import Device, Event, Stream, open_device
@@ -75,7 +75,7 @@ class Session(Owned):
     """
 
     __slots__ = ("device", "inputs", "outputs", "optional_inputs", "_lock", "_program", "_by_name",
-                 "_raw_names", "_output_names", "_stream", "_given_stream", "_source", "model_path")
+                 "_raw_names", "_output_names", "_stream", "_source", "model_path")
     device: Device
     inputs: list[NodeArg]
     outputs: list[NodeArg]
@@ -126,17 +126,24 @@ class Session(Owned):
             check(lib.rondo_executor_create(program, self.device._h, ctypes.byref(raw),
                                             ctypes.byref(handle)))
 
-            def destroy(address: int, _kept: Any = kept) -> None:
-                lib.rondo_executor_destroy(address)
+            def destroy(address: int, _kept: Any = kept, lock: Any = self._lock) -> None:
+                with lock:  # a run of another thread ends first
+                    lib.rondo_executor_destroy(address)
 
             # The program outlives the executor: names of ports are borrowed from it.
             self._own(Owner(handle.value, destroy, *needs, owner))
-            self._program, self._given_stream = program.value, given
+            self._program = program.value
             self._read_ports(program)
         finally:
             owner.release()
         self._stream = given or Stream._borrow(
             lib.rondo_executor_get_stream(self._h), self.device, self._need())
+
+    def close(self) -> None:
+        super().close()
+        # The executor's own stream needs it; whoever took that keeps both.
+        with contextlib.suppress(AttributeError):
+            del self._stream
 
     def _read_ports(self, program: Any) -> None:
         self.inputs, self.outputs = read_ports(program, "input"), read_ports(program, "output")
@@ -178,6 +185,8 @@ class Session(Owned):
                       out: Optional[Mapping[str, Any]]) -> list[str]:
         """The outputs that are asked for; a single one may be said without a list."""
         self._need()
+        if not isinstance(out or {}, Mapping):
+            raise InvalidError(f"out is no mapping of names to arrays, but a {type(out).__name__}")
         if isinstance(names, str):
             names = [names]
         chosen = list(names) if names else self._output_names
@@ -192,12 +201,14 @@ class Session(Owned):
 
     def _feed(self, feeds: Mapping[str, Any]) -> tuple[Any, list[Any]]:
         """rondo_binding structs, and what they point to."""
+        if not isinstance(feeds, Mapping):
+            raise InvalidError(f"feeds are a mapping of names to values, not a {type(feeds).__name__}")
         bindings = (_raw.rondo_binding * max(1, len(feeds)))()
         kept: list[Any] = [bindings]
         for binding, (name, value) in zip(bindings, feeds.items()):
             port = self._by_name.get(name)
             if port is None:
-                binding.name = name.encode()  # the library names it, and those that there are
+                binding.name = encode(name)  # the library names it, and those that there are
                 kept.append(put_value(binding.tensor, value, name))
                 continue
             binding.name = port.raw_name
@@ -208,19 +219,24 @@ class Session(Owned):
                on_device: bool) -> tuple[Any, list[Any]]:
         bindings = (_raw.rondo_binding * max(1, len(names)))()
         targets: list[Any] = []
-        taken: dict[int, str] = {}  # whose memory is given: names by addresses
+        taken: list[tuple[int, int, str]] = []  # what is given: addresses, behind the last, names
         for binding, name in zip(bindings, names):
-            binding.name = self._raw_names.get(name) or name.encode()
+            binding.name = self._raw_names.get(name) or encode(name)
             target = out.get(name) if out else None
             if target is not None:
                 targets.append(self._put_target(binding.tensor, target, name))
-                other = taken.setdefault(binding.tensor.data or id(binding), name)
-                if other != name:
-                    raise InvalidError(f"out: {other!r} and {name!r} have the same memory")
+                begin = binding.tensor.data or 0
+                nbytes = lib.rondo_tensor_get_bytes(ctypes.byref(binding.tensor))
+                if nbytes:
+                    taken.append((begin, begin + nbytes, name))
             else:
                 targets.append(None)
                 if on_device:
                     binding.tensor.device = self.device._h
+        taken.sort()
+        for (_, end, one), (begin, _, other) in zip(taken, taken[1:]):
+            if begin < end:
+                raise InvalidError(f"out: {one!r} and {other!r} have the same memory")
         return bindings, targets
 
     def _put_target(self, tensor: Any, target: Any, name: str) -> Any:
@@ -228,13 +244,18 @@ class Session(Owned):
         if isinstance(target, numpy.ndarray):
             if not target.flags.c_contiguous or not target.flags.writeable:
                 raise InvalidError(f"{name}: an output array must be contiguous and writable")
+            if not target.dtype.isnative or target.dtype.kind in "OSUT":
+                raise InvalidError(f"{name}: no output is written to an array of {target.dtype!r}: "
+                                   "numbers in this machine's byte order alone")
             return target, put_value(tensor, target, name)
+        given = target
         if not isinstance(target, Tensor):
             if not hasattr(target, "__dlpack__"):
                 raise InvalidError(f"{name}: an output is written to an array or a tensor, "
                                    f"not to a {type(target).__name__}")
-            return target, put_value(tensor, from_dlpack(target, self._stream), name)
-        return target, put_value(tensor, target, name)
+            given = from_dlpack(target, self._stream)
+        given._need_writable()
+        return target, put_value(tensor, given, name)
 
     def _take(self, bindings: Any, targets: list[Any], on_device: bool) -> list[Any]:
         values = []
@@ -379,14 +400,14 @@ class Session(Owned):
     def bind(self, output: Optional[str], input: str) -> None:
         """An input of each run is what an output of the run before was: a state. None: no more."""
         with self._lock:
-            check(lib.rondo_executor_bind(self._h, output.encode() if output else None,
-                                          input.encode()))
+            check(lib.rondo_executor_bind(self._h, encode(output) if output else None,
+                                          encode(input)))
 
     def get(self, name: str) -> Any:
         """A weight, or the state of an input, as an array of its own."""
         struct = _raw.rondo_tensor()
         with self._lock:
-            check(lib.rondo_executor_get_variable(self._h, name.encode(), ctypes.byref(struct)))
+            check(lib.rondo_executor_get_variable(self._h, encode(name), ctypes.byref(struct)))
             # What changed it last may still be at work on the session's stream.
             tensor = Tensor._adopt(struct, is_read_only=True, stream=self._stream)
             return numpy.array(tensor.numpy())
@@ -397,13 +418,13 @@ class Session(Owned):
         port = self._by_name.get(name)
         kept = put_value(struct, value, name, port.number if port else 0, self._stream)
         with self._lock:
-            check(lib.rondo_executor_set_variable(self._h, name.encode(), ctypes.byref(struct)))
+            check(lib.rondo_executor_set_variable(self._h, encode(name), ctypes.byref(struct)))
         del kept
 
     def reserve(self, name: str, nbytes: int) -> None:
         """Takes memory for a state ahead, so that it does not move when it grows."""
         with self._lock:
-            check(lib.rondo_executor_reserve_variable(self._h, name.encode(), nbytes))
+            check(lib.rondo_executor_reserve_variable(self._h, encode(name), nbytes))
 
     @property
     def variables(self) -> dict[str, Optional[str]]:
@@ -435,12 +456,12 @@ class Session(Owned):
     def save_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes all variables, those of the optimiser too, and where random numbers stand."""
         with self._lock:
-            check(lib.rondo_checkpoint_save(self._h, os.fsencode(path)))
+            check(lib.rondo_checkpoint_save(self._h, encode_path(path)))
 
     def load_checkpoint(self, path: Union[str, os.PathLike[str]]) -> None:
         """Goes on from there, to the same bits as if there had been no end between."""
         with self._lock:
-            check(lib.rondo_checkpoint_load(self._h, os.fsencode(path)))
+            check(lib.rondo_checkpoint_load(self._h, encode_path(path)))
 
     # ---- looking ------------------------------------------------------------------------------
 
@@ -548,18 +569,11 @@ def _describe_file(path: str) -> Optional[tuple[int, int, int]]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _read_count(value: Any, name: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"Session: {name} is {value!r}; give a whole number") from None
-
-
 def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping[str, str]],
                   options: Mapping[str, Any], sess_options: Any) -> tuple[Any, list[Any]]:
     raw = new(_raw.rondo_executor_options, graphs=_value("GRAPHS", graphs), dtype=find_dtype(dtype),
-              thread_count=_read_count(threads or getattr(sess_options, "intra_op_num_threads", 0),
-                                       "threads"))
+              thread_count=read_count(threads or getattr(sess_options, "intra_op_num_threads", 0),
+                                      "threads"))
     kept: list[Any] = []
     level = getattr(sess_options, "graph_optimization_level", None)
     if level is not None and (level == 0 or str(level).endswith("ORT_DISABLE_ALL")):
@@ -576,11 +590,11 @@ def _make_options(dtype: Any, graphs: str, threads: int, place: Optional[Mapping
             raise TypeError(f"Session: there is no option {name!r}")
         if name in enums:
             value = _value(enums[name], value)
-        elif isinstance(value, str):
-            value = os.fsencode(value)
-        setattr(raw, name, value)
+        elif isinstance(value, (str, os.PathLike)):
+            value = encode_path(value)
+        fit(raw, name, value)
     for name, patterns in lists.items():
-        array = (ctypes.c_char_p * max(1, len(patterns)))(*(p.encode() for p in patterns))
+        array = (ctypes.c_char_p * max(1, len(patterns)))(*(encode(p) for p in patterns))
         setattr(raw, name, array)
         setattr(raw, name + "_count", len(patterns))
         kept.append(array)

@@ -95,11 +95,13 @@ def _set_shape(tensor: Any, shape: Sequence[int], name: str) -> None:
     tensor.shape.rank = len(shape)
     for axis, extent in enumerate(shape):
         tensor.shape.extent[axis] = extent
+        if tensor.shape.extent[axis] != extent:
+            raise InvalidError(f"{name}: an extent of {extent}; they fit 63 bits")
 
 
 def put_array(tensor: Any, array: Any, name: str) -> Any:
     """Describes a numpy array by a zeroed rondo_tensor; gives what must stay as long."""
-    if array.dtype.kind in "OSU":
+    if array.dtype.kind in "OSUT":
         return _put_strings(tensor, array, name)
     number = _BY_NUMPY.get(array.dtype)
     if number is None:
@@ -117,7 +119,9 @@ def put_array(tensor: Any, array: Any, name: str) -> Any:
 
 
 def _put_strings(tensor: Any, array: Any, name: str) -> Any:
-    flat = [item if isinstance(item, bytes) else str(item).encode() for item in array.ravel().tolist()]
+    # As they are read: what is no UTF-8 comes back as it was.
+    flat = [item if isinstance(item, bytes) else str(item).encode(errors="surrogateescape")
+            for item in array.ravel().tolist()]
     strings = (_raw.rondo_string * len(flat))()
     for entry, item in zip(strings, flat):
         entry.data, entry.size = item, len(item)
@@ -164,8 +168,27 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
         return put_value(tensor, given, name)
     if value is None:
         raise InvalidError(f'feed "{name}" is None; only optional inputs may be')
-    wanted = _TO_NUMPY.get(dtype) if isinstance(value, (int, float, bool, list, tuple)) else None
-    return put_array(tensor, numpy.asarray(value, dtype=wanted), name)
+    if isinstance(value, (int, float, bool, str, bytes, list, tuple)):
+        return put_array(tensor, _make_array(value, dtype), name)
+    return put_array(tensor, numpy.asarray(value), name)
+
+
+def _make_array(value: Any, number: int) -> Any:
+    """An array of Python's numbers, of the input's type where it holds them: numpy would cut 1.7 to 1,
+    and read "1" as 1. Of texts numpy's own types lose zeros at the end, and bytes beside texts."""
+    if number == STRING:
+        texts = numpy.asarray(value, dtype=object)
+        if all(isinstance(item, (str, bytes)) for item in texts.reshape(-1)):
+            return texts
+    array, wanted = numpy.asarray(value), _TO_NUMPY.get(number)
+    if wanted is None or array.dtype == wanted:
+        return array
+    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[wanted.kind]
+    if not array.size or array.dtype.kind in kinds + "O":
+        return numpy.asarray(value, dtype=wanted)
+    if wanted.kind == "b" and array.dtype.kind in "iu" and ((array == 0) | (array == 1)).all():
+        return array.astype(wanted)
+    return array  # the library names both types
 
 
 def _put_items(tensor: Any, values: Sequence[Any], name: str, items: Sequence[int]) -> Any:
@@ -291,6 +314,10 @@ class Tensor(Owned):
         self._need()
         return self._raw_struct
 
+    def _need_writable(self) -> None:
+        if self.is_read_only:
+            raise InvalidError("this tensor is read-only, as the array is that it was made of")
+
     @property
     def shape(self) -> tuple[int, ...]:
         struct = self._struct()
@@ -322,11 +349,14 @@ class Tensor(Owned):
         struct = self._struct()
         return text(lib.rondo_device_get_name(struct.device)) if struct.device else "host"
 
-    def __rondo_memory__(self) -> tuple[Optional[int], Optional[int], bool]:
+    def __rondo_memory__(self, written: bool = False) -> tuple[Optional[int], Optional[int], bool]:
+        if written:
+            self._need_writable()
         return self.address, self.nbytes, self.is_on_host
 
     def copy_to(self, other: "Tensor", stream: Stream) -> None:
         """Copies the elements to a tensor of the same type and shape, in stream order."""
+        other._need_writable()
         stream._keep.add(self, other)
         check(lib.rondo_tensor_copy(stream._h, ctypes.byref(self._struct()),
                                     ctypes.byref(other._struct())))
@@ -354,6 +384,8 @@ class Tensor(Owned):
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
         array = self.numpy()
+        if copy is False and (not self.is_on_host or (dtype is not None and array.dtype != dtype)):
+            raise ValueError("an array of this tensor without a copy: it would be one")
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array

@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 import numpy
 
 from . import _raw
-from ._library import BadDataError, InvalidError, check, lib
+from ._library import BadDataError, InvalidError, check, encode_path, lib, read_count
 from .device import Device
 from .programs import Builder, Program
 from .sessions import Session
@@ -64,6 +64,23 @@ def _shuffle(order: list[int], seed: int) -> None:
         order[place], order[other] = order[other], order[place]
 
 
+def _cast(array: Any, dtype: Any, name: str) -> Any:
+    """In the model's type, where that has the values: reals may be rounded."""
+    given = numpy.asarray(array)
+    with numpy.errstate(invalid="ignore", over="ignore"):
+        made = numpy.ascontiguousarray(given, dtype)
+        if given.dtype == dtype or dtype.kind not in "iubfc" or given.dtype.kind not in "iubfc":
+            return made
+        kept = (made == given) if dtype.kind in "iub" else numpy.isfinite(made) | ~numpy.isfinite(given)
+        # A cast that wraps keeps the bits: compare the signs, too.
+        if given.dtype.kind in "iuf" and dtype.kind in "iu":
+            kept &= (made < 0) == (given < 0)
+    if not kept.all():
+        raise InvalidError(f"Trainer: {name!r} is {given.dtype}, and the model takes {dtype}, which has "
+                           f"no {given.reshape(-1)[int(numpy.argmin(kept))]}")
+    return made
+
+
 class _Data:
     """Arrays whose first axis counts samples; a part is held out."""
 
@@ -79,9 +96,10 @@ class _Data:
         missing = [name for name in (*inputs, target) if name not in arrays]
         if missing:
             raise InvalidError(f"Trainer: there is no array {missing[0]!r}")
-        self.columns = {name: numpy.ascontiguousarray(arrays[name], inputs[name].dtype)
-                        for name in inputs}
-        self.target = self.columns["train.target"] = numpy.ascontiguousarray(arrays[target])
+        self.columns = {name: _cast(arrays[name], inputs[name].dtype, name) for name in inputs}
+        wanted = numpy.asarray(arrays[target])
+        self.target = self.columns["train.target"] = numpy.ascontiguousarray(
+            wanted, wanted.dtype.newbyteorder("="))
         counts = {name: len(array) if array.ndim else 0 for name, array in self.columns.items()}
         if len(set(counts.values())) != 1:
             raise InvalidError(f"Trainer: numbers of samples differ: {counts}")
@@ -181,7 +199,7 @@ def _compare(path: str, before: str, now: str) -> None:
 
 def _read_settings(path: Union[str, os.PathLike[str]]) -> str:
     struct = _raw.rondo_tensor()
-    check(lib.rondo_checkpoint_read(os.fsencode(path), b"train.settings", ctypes.byref(struct)))
+    check(lib.rondo_checkpoint_read(encode_path(path), b"train.settings", ctypes.byref(struct)))
     return bytes(Tensor._adopt(struct).numpy()).rstrip(b"\0").decode()
 
 
@@ -281,6 +299,16 @@ class Trainer:
         if optimizer not in ("sgd", "momentum", "adam", "adamw", "adagrad"):
             raise InvalidError(f"Trainer: {optimizer!r} is not among: sgd, momentum, adam, adamw, "
                                "adagrad")
+        if not isinstance(data, Mapping):
+            raise InvalidError(f"Trainer: data is a mapping of names to arrays, not a "
+                               f"{type(data).__name__}")
+        epochs, accumulate, warm_up, lora, seed = (
+            read_count(value, f"Trainer: {name}") for name, value in (
+                ("epochs", epochs), ("accumulate", accumulate), ("warm_up", warm_up), ("lora", lora),
+                ("seed", seed)))
+        batch = None if batch is None else read_count(batch, "Trainer: batch")
+        if lora < 0:
+            raise InvalidError(f"Trainer: lora is {lora}; a rank is at least 1, and 0 for none")
         if min(epochs, 1 if batch is None else batch, accumulate) < 1 or not 0 <= validation < 1:
             raise InvalidError("Trainer: epochs, batch and accumulate are at least 1, validation is a "
                                "share from 0 to below 1")

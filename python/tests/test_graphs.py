@@ -555,7 +555,7 @@ class Errors(unittest.TestCase):
         stream.close()
         stream.close()
         self.assertTrue(stream.is_closed)
-        with self.assertRaises(rondo.InvalidError):
+        with self.assertRaises(rondo.StateError):
             stream.synchronize()
         with self.assertRaises(rondo.StateError):
             stream.handle

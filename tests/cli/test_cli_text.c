@@ -10,6 +10,7 @@
 #include "suggest.h"
 #include "support/test.h"
 #include "tensor_file.h"
+#include "tensor_text.h"
 
 // ---- suggestions ------------------------------------------------------------------------------
 
@@ -190,6 +191,16 @@ TEST(test_cli_text__file_names_are_safe) {
     cli_tensor_file_name(large, 12345, name, sizeof name);
     assert_true(strlen(name) < 240);
     assert_string_equal(name + strlen(name) - 6, ".12345");
+}
+
+// The sign of a NaN is chance.
+TEST(test_cli_text__a_mean_of_both_infinities) {
+    float values[] = {1.0f, -INFINITY, INFINITY};
+    const rondo_tensor tensor = {
+        .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {3}}, .data = values};
+    char text[200];
+    assert_string_equal(cli_tensor_summarise(&tensor, text, sizeof text),
+                        "min -inf, mean nan, max inf (at 2); values 1 -inf inf");
 }
 
 TEST_MAIN()

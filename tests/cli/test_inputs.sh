@@ -22,6 +22,8 @@ else
 fi
 expect_error 1 'stored\.npz: has no entry "q"; there are: x, y' run "$model" \
     --input "x=$arrays/stored.npz:q"
+printf 'PK\005\006\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >"$work/empty.npz"
+expect_error 1 'empty\.npz: has no entry "x"; it has none$' run "$model" --input "x=$work/empty.npz"
 expect_error 1 'not a \.npy file of numbers or strings, nor \.npz, \.pb, \.bin or \.raw' run "$model" \
     --input "x=$here/test_inputs.sh"
 

@@ -17,6 +17,10 @@ rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot) {
     return former;
 }
 
+bool rondo__failure_is_inside(const rondo__failure_slot *slot) {
+    return current_slot == slot;
+}
+
 void rondo__host_report_failure(void) {
     if (current_slot != NULL) {
         rondo__failure_put(current_slot);

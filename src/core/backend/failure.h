@@ -26,6 +26,8 @@ bool rondo__host_has_failure(void);
 
 // For backends: this thread's reports go to `slot` from now on; returns the former one.
 rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
+// For backends: whether this thread's reports go to `slot`, as it runs work of that stream.
+bool rondo__failure_is_inside(const rondo__failure_slot *slot);
 // For backends: puts this thread's error record into an empty slot.
 void rondo__failure_put(rondo__failure_slot *slot);
 // For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +27,22 @@ static int reserve(rondo__text *text, size_t more) {
     return 1;
 }
 
+// In any locale of the program's a decimal point is a point: JSON has no other.
+static int format_text(char *bytes, size_t capacity, const char *format, va_list arguments) {
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);  // which is there already
+    locale_t before = uselocale(plain);
+    int length = vsnprintf(bytes, capacity, format, arguments);
+    (void)uselocale(before);
+    if (plain != (locale_t)0) {
+        freelocale(plain);
+    }
+    return length;
+}
+
 void rondo__text_append(rondo__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = format_text(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0) {
         text->failed = 1;
@@ -38,7 +51,7 @@ void rondo__text_append(rondo__text *text, const char *format, ...) {
         return;
     }
     va_start(arguments, format);
-    vsnprintf(text->bytes + text->length, (size_t)length + 1, format, arguments);
+    (void)format_text(text->bytes + text->length, (size_t)length + 1, format, arguments);
     va_end(arguments);
     text->length += (size_t)length;
 }

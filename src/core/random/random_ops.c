@@ -69,10 +69,9 @@ static rondo_status run(rondo_generator *generator, rondo_stream *stream, op_lau
 static rondo_status check_real(rondo_dtype dtype, const char *call) {
     return rondo__dtype_is_float(dtype)
                ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS(
-                     call, UNSUPPORTED,
-                     "no kernel for elements of dtype %d; there are f32, f64, f16 and bf16",
-                     (int)dtype);
+               : RONDO_FAIL_AS(call, UNSUPPORTED,
+                               "no kernel for elements of %s; there are f32, f64, f16 and bf16",
+                               rondo_dtype_get_name(dtype));
 }
 
 // Bytes of an element; the list is rondo/tensor.h's.

@@ -258,6 +258,56 @@ TEST(test_backend_host__failures_of_functions_reach_the_wait) {
     rondo_device_release(device);
 }
 
+typedef struct wait_arguments {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_event *event;
+    rondo_status *statuses;  // of the three waits
+} wait_arguments;
+
+static void wait_for_itself(void *data) {
+    const wait_arguments *arguments = data;
+    arguments->statuses[0] = rondo_stream_synchronize(arguments->stream);
+    arguments->statuses[1] = rondo_device_synchronize(arguments->device);
+    arguments->statuses[2] = rondo_event_synchronize(arguments->event);
+}
+
+// These would hang for ever.
+TEST(test_backend_host__no_function_waits_for_its_own_stream) {
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    rondo_graph *graph;
+    rondo_event *event;
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);
+    assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
+    rondo_status statuses[3];
+    const wait_arguments arguments = {device, stream, event, statuses};
+    for (int is_replay = 0; is_replay < 2; ++is_replay) {
+        memset(statuses, 0, sizeof statuses);
+        if (is_replay) {
+            assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
+                             RONDO_STATUS_OK);
+        }
+        assert_int_equal(
+            rondo_stream_call_host(stream, "wait", wait_for_itself, &arguments, sizeof arguments),
+            RONDO_STATUS_OK);
+        if (is_replay) {
+            assert_int_equal(rondo_graph_capture_end(graph), RONDO_STATUS_OK);
+            assert_int_equal(rondo_event_record(event, stream), RONDO_STATUS_OK);  // of before
+            assert_int_equal(rondo_graph_replay(graph, stream), RONDO_STATUS_OK);
+        }
+        assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+        assert_int_equal(statuses[0], RONDO_STATUS_STATE);
+        assert_int_equal(statuses[1], RONDO_STATUS_STATE);
+        assert_int_equal(statuses[2], RONDO_STATUS_OK);  // complete before the function
+    }
+    rondo_event_destroy(event);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
 TEST(test_backend_host__a_forked_child_starts_afresh) {
 #ifdef HAS_THREAD_SANITIZER
     skip();

@@ -130,7 +130,9 @@ rondo_status rondo__host_synchronize_device(rondo_device *device_) {
     for (size_t i = 0; i < count; ++i) {
         lane_target *target = &targets[i];
         if (status == RONDO_STATUS_OK) {
-            rondo__host_lane_wait(target->lane, target->position);
+            status = rondo__host_lane_wait_outside(target->lane, target->position);
+        }
+        if (status == RONDO_STATUS_OK) {
             status = rondo__failure_take(&target->lane->failure);
         }
         rondo__host_lane_release(target->lane);

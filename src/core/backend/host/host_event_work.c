@@ -219,11 +219,10 @@ rondo_status rondo__host_synchronize_event(rondo_event *event) {
     rondo__host_lane *lane;
     uint64_t position;
     get_place(event_of(event), &lane, &position);
-    if (lane != NULL) {
-        rondo__host_lane_wait(lane, position);
-    }
+    const rondo_status status =
+        lane != NULL ? rondo__host_lane_wait_outside(lane, position) : RONDO_STATUS_OK;
     rondo__host_lane_release(lane);
-    return RONDO_STATUS_OK;
+    return status;
 }
 
 static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/thread_count.h"
@@ -99,4 +100,14 @@ void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position) {
         }
         rondo__futex_wait(&lane->wake_word, word);
     }
+}
+
+rondo_status rondo__host_lane_wait_outside(rondo__host_lane *lane, uint64_t position) {
+    if (rondo__failure_is_inside(&lane->failure) && !rondo__host_lane_has_passed(lane, position)) {
+        return RONDO_FAIL(STATE,
+                          "a host function waits for its own stream, which goes on when the "
+                          "function has returned; wait outside of it");
+    }
+    rondo__host_lane_wait(lane, position);
+    return RONDO_STATUS_OK;
 }

@@ -29,6 +29,9 @@ rondo__host_lane *rondo__host_lane_retain(rondo__host_lane *lane);
 void rondo__host_lane_release(rondo__host_lane *lane);  // NULL is fine
 // Sleeps (after a short spin) until the lane has passed `position`.
 void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position);
+// STATE where this thread runs a host function of the lane, which would wait for its own end.
+RONDO_MUST_USE rondo_status rondo__host_lane_wait_outside(rondo__host_lane *lane,
+                                                          uint64_t position);
 void rondo__host_lane_wake(rondo__host_lane *lane);  // the slow half of complete
 
 static inline bool rondo__host_lane_has_passed(rondo__host_lane *lane, uint64_t position) {

@@ -275,7 +275,9 @@ rondo_status rondo__host_drain_stream(rondo_stream *stream_) {
 }
 
 rondo_status rondo__host_synchronize_stream(rondo_stream *stream_) {
-    return rondo__host_drain_stream(stream_);
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    RETURN_IF_ERROR(rondo__host_lane_wait_outside(stream->lane, atomic_load(&stream->published)));
+    return rondo__failure_take(&stream->lane->failure);
 }
 
 rondo_status rondo__host_query_stream(rondo_stream *stream_, bool *out_is_idle) {
