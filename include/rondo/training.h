@@ -163,9 +163,10 @@ typedef struct rondo_minimize_options {
 // options    NULL: SGD with a rate of 0.01.
 //
 // Parameters that look trained are constants of reals on which the loss depends, with more than one
-// element, a product's bias, or named in full; but not the statistics of BatchNormalization, nor
-// what a body of If, Loop or Scan has for itself (a warning names one). Statistics are updated
-// beside, where they are parameters. Ops that leave it open work as in training.
+// element, a product's bias or PRelu's slope, or named in full; but not the statistics of
+// BatchNormalization, nor the states from which RNN, GRU and LSTM start if they are not named in
+// full, nor what a body of If, Loop or Scan has for itself (a warning names one). Statistics are
+// updated beside, where they are parameters. Ops that leave it open work as in training.
 //
 // A table that a single Gather of axis 0 reads changes in the rows that were looked up, and nowhere
 // else is it read or written, with plain SGD: no momentum, decay, clipping or accumulation. A row

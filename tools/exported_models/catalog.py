@@ -11,6 +11,7 @@ import tempfile
 import numpy as np
 import onnx
 from ideas import export_ideas
+from makers import export_jax, export_learners, export_script
 from modules import export_modules, export_varied
 from narrow import export_narrow
 from networks import export_networks
@@ -232,4 +233,5 @@ def export_keras():
 
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
             "keras": export_keras, "networks": export_networks, "ops": export_ops, "narrow": export_narrow,
-            "modules": export_modules, "varied": export_varied, "ideas": export_ideas}
+            "modules": export_modules, "varied": export_varied, "ideas": export_ideas,
+            "jax": export_jax, "learners": export_learners, "script": export_script}

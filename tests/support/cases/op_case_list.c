@@ -63,6 +63,8 @@ const op_case op_cases[] = {
     UNARY("Celu", "u"),
     {"Gelu", 20, "T[4,33]", "", 1},
     {"Gelu", 20, "T[4,33]", "approximate=tanh", 1},
+    {"Elu", 16, "T[4,33]", "alpha=0.4", 1},
+    {"Selu", 16, "T[4,33]", "alpha=0.4 gamma=1.5", 1},
     {"LeakyRelu", 16, "T[4,33]", "alpha=0.3", 1},
     {"HardSigmoid", 16, "T[4,33]", "alpha=0.7 beta=0.4", 1},
     {"ThresholdedRelu", 16, "T[4,33]", "alpha=0.5", 1},

@@ -249,6 +249,59 @@ TEST(weights_of_bodies_are_named) {
     }
 }
 
+static rondo_builder *build_recurrent(void) {
+    static const float numbers[COUNT * COUNT] = {0.5f, -0.25f};
+    static const int64_t sizes[3] = {1, 1, COUNT};
+    const struct {
+        const char *name;
+        rondo_shape shape;
+    } constants[] = {{"w", {3, {1, COUNT, 2}}},
+                     {"r", {3, {1, COUNT, COUNT}}},
+                     {"start", {3, {1, 1, COUNT}}},
+                     {"slope", {1, {1}}},
+                     {"shift", {1, {1}}}};
+    rondo_builder *b = build_begin();
+    OK(rondo_builder_add_input(b, &PORT("x", RONDO_DTYPE_F32, 3, 1, 2)));
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i) {
+        OK(rondo_builder_add_constant(b, constants[i].name, RONDO_DTYPE_F32, &constants[i].shape,
+                                      numbers));
+    }
+    const rondo_attribute size = ATTRIBUTE_INT("hidden_size", COUNT);
+    OK(rondo_builder_add_constant(b, "sizes", RONDO_DTYPE_I64, &(rondo_shape){1, {3}}, sizes));
+    OK(rondo_builder_add_constant(b, "axis", RONDO_DTYPE_I64, &(rondo_shape){1, {1}}, sizes));
+    build_op(b, "Expand", "start", "sizes", "first");  // as PyTorch writes them
+    build_op(b, "Unsqueeze", "slope", "axis", "wide");
+    build_node(b, "RNN", "x w r - - first", "all", &WITH(size));
+    build_op(b, "PRelu", "all", "wide", "bent");
+    build_op(b, "Add", "bent", "shift", "y");
+    OK(rondo_builder_add_mean(b, "y", "loss"));
+    return b;
+}
+
+// PRelu's slope of one element is trained; other single elements, and the states from which a
+// recurrent op starts, are where they are named in full.
+TEST(slopes_and_first_states) {
+    static const char *const names[] = {"start", "shift"};
+    for (size_t named = 0; named < 2; ++named) {
+        const rondo_minimize_options options = {.struct_size = sizeof options,
+                                                .learning_rate = 0.1,
+                                                .train = names,
+                                                .train_count = named ? 2 : 0};
+        rondo_builder *b = build_recurrent();
+        OK(rondo_builder_minimize(b, "loss", &options));
+        rondo_program *program = build_finish(b);
+        rondo_variable variables[8];
+        size_t count = 0;
+        OK(rondo_program_list_variables(program, 8, variables, &count));
+        char found[64] = "";
+        for (size_t i = 0; i < count; ++i) {
+            (void)strcat(strcat(found, variables[i].name), " ");
+        }
+        assert_string_equal(found, named ? "start shift train.step " : "w r slope train.step ");
+        rondo_program_destroy(program);
+    }
+}
+
 int main(void) {
     register_ops();
     rondo_log_set_sink(note_warning, NULL);

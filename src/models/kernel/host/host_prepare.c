@@ -41,6 +41,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, Clip, elementwise),
     ROW(OP, LeakyRelu, elementwise),
     ROW(OP, Elu, elementwise),
+    ROW(OP, Selu, elementwise),
     ROW(OP, HardSigmoid, elementwise),
     ROW(OP, Sum, elementwise),
     ROW(FUSED, Elementwise, elementwise),

@@ -330,8 +330,23 @@ static rondo_status mark(const rondo_program *program, int32_t loss, const marks
     return RONDO_STATUS_OK;
 }
 
-// Of one element a constant is trained as the bias of a product, or where it is named.
-static bool is_bias(const rondo_program *program, int32_t value) {
+// Whether `use` is `value`, or that in another form.
+static bool comes_from(const rondo_program *program, int32_t use, int32_t value) {
+    while (use >= 0 && use != value) {
+        const int32_t maker = program->values[use].producer;
+        const rondo__node *node = maker >= 0 ? &program->nodes[maker] : NULL;
+        const bool is_form =
+            node != NULL &&
+            (rondo__node_is(node, RONDO__OP_Unsqueeze) || rondo__node_is(node, RONDO__OP_Reshape) ||
+             rondo__node_is(node, RONDO__OP_Expand) || rondo__node_is(node, RONDO__OP_Slice));
+        use = is_form ? node->inputs[0] : -1;
+    }
+    return use >= 0;
+}
+
+// Of one element a constant is trained as the bias of a product, as PRelu's slope, or where it is
+// named.
+static bool is_bias_or_slope(const rondo_program *program, int32_t value) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         const bool is_product = rondo__node_is(node, RONDO__OP_Gemm) ||
@@ -340,11 +355,31 @@ static bool is_bias(const rondo_program *program, int32_t value) {
         if (is_product && node->input_count > 2 && node->inputs[2] == value) {
             return true;
         }
+        if (rondo__node_is(node, RONDO__OP_PRelu) && comes_from(program, node->inputs[1], value)) {
+            return true;
+        }
         const bool is_sum = rondo__node_is(node, RONDO__OP_Add);
         if (is_sum && (node->inputs[0] == value || node->inputs[1] == value)) {
             const int32_t other = node->inputs[node->inputs[0] == value];
             const int32_t maker = other >= 0 ? program->values[other].producer : -1;
             if (maker >= 0 && rondo__node_is(&program->nodes[maker], RONDO__OP_MatMul)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Exporters write the zeros that a recurrent op starts from as a constant like its weights.
+static bool is_first_state(const rondo_program *program, int32_t value) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        if (!rondo__node_is(node, RONDO__OP_RNN) && !rondo__node_is(node, RONDO__OP_GRU) &&
+            !rondo__node_is(node, RONDO__OP_LSTM)) {
+            continue;
+        }
+        for (size_t i = 5; i < node->input_count && i < 7; ++i) {  // initial_h, initial_c
+            if (comes_from(program, node->inputs[i], value)) {
                 return true;
             }
         }
@@ -364,9 +399,10 @@ static bool is_named(const rondo_minimize_options *o, const char *name) {
 static bool is_parameter(const rondo__step *step, int32_t v) {
     const rondo__value *value = &step->program->values[v];
     const int64_t count = rondo_shape_get_count(&value->constant.shape);
-    return value->origin < 0 &&
-           (count > 1 ||
-            (count == 1 && (is_bias(step->program, v) || is_named(&step->options, value->name))));
+    const bool looks_trained = count > 1 ? !is_first_state(step->program, v)
+                                         : count == 1 && is_bias_or_slope(step->program, v);
+    return value->origin < 0 && count > 0 &&
+           (looks_trained || is_named(&step->options, value->name));
 }
 
 static bool matches(const char *const *patterns, size_t count, const char *name, size_t *used) {

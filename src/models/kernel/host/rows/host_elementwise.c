@@ -344,11 +344,22 @@ static bool read_clip(const rondo__kernel_request *request, chain *out) {
     return out->step_count > 0;
 }
 
+// gamma times Elu. Minus zero as what is added keeps the sign of zeros.
+static bool read_selu(const rondo__op *op, chain *out) {
+    const float alpha = rondo__op_get_float(op, "alpha", 1.67326319217681884765625f);
+    const float gamma = rondo__op_get_float(op, "gamma", 1.05070102214813232421875f);
+    return append_step(out, RONDO__SCALAR_Elu, 0, -1, alpha, 0.0f) &&
+           append_step(out, RONDO__SCALAR_Affine, 1, -1, gamma, -0.0f);
+}
+
 // An op of a model as a chain; false for what has no such form.
 static bool read_model_op(const rondo__kernel_request *request, chain *out) {
     const rondo__op *op = request->op;
     if (op->def->id == RONDO__OP_Clip) {
         return read_clip(request, out);
+    }
+    if (op->def->id == RONDO__OP_Selu) {
+        return read_selu(op, out);
     }
     const bool is_sum = op->def->id == RONDO__OP_Sum;
     const bool is_tanh_gelu = op->def->id == RONDO__OP_Gelu &&

@@ -52,7 +52,7 @@ DEFINE_UNARY_COSTLY(Silu, a *math_sigmoid(a))
 DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
 DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
 DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
-DEFINE_UNARY_CALL(Elu, a < 0.0f ? alpha * expm1f(a) : a)
+DEFINE_UNARY_COSTLY(Elu, math_select(a < 0.0f, alpha *math_expm1_negative(-fabsf(a)), a))
 DEFINE_UNARY(HardSigmoid, math_clip(alpha *a + beta, 0.0f, 1.0f))
 DEFINE_UNARY(Affine, alpha *a + beta)
 DEFINE_UNARY(Saturate,

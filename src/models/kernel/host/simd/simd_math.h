@@ -65,6 +65,18 @@ RONDO_INLINE float math_exp_negative(float x) {
     return p * math_power_of_two(n);
 }
 
+// exp(x) - 1 for x <= 0: its series down to -0.5, where the difference would lose digits.
+RONDO_INLINE float math_expm1_negative(float x) {
+    float p = 2.48015873e-5f;
+    p = p * x + 1.98412698e-4f;
+    p = p * x + 1.38888889e-3f;
+    p = p * x + 8.33333333e-3f;
+    p = p * x + 0.0416666667f;
+    p = p * x + 0.166666667f;
+    p = p * x + 0.5f;
+    return math_select(x < -0.5f, math_exp_negative(x) - 1.0f, x + x * x * p);
+}
+
 // With an exponential of what is not above 0, which needs one limit and one power of two.
 RONDO_INLINE float math_sigmoid(float x) {
     float power = math_exp_negative(-fabsf(x));
