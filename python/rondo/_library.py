@@ -30,7 +30,10 @@ def _candidates() -> list[str]:
 
 class _Library:
     """lib.rondo_x is the C function rondo_x, declared when it is first asked for. The library
-    itself is loaded then, too, so that importing the package costs and needs nothing."""
+    itself is loaded then, too, so that importing the package costs and needs nothing.
+
+    lib.bare_rondo_x is the same without declared arguments, whose checks take longer than a short
+    call: for what each run calls, with ctypes' own values (byref, arrays, c_void_p, c_size_t)."""
 
     def __init__(self) -> None:
         self._dll: Optional[ctypes.CDLL] = None
@@ -62,18 +65,22 @@ class _Library:
                               f"package is for {wanted // 10000}.{wanted // 100 % 100}")
 
     def __getattr__(self, name: str) -> Any:
+        is_bare = name.startswith("bare_")
+        name = name.removeprefix("bare_")
         try:
             result, arguments = _raw.FUNCTIONS[name]
         except KeyError:
             raise AttributeError(f"the C API has no {name}") from None
         try:
-            function = getattr(self._dll or self.load(), name)
+            function = (self._dll or self.load())[name]  # an object of its own
         except AttributeError:
             raise UnsupportedError(
                 f"this librondo has no {name}: it is older than the package, or was built without "
                 "models") from None
-        function.restype, function.argtypes = result, arguments
-        setattr(self, name, function)
+        function.restype = result
+        if not is_bare:
+            function.argtypes = arguments
+        setattr(self, "bare_" * is_bare + name, function)
         return function
 
 

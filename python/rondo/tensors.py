@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from struct import Struct
 from typing import Any, Optional, Sequence, Union
 
 import numpy
@@ -47,6 +48,11 @@ _BY_NAME.update(fp32=_raw.RONDO_DTYPE_F32, fp64=_raw.RONDO_DTYPE_F64, fp16=_raw.
 _BY_NUMPY = {numpy.dtype(name): number for number, name in _NUMPY.items()}
 _TO_NUMPY = {number: numpy.dtype(name) for number, name in _NUMPY.items()}
 
+# dtype, rank, the extents and the address of a rondo_tensor at once; by ctypes each field is a call.
+_FIELDS = Struct(f"@i4xi4x{RANK_MAX}qP")
+_as_bytes = ctypes.c_char.from_buffer
+_UNUSED = [(0,) * (RANK_MAX - rank) for rank in range(RANK_MAX + 1)]
+
 
 def find_dtype(dtype: Any) -> int:
     """RONDO_DTYPE_* of a numpy or torch dtype, or a name."""
@@ -89,9 +95,13 @@ def extend_sign(bits: Any, number: int) -> Any:
 # ---- Python to Rondo ----------------------------------------------------------------------------
 
 
+def _too_many_axes(shape: Sequence[int], name: str) -> UnsupportedError:
+    return UnsupportedError(f"{name}: {len(shape)} axes; there are at most {RANK_MAX}")
+
+
 def _set_shape(tensor: Any, shape: Sequence[int], name: str) -> None:
     if len(shape) > RANK_MAX:
-        raise UnsupportedError(f"{name}: {len(shape)} axes; there are at most {RANK_MAX}")
+        raise _too_many_axes(shape, name)
     tensor.shape.rank = len(shape)
     for axis, extent in enumerate(shape):
         tensor.shape.extent[axis] = extent
@@ -112,9 +122,14 @@ def put_array(tensor: Any, array: Any, name: str) -> Any:
         raise UnsupportedError(f"{name}: Rondo has no element type like {array.dtype}")
     if not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array)
-    tensor.dtype = number
-    _set_shape(tensor, array.shape, name)
-    tensor.data = array.__array_interface__["data"][0]
+    shape = array.shape
+    if len(shape) > RANK_MAX:
+        raise _too_many_axes(shape, name)
+    try:
+        address = ctypes.addressof(_as_bytes(array))
+    except (TypeError, ValueError):  # read-only, or empty
+        address = array.__array_interface__["data"][0]
+    _FIELDS.pack_into(tensor, 0, number, len(shape), *shape, *_UNUSED[len(shape)], address)
     return array
 
 
@@ -203,12 +218,13 @@ def _put_items(tensor: Any, values: Sequence[Any], name: str, items: Sequence[in
 
 
 def take_value(tensor: Any) -> Any:
-    """The value of a tensor in host memory, of which one share is taken: an array that owns the
-    bytes, an array of strings, a list for a sequence, None or its value for an optional."""
-    typestr = _TYPESTR.get(tensor.dtype)
-    if typestr is not None and tensor.data:
-        return numpy.asarray(_Held(tensor, typestr))
-    if tensor.dtype in (STRING, SEQUENCE, OPTIONAL):
+    """The value of a tensor in host memory, which moves into it: an array that owns the bytes, an array
+    of strings, a list for a sequence, None or its value for an optional. The struct is not used again."""
+    fields = _FIELDS.unpack_from(tensor)
+    typestr = _TYPESTR.get(fields[0])
+    if typestr is not None and fields[-1]:
+        return numpy.asarray(_Held(tensor, typestr, fields[2:2 + fields[1]], fields[-1]))
+    if fields[0] in (STRING, SEQUENCE, OPTIONAL):
         try:
             return _read_objects(tensor)
         finally:
@@ -242,23 +258,17 @@ _TYPESTR = {number: dtype.str for number, dtype in _TO_NUMPY.items()}
 
 
 class _Held:
-    """What a numpy array of an output refers to: the tensor, of which it takes the share."""
+    """What a numpy array of an output refers to: the tensor's struct, whose share it has."""
 
     __slots__ = ("struct", "__array_interface__")
 
-    def __init__(self, tensor: Any, typestr: str) -> None:
-        struct = self.struct = _raw.rondo_tensor()
-        ctypes.memmove(ctypes.addressof(struct), ctypes.addressof(tensor), _TENSOR_BYTES)
-        ctypes.memset(ctypes.addressof(tensor), 0, _TENSOR_BYTES)
-        shape = struct.shape
-        self.__array_interface__ = {"version": 3, "shape": tuple(shape.extent[:shape.rank]),
-                                    "typestr": typestr, "data": (struct.data, False)}
+    def __init__(self, struct: Any, typestr: str, shape: tuple[int, ...], address: int) -> None:
+        self.struct = struct
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr,
+                                    "data": (address, False)}
 
     def __del__(self) -> None:
-        lib.rondo_tensor_deinit(ctypes.byref(self.struct))
-
-
-_TENSOR_BYTES = ctypes.sizeof(_raw.rondo_tensor)
+        lib.bare_rondo_tensor_deinit(ctypes.byref(self.struct))
 
 
 class _RawString(ctypes.Structure):

@@ -70,6 +70,32 @@ class Expected(unittest.TestCase):
                 self.assertTrue(session.stats.replay_run_count or name == "found_rows", name)
 
 
+class Arrays(unittest.TestCase):
+    """How an array lies in memory changes nothing; outputs are the caller's."""
+
+    def test_layouts(self):
+        with rondo.Session(find("unet_mini"), device="host") as session:
+            feeds = make_feeds(session, {})
+            (name, value), = feeds.items()
+            wanted = session.run(None, feeds)[0]
+            kept = wanted.copy()
+            locked, wide = value.copy(), numpy.repeat(value, 2, -1)
+            locked.flags.writeable = False
+            for other in (locked, numpy.asfortranarray(value), wide[..., ::2], value.astype(">f4")):
+                numpy.testing.assert_array_equal(session.run(None, {name: other})[0], kept)
+            with self.assertRaisesRegex(rondo.UnsupportedError, "axes"):
+                session.run(None, {name: value.reshape((1,) * 7 + value.shape)})
+        numpy.testing.assert_array_equal(wanted, kept)
+        wanted += 1
+
+    def test_no_rows(self):
+        with rondo.Session(find("found_rows"), device="host") as session:
+            for _ in range(2):
+                for port, got in zip(session.outputs, session.run(None, make_feeds(session, {"n": 0}))):
+                    self.assertEqual(got.dtype, port.dtype)
+                    self.assertEqual(got.size, 0, port.name)
+
+
 @unittest.skipUnless(onnxruntime, "onnxruntime is not installed")
 class BesideOnnxruntime(unittest.TestCase):
     """The same program with a changed import."""

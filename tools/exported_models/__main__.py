@@ -5,12 +5,13 @@
     python3 tools/exported_models FOLDER [FAMILY...] [--library build/librondo.so] [--device host]
 
 FAMILY is torch (torch.onnx of torchvision's and transformers' networks), networks (whole ones, small),
-modules and ideas (torch.onnx of one idea each) and varied (these quantised or halved), quantise and optimise
-(onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), jax (jax2onnx), learners (Hummingbird, CatBoost),
-script (PyTorch's older exporter, control flow of TorchScript), narrow (weights of 4 bits, float8) or ops
-(single ones); none named: all of them. Weights are random, nothing is downloaded. Each model is loaded, run
-eagerly and replayed, compared with ONNX Runtime without graph optimisation, and timed in turns with ONNX Runtime as
-it optimises itself, on memory that both are bound to where ONNX Runtime binds it. Two whose f32 results ONNX Runtime rounds more than
+pieces (what stands around networks), modules and ideas (torch.onnx of one idea each) and varied (these
+quantised or halved), quantise and optimise (onnxruntime's tools), sklearn (skl2onnx), keras (tf2onnx), jax
+(jax2onnx), learners (Hummingbird, CatBoost), script (PyTorch's older exporter, control flow of TorchScript),
+narrow (weights of 4 bits, float8) or ops (single ones); none named: all of them. Weights are random, nothing is
+downloaded. Each model is loaded, run eagerly and replayed, compared with ONNX Runtime without graph
+optimisation, and timed in turns with ONNX Runtime as it optimises itself, on memory that both are bound to
+where ONNX Runtime binds it. Two whose f32 results ONNX Runtime rounds more than
 Rondo are compared with those in f64 (torch, numpy). Where steps of 8 bits make a last bit large, the
 difference is compared with what optimisation, and inputs moved by 1e-6 of their size, change in ONNX
 Runtime's own outputs. --avx2 COPY times each model without AVX-512, too (bench/peers/onnxruntime_avx2.py
@@ -44,7 +45,7 @@ RELATIVE_HALF, OF_LARGEST_HALF = 1e-2, 4e-3  # of networks that compute in f16
 TURN = 0.05  # ms that a turn has at least
 HEADER = ("| model | level | result | ops | bypassed | Rondo ms | ORT ms | ratio |\n|---|---|---|---:|---:|---:|---:|---:|")
 FAMILIES = ("torch", "networks", "quantise", "optimise", "sklearn", "keras", "ops", "narrow", "modules", "varied", "ideas",
-            "jax", "learners", "script")
+            "jax", "learners", "script", "pieces")
 GOOD = ("right", "within", "runs")
 
 
@@ -122,11 +123,21 @@ def take_turns(calls, counts, seconds):
     return [float(np.median(taken)) for taken in times]
 
 
-def measure(session, executor, feeds, found, options):
+def open_session(data, options):
+    """The Python package's session, as its users have it."""
+    os.environ["RONDO_LIBRARY"] = options.library
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+    import rondo
+    return rondo.InferenceSession(data, device=options.device, threads=options.threads)
+
+
+def measure(session, executor, feeds, found, data, options):
     """Times of Rondo and of ONNX Runtime, in turns, each of several runs of a short model: a look at the processor's
     time takes half a microsecond."""
     calls = (lambda: session and session.run(None, feeds)), (lambda: executor.run(feeds, list(found)))
-    if session and not options.copied:
+    if session and options.copied:
+        calls = calls[0], functools.partial(open_session(data, options).run, None, feeds)
+    elif session:
         try:
             bound = bind(session, executor, feeds, found)
             take_turns(bound, (1, 1), 0)
@@ -161,7 +172,7 @@ def check_model(options, name):
             is_same = all(first[name].tobytes() == last[name].tobytes() for name in outputs)
             stats = replayed.stats()
             worst = excess(first, expected, is_half) if expected else 0.0
-            ours, theirs = measure(optimised, replayed, feeds, last, options)
+            ours, theirs = measure(optimised, replayed, feeds, last, data, options)
     except Refused as refused:
         return {"model": name, "result": f"REFUSED: {refused}"}
     result = "right" if expected else "runs, ONNX Runtime does not"
@@ -294,7 +305,7 @@ def main():
     parser.add_argument("--device", default="host")
     parser.add_argument("--threads", type=int, default=1, help="of ONNX Runtime and of Rondo (1)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of measuring a model (0.5)")
-    parser.add_argument("--copied", action="store_true", help="time runs that copy inputs and outputs")
+    parser.add_argument("--copied", action="store_true", help="time runs by names, which copy, in Python")
     parser.add_argument("--avx2", metavar="COPY", help="time models without AVX-512, too")
     parser.add_argument("--under", default="", metavar="COMMAND", help="what starts the processes, as taskset -c 1")
     parser.add_argument("--only", default="", metavar="PATTERN", help="models whose names a regular expression finds")

@@ -16,6 +16,7 @@ from modules import export_modules, export_varied
 from narrow import export_narrow
 from networks import export_networks
 from ops import export_ops
+from pieces import export_pieces
 
 CALIBRATIONS = 3
 
@@ -234,4 +235,4 @@ def export_keras():
 FAMILIES = {"torch": export_torch, "quantise": quantise, "optimise": optimise, "sklearn": export_sklearn,
             "keras": export_keras, "networks": export_networks, "ops": export_ops, "narrow": export_narrow,
             "modules": export_modules, "varied": export_varied, "ideas": export_ideas,
-            "jax": export_jax, "learners": export_learners, "script": export_script}
+            "jax": export_jax, "learners": export_learners, "script": export_script, "pieces": export_pieces}

@@ -63,6 +63,7 @@ static const op_row runs_along_an_axis_rows[] = {
     {"CumSum", 14, "i32[4]:1,2,3,4 i64[]:0", "", "i32[4]:1,3,6,10"},
     {"CumSum", 14, "i32[4]:1,2,3,4 i64[]:0", "exclusive=1 reverse=1", "i32[4]:9,7,4,0"},
     {"CumSum", 14, "f32[2,2]:1,2,3,4 i32[]:-2", "", "f32[2,2]:1,2,4,6"},
+    {"CumSum", 14, "i64[2,2]:1,2,3,4 i64[]:0", "exclusive=1", "i64[2,2]:0,0,1,2"},
     {"CumSum", 14, "f32[2] i64[]:1", "", "!BAD_DATA axis 1 is outside"},
     {"CumProd", 26, "i32[4]:1,2,3,4 i64[]:0", "", "i32[4]:1,2,6,24"},
     {"CumProd", 26, "i32[3]:1,2,3 i64[]:0", "exclusive=1 reverse=1", "i32[3]:6,3,1"},

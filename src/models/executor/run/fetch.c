@@ -283,7 +283,8 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
         return RONDO_STATUS_OK;
     }
-    if (fetch->waits && !rondo_tensor_is_on_host(to) &&
+    // To a tensor of the host device, also a constant needs no other thread.
+    if (fetch->waits && to->device == fetch->unit->executor->device &&
         rondo__unit_copy_here(fetch->unit, to->data, view.data, bytes)) {
         return RONDO_STATUS_OK;
     }

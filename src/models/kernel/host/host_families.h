@@ -70,6 +70,8 @@ rondo_status rondo__host_prepare_swiglu(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_attention(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_scan(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
                                      rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *request,

@@ -111,6 +111,7 @@ static const prepare_function families[RONDO__OP_ID_COUNT] = {
     ROW(OP, GRU, recurrent),
     ROW(OP, RNN, recurrent),
     ROW(OP, LRN, lrn),
+    ROW(OP, CumSum, scan),
     ROW(OP, RotaryEmbedding, rotary),
     ROW(MS, RotaryEmbedding, rotary),
     ROW(OP, SwiGLU, swiglu),

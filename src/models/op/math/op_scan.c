@@ -28,7 +28,7 @@ typedef struct find_kernel {
 } find_kernel;
 
 // Conditions without branches, which become vector code. `wins` and `ties` compare v with best.
-#define DEFINE_FIND(name, suffix, type, wins, ties)                                                \
+#define DEFINE_FIND(name, suffix, type, beats, wins, ties)                                         \
     static void name##_columns_##suffix(const void *x, int64_t extent, int64_t step,               \
                                         int64_t columns, bool takes_last, int64_t *places) {       \
         type bests[FIND_COLUMNS];                                                                  \
@@ -60,10 +60,22 @@ typedef struct find_kernel {
         const int64_t rows = extent / FIND_LANES;                                                  \
         int64_t place = 0;                                                                         \
         type best = *(const type *)x;                                                              \
-        if (rows > 0) {                                                                            \
-            name##_columns_##suffix(x, rows, FIND_LANES, FIND_LANES, takes_last, places);          \
+        if (rows == 0) {                  /* a short one, without a branch on what is found */     \
+            uint32_t equal = 0, none = 0; /* which are the best, which are NaN */                  \
+            for (int64_t k = 1; k < extent; ++k) {                                                 \
+                const type v = ((const type *)x)[k];                                               \
+                best = v beats best ? v : best;                                                    \
+            }                                                                                      \
+            for (int64_t k = 0; k < extent; ++k) {                                                 \
+                const type v = ((const type *)x)[k];                                               \
+                equal |= (uint32_t)(v == best) << k;                                               \
+                none |= (uint32_t)(v != v) << k;                                                   \
+            }                                                                                      \
+            equal = none != 0 ? none : equal;                                                      \
+            return takes_last ? 31 - __builtin_clz(equal) : __builtin_ctz(equal);                  \
         }                                                                                          \
-        for (int64_t k = rows > 0 ? 0 : FIND_LANES; k < FIND_LANES + extent % FIND_LANES; ++k) {   \
+        name##_columns_##suffix(x, rows, FIND_LANES, FIND_LANES, takes_last, places);              \
+        for (int64_t k = 0; k < FIND_LANES + extent % FIND_LANES; ++k) {                           \
             const int64_t at =                                                                     \
                 k < FIND_LANES ? places[k] * FIND_LANES + k : (rows - 1) * FIND_LANES + k;         \
             const type v = ((const type *)x)[at];                                                  \
@@ -75,14 +87,14 @@ typedef struct find_kernel {
         return place;                                                                              \
     }                                                                                              \
     static const find_kernel name##_##suffix = {name##_columns_##suffix, name##_line_##suffix};
-#define DEFINE_FIND_FLOAT(suffix, type)                                           \
-    DEFINE_FIND(find_max, suffix, type, (v > best) | ((v != v) & (best == best)), \
-                (v == best) | ((v != v) & (best != best)))                        \
-    DEFINE_FIND(find_min, suffix, type, (v < best) | ((v != v) & (best == best)), \
+#define DEFINE_FIND_FLOAT(suffix, type)                                              \
+    DEFINE_FIND(find_max, suffix, type, >, (v > best) | ((v != v) & (best == best)), \
+                (v == best) | ((v != v) & (best != best)))                           \
+    DEFINE_FIND(find_min, suffix, type, <, (v < best) | ((v != v) & (best == best)), \
                 (v == best) | ((v != v) & (best != best)))
-#define DEFINE_FIND_INTEGER(suffix, type)                    \
-    DEFINE_FIND(find_max, suffix, type, v > best, v == best) \
-    DEFINE_FIND(find_min, suffix, type, v < best, v == best)
+#define DEFINE_FIND_INTEGER(suffix, type)                       \
+    DEFINE_FIND(find_max, suffix, type, >, v > best, v == best) \
+    DEFINE_FIND(find_min, suffix, type, <, v < best, v == best)
 RONDO_OP_FLOAT_MAP(DEFINE_FIND_FLOAT)
 RONDO_OP_INTEGER_MAP(DEFINE_FIND_INTEGER)
 
@@ -158,7 +170,7 @@ static rondo_status compute_arg_min(rondo__compute *compute) {
 
 // ---- CumProd, CumSum --------------------------------------------------------------------------
 
-enum { LINES = 64 };  // side by side
+enum { LINES = 512 };  // side by side: elements of a row that are read at once
 
 // Adds or multiplies along `lines` lines that begin beside each other, each of elements `stride`
 // apart, which may be negative.
@@ -169,8 +181,8 @@ typedef void (*line_kernel)(const void *x, void *y, int64_t extent, int64_t stri
     static void name##_##suffix(const void *in, void *out, int64_t extent, int64_t stride, \
                                 int64_t lines, bool is_exclusive) {                        \
         accumulator value = start, values[LINES];                                          \
-        const type *x = in;                                                                \
-        type *y = out;                                                                     \
+        const type *restrict x = in;                                                       \
+        type *restrict y = out;                                                            \
         for (int64_t i = 0; lines == 1 && i < extent; ++i) {                               \
             const accumulator before = value;                                              \
             value operator(accumulator) x[i * stride];                                     \
@@ -180,10 +192,14 @@ typedef void (*line_kernel)(const void *x, void *y, int64_t extent, int64_t stri
             values[line] = start;                                                          \
         }                                                                                  \
         for (int64_t i = 0; lines > 1 && i < extent; ++i, x += stride, y += stride) {      \
-            for (int64_t line = 0; line < lines; ++line) {                                 \
+            for (int64_t line = 0; !is_exclusive && line < lines; ++line) {                \
+                values[line] operator(accumulator) x[line];                                \
+                y[line] = (type)values[line];                                              \
+            }                                                                              \
+            for (int64_t line = 0; is_exclusive && line < lines; ++line) {                 \
                 const accumulator before = values[line];                                   \
                 values[line] operator(accumulator) x[line];                                \
-                y[line] = (type)(is_exclusive ? before : values[line]);                    \
+                y[line] = (type)before;                                                    \
             }                                                                              \
         }                                                                                  \
     }

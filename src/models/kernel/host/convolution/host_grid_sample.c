@@ -25,12 +25,15 @@ typedef struct sample_run {
     float *y;
 } sample_run;
 
-// The pixels of a plane that a sample is made of, and their shares. One that does not count, being
-// outside or of no share, is at -1: an infinity there must not become NaN.
+// The pixels of a plane that samples are made of, and their shares: first of samples of which all
+// four count, at the end of the others, of which those that do not count are at 0 and dropped. One
+// does not count that is outside or of no share: an infinity there must not become NaN.
 typedef struct places {
+    int64_t whole_count, cut_count, none_count;  // samples of all four, of some, of none
+    int32_t to[PART];                            // whose places these are
     int32_t at[TAPS][PART];
     float share[TAPS][PART];
-    bool is_whole[PART];  // all four count
+    uint32_t keeps[TAPS][PART];  // all bits, or none; of samples of some
 } places;
 
 // Two neighbours along an axis.
@@ -60,47 +63,81 @@ static float find_place(const sample_kernel *kernel, float normalized, float ext
     return place;
 }
 
+static int32_t find_inside(const sample_kernel *kernel, int32_t at, int32_t last) {
+    if ((uint32_t)at <= (uint32_t)last) {
+        return at;
+    }
+    return !kernel->reads_border ? -1 : at < 0 ? 0 : last;
+}
+
 static pair find_pair(const sample_kernel *kernel, float normalized, int64_t extent) {
     const float place = find_place(kernel, normalized, (float)extent);
-    const float base = fminf(fmaxf(floorf(place), -2.0f), (float)extent);
-    const float share = base == floorf(place) ? place - base : 0.0f;
-    pair p = {.share = {1.0f - share, share}};
-    for (int32_t i = 0; i < 2; ++i) {
-        const int32_t last = (int32_t)extent - 1, at = (int32_t)base + i;
-        const int32_t inside = at < 0 ? 0 : at > last ? last : at;
-        const bool counts = p.share[i] != 0.0f && (kernel->reads_border || inside == at);
-        p.at[i] = counts ? inside : -1;
+    pair p = {.at = {-1, -1}};
+    if (!(place >= -2.0f && place < (float)extent)) {
+        return p;  // of the border's places, none is
     }
+    int32_t base = (int32_t)place;
+    base -= (float)base > place;
+    const float share = place - (float)base;
+    p.share[0] = 1.0f - share;
+    p.share[1] = share;
+    const int32_t last = (int32_t)extent - 1;
+    p.at[0] = p.share[0] != 0.0f ? find_inside(kernel, base, last) : -1;
+    p.at[1] = p.share[1] != 0.0f ? find_inside(kernel, base + 1, last) : -1;
     return p;
 }
 
 static void find_places(const sample_kernel *kernel, const float *grid, int64_t count, places *p) {
+    const int32_t width = (int32_t)kernel->width;
+    p->whole_count = p->cut_count = 0;
     for (int64_t i = 0; i < count; ++i) {
         const pair across = find_pair(kernel, grid[2 * i], kernel->width);
         const pair down = find_pair(kernel, grid[2 * i + 1], kernel->height);
-        p->is_whole[i] = true;
-        for (int32_t k = 0; k < TAPS; ++k) {
-            const int32_t row = down.at[k / 2], column = across.at[k % 2];
-            const bool counts = row >= 0 && column >= 0;
-            p->at[k][i] = counts ? row * (int32_t)kernel->width + column : -1;
-            p->share[k][i] = down.share[k / 2] * across.share[k % 2];
-            p->is_whole[i] = p->is_whole[i] && counts;
+        const int32_t least = across.at[0] | across.at[1] | down.at[0] | down.at[1];
+        if ((across.at[0] & across.at[1]) < 0 || (down.at[0] & down.at[1]) < 0) {
+            continue;
+        }
+        const int64_t place = least >= 0 ? p->whole_count++ : PART - ++p->cut_count;
+        p->to[place] = (int32_t)i;
+        const int32_t upper = down.at[0] * width, lower = down.at[1] * width;
+        p->at[0][place] = upper + across.at[0];
+        p->at[1][place] = upper + across.at[1];
+        p->at[2][place] = lower + across.at[0];
+        p->at[3][place] = lower + across.at[1];
+        p->share[0][place] = down.share[0] * across.share[0];
+        p->share[1][place] = down.share[0] * across.share[1];
+        p->share[2][place] = down.share[1] * across.share[0];
+        p->share[3][place] = down.share[1] * across.share[1];
+        for (int32_t k = 0; least < 0 && k < TAPS; ++k) {
+            p->keeps[k][place] = (down.at[k / 2] | across.at[k % 2]) >= 0 ? UINT32_MAX : 0;
+            p->at[k][place] &= (int32_t)p->keeps[k][place];
         }
     }
+    p->none_count = count - p->whole_count - p->cut_count;
+}
+
+static float keep_bits(float x, uint32_t mask) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= mask;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 static void sample_plane(const places *p, const float *plane, int64_t count, float *y) {
-    for (int64_t i = 0; i < count; ++i) {
-        if (p->is_whole[i]) {
-            y[i] = p->share[0][i] * plane[p->at[0][i]] + p->share[1][i] * plane[p->at[1][i]] +
-                   p->share[2][i] * plane[p->at[2][i]] + p->share[3][i] * plane[p->at[3][i]];
-            continue;
-        }
+    if (p->none_count > 0) {
+        memset(y, 0, (size_t)count * sizeof *y);
+    }
+    for (int64_t i = 0; i < p->whole_count; ++i) {
+        y[p->to[i]] = p->share[0][i] * plane[p->at[0][i]] + p->share[1][i] * plane[p->at[1][i]] +
+                      p->share[2][i] * plane[p->at[2][i]] + p->share[3][i] * plane[p->at[3][i]];
+    }
+    for (int64_t i = PART - p->cut_count; i < PART; ++i) {
         float sum = 0.0f;
         for (int32_t k = 0; k < TAPS; ++k) {
-            sum += p->at[k][i] >= 0 ? p->share[k][i] * plane[p->at[k][i]] : 0.0f;
+            sum += keep_bits(p->share[k][i] * plane[p->at[k][i]], p->keeps[k][i]);
         }
-        y[i] = sum;
+        y[p->to[i]] = sum;
     }
 }
 

@@ -16,8 +16,9 @@
 #include "op/support.h"
 
 enum {
-    COLUMNS = 512,  // of one piece of a reduction side by side; accumulators stay in the cache
-    SUM_ROWS = 64,  // added up in f32; longer sums are of such blocks, in double
+    COLUMNS = 512,   // of one piece of a reduction side by side; accumulators stay in the cache
+    SUM_ROWS = 64,   // added up in f32; longer sums are of such blocks, in double
+    SHORT_ROW = 32,  // at most so long, rows are reduced side by side
 };
 
 typedef enum row_work {
@@ -122,6 +123,80 @@ static float reduce_row(const row_kernel *kernel, const float *x) {
     }
 }
 
+// Short rows are reduced one number after the other: four rows do not wait for each other.
+static void sum_short_rows(const float *x, int64_t n, float divisor, float *y, int64_t count) {
+    int64_t row = 0;
+    for (; row + 4 <= count; row += 4, x += 4 * n) {
+        float a = x[0], b = x[n], c = x[2 * n], d = x[3 * n];
+        for (int64_t i = 1; i < n; ++i) {
+            a += x[i];
+            b += x[n + i];
+            c += x[2 * n + i];
+            d += x[3 * n + i];
+        }
+        y[row] = a / divisor;
+        y[row + 1] = b / divisor;
+        y[row + 2] = c / divisor;
+        y[row + 3] = d / divisor;
+    }
+    for (; row < count; ++row, x += n) {
+        float sum = x[0];
+        for (int64_t i = 1; i < n; ++i) {
+            sum += x[i];
+        }
+        y[row] = sum / divisor;
+    }
+}
+
+// False if there may be a NaN, which these comparisons lose: the sum of all is one, too.
+#define DEFINE_BEST_OF_SHORT_ROWS(name, wins)                                           \
+    static bool name(const float *x, int64_t n, float *y, int64_t count) {              \
+        float sum = 0.0f;                                                               \
+        int64_t row = 0;                                                                \
+        for (; row + 4 <= count; row += 4, x += 4 * n) {                                \
+            float a = x[0], b = x[n], c = x[2 * n], d = x[3 * n];                       \
+            sum += (a + b) + (c + d);                                                   \
+            for (int64_t i = 1; i < n; ++i) {                                           \
+                const float e = x[i], f = x[n + i], g = x[2 * n + i], h = x[3 * n + i]; \
+                sum += (e + f) + (g + h);                                               \
+                a = e wins a ? e : a;                                                   \
+                b = f wins b ? f : b;                                                   \
+                c = g wins c ? g : c;                                                   \
+                d = h wins d ? h : d;                                                   \
+            }                                                                           \
+            y[row] = a;                                                                 \
+            y[row + 1] = b;                                                             \
+            y[row + 2] = c;                                                             \
+            y[row + 3] = d;                                                             \
+        }                                                                               \
+        for (; row < count; ++row, x += n) {                                            \
+            float a = x[0];                                                             \
+            sum += a;                                                                   \
+            for (int64_t i = 1; i < n; ++i) {                                           \
+                sum += x[i];                                                            \
+                a = x[i] wins a ? x[i] : a;                                             \
+            }                                                                           \
+            y[row] = a;                                                                 \
+        }                                                                               \
+        return !isnan(sum);                                                             \
+    }
+DEFINE_BEST_OF_SHORT_ROWS(maximum_of_short_rows, >)
+DEFINE_BEST_OF_SHORT_ROWS(minimum_of_short_rows, <)
+
+// False: nothing that counts is in y.
+static bool reduce_short_rows(const row_kernel *kernel, const float *x, float *y, int64_t count) {
+    switch (kernel->work) {
+        case ROW_MAXIMUM:
+            return maximum_of_short_rows(x, kernel->length, y, count);
+        case ROW_MINIMUM:
+            return minimum_of_short_rows(x, kernel->length, y, count);
+        default:
+            sum_short_rows(x, kernel->length,
+                           kernel->work == ROW_MEAN ? (float)kernel->length : 1.0f, y, count);
+            return true;
+    }
+}
+
 // Sums or means of `count` columns side by side.
 static void sum_columns(const row_kernel *kernel, const float *x, float *y, int64_t count) {
     float part[COLUMNS];
@@ -164,18 +239,23 @@ static void reduce_pieces(void *data, int64_t first, int64_t end) {
     const row_run *run = data;
     const row_kernel *kernel = run->kernel;
     const int64_t pieces = kernel->piece_count;
-    for (int64_t i = first; i < end; ++i) {
+    if (kernel->inner == 1 && kernel->length <= SHORT_ROW &&
+        reduce_short_rows(kernel, (const float *)run->inputs[0] + first * kernel->length,
+                          (float *)run->outputs[0] + first, end - first)) {
+        return;
+    }
+    for (int64_t row = first; kernel->inner == 1 && row < end; ++row) {
+        ((float *)run->outputs[0])[row] =
+            reduce_row(kernel, (const float *)run->inputs[0] + row * kernel->length);
+    }
+    for (int64_t i = first; kernel->inner != 1 && i < end; ++i) {
         const int64_t outer = i / pieces;
         const int64_t column = i % pieces * COLUMNS;
         const float *x =
             (const float *)run->inputs[0] + outer * kernel->length * kernel->inner + column;
         float *y = (float *)run->outputs[0] + outer * kernel->inner + column;
         const int64_t rest = kernel->inner - column;
-        if (kernel->inner == 1) {
-            *y = reduce_row(kernel, x);
-        } else {
-            reduce_columns(kernel, x, y, rest < COLUMNS ? rest : COLUMNS);
-        }
+        reduce_columns(kernel, x, y, rest < COLUMNS ? rest : COLUMNS);
     }
 }
 

@@ -12,9 +12,10 @@
 #endif
 
 enum {
-    CORNER = 4,   // edge of a block that registers transpose
-    TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
-    STRIP = 512,  // rows of a block whose other edge is shorter than TILE
+    CORNER = 4,     // edge of a block that registers transpose
+    TILE = 16,      // edge of a transposed block: two sides of it fit the first-level cache
+    SHORT_ROW = 3,  // columns of rows for each of which a call would take longer than the copy
+    STRIP = 512,    // rows of a block whose other edge is shorter than TILE
     BLOCK_BYTES = 16 * 1024,  // of one block of rows, the least that a thread gets
 };
 
@@ -128,101 +129,129 @@ static inline void copy_corners(const void *from, int64_t from_stride, void *to,
     }
 }
 
+// Rows of 8 to 64 bytes without a call: both ends of 8, 16 or 32, which may overlap.
+static inline void copy_bytes(char *to, const char *from, size_t bytes) {
+    enum { HALF = 8, END = 16 };
+    if (bytes < HALF || bytes > 4 * END) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    if (bytes < END) {
+        memcpy(to, from, HALF);
+        memcpy(to + bytes - HALF, from + bytes - HALF, HALF);
+        return;
+    }
+    if (bytes > 2 * END) {
+        memcpy(to + END, from + END, END);
+        memcpy(to + bytes - 2 * END, from + bytes - 2 * END, END);
+    }
+    memcpy(to, from, END);
+    memcpy(to + bytes - END, from + bytes - END, END);
+}
+
 #define HAS_CORNERS(type) (sizeof(type) == 2 || sizeof(type) == 4)
 
 // One row along the innermost axis; rows read along the block axis; one block.
-#define DEFINE_ROWS(type)                                                                      \
-    static void copy_row_##type(const type *from, int64_t from_stride, type *to,               \
-                                int64_t to_stride, int64_t count) {                            \
-        if (to_stride == 1 && from_stride == 1) {                                              \
-            memcpy(to, from, (size_t)count * sizeof(type));                                    \
-        } else if (to_stride == 1 && from_stride == 0) {                                       \
-            const type value = *from;                                                          \
-            for (int64_t i = 0; i < count; ++i) {                                              \
-                to[i] = value;                                                                 \
-            }                                                                                  \
-        } else {                                                                               \
-            for (int64_t i = 0; i < count; ++i) {                                              \
-                to[i * to_stride] = from[i * from_stride];                                     \
-            }                                                                                  \
-        }                                                                                      \
-    }                                                                                          \
-    static void copy_strip_##type(const type *restrict from, int64_t from_stride,              \
-                                  type *restrict to, int64_t to_row, int64_t rows,             \
-                                  int64_t count) {                                             \
-        if (count == 3 && to_row == 3) { /* the colours of an image: stores interleave */      \
-            for (int64_t r = 0; r < rows; ++r) {                                               \
-                to[3 * r] = from[r];                                                           \
-                to[3 * r + 1] = from[from_stride + r];                                         \
-                to[3 * r + 2] = from[2 * from_stride + r];                                     \
-            }                                                                                  \
-            return;                                                                            \
-        }                                                                                      \
-        const bool has_corners = HAS_CORNERS(type) && CORNER <= rows;                          \
-        if (count < TILE && has_corners && CORNER <= count) {                                  \
-            copy_corners(from, from_stride, to, to_row, rows, count, sizeof(type));            \
-            return;                                                                            \
-        }                                                                                      \
-        if (count < TILE) { /* read whole runs of the source, one after the other */           \
-            for (int64_t i = 0; i < count; ++i) {                                              \
-                for (int64_t r = 0; r < rows; ++r) {                                           \
-                    to[r * to_row + i] = from[i * from_stride + r];                            \
-                }                                                                              \
-            }                                                                                  \
-            return;                                                                            \
-        }                                                                                      \
-        for (int64_t first = 0; first < count; first += TILE) {                                \
-            const int64_t end = first + TILE < count ? first + TILE : count;                   \
-            if (rows == TILE && end - first == TILE) {                                         \
-                for (int64_t r = 0; r < TILE; ++r) {                                           \
-                    for (int64_t i = 0; i < TILE; ++i) {                                       \
-                        to[r * to_row + first + i] = from[(first + i) * from_stride + r];      \
-                    }                                                                          \
-                }                                                                              \
-                continue;                                                                      \
-            }                                                                                  \
-            const int64_t rest = end - first;                                                  \
-            if (has_corners && CORNER <= rest) {                                               \
-                const type *x = from + first * from_stride;                                    \
-                copy_corners(x, from_stride, to + first, to_row, rows, rest, sizeof(type));    \
-                continue;                                                                      \
-            }                                                                                  \
-            for (int64_t r = 0; r < rows; ++r) {                                               \
-                for (int64_t i = first; i < end; ++i) {                                        \
-                    to[r * to_row + i] = from[i * from_stride + r];                            \
-                }                                                                              \
-            }                                                                                  \
-        }                                                                                      \
-    }                                                                                          \
-    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to, \
-                                  int64_t block) {                                             \
-        const int32_t last = copy->rank - 1;                                                   \
-        const type *x = (const type *)from + copy->from_offset;                                \
-        type *y = (type *)to + copy->to_offset;                                                \
-        int64_t rows = 1;                                                                      \
-        for (int32_t i = last - 1; i >= 0; --i) {                                              \
-            const int64_t pieces = count_pieces(copy, i);                                      \
-            int64_t index = pieces == 1 ? 0 : block % pieces;                                  \
-            block = pieces == 1 ? block : block / pieces;                                      \
-            if (i == copy->block_axis) {                                                       \
-                index *= copy->block_rows;                                                     \
-                rows = copy->extent[i] - index;                                                \
-                rows = rows < copy->block_rows ? rows : copy->block_rows;                      \
-            }                                                                                  \
-            x += index * copy->from_stride[i];                                                 \
-            y += index * copy->to_stride[i];                                                   \
-        }                                                                                      \
-        const int64_t length = copy->extent[last];                                             \
-        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0; \
-        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;   \
-        if (copy->is_transposed) {                                                             \
-            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);             \
-            return;                                                                            \
-        }                                                                                      \
-        for (int64_t r = 0; r < rows; ++r) {                                                   \
-            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,             \
-                            copy->to_stride[last], length);                                    \
-        }                                                                                      \
+#define DEFINE_ROWS(type)                                                                        \
+    static void copy_row_##type(const type *from, int64_t from_stride, type *to,                 \
+                                int64_t to_stride, int64_t count) {                              \
+        if (to_stride == 1 && from_stride == 1) {                                                \
+            copy_bytes((char *)to, (const char *)from, (size_t)count * sizeof(type));            \
+        } else if (to_stride == 1 && from_stride == 0) {                                         \
+            const type value = *from;                                                            \
+            for (int64_t i = 0; i < count; ++i) {                                                \
+                to[i] = value;                                                                   \
+            }                                                                                    \
+        } else {                                                                                 \
+            for (int64_t i = 0; i < count; ++i) {                                                \
+                to[i * to_stride] = from[i * from_stride];                                       \
+            }                                                                                    \
+        }                                                                                        \
+    }                                                                                            \
+    static void copy_strip_##type(const type *restrict from, int64_t from_stride,                \
+                                  type *restrict to, int64_t to_row, int64_t rows,               \
+                                  int64_t count) {                                               \
+        if (count == 3 && to_row == 3) { /* the colours of an image: stores interleave */        \
+            for (int64_t r = 0; r < rows; ++r) {                                                 \
+                to[3 * r] = from[r];                                                             \
+                to[3 * r + 1] = from[from_stride + r];                                           \
+                to[3 * r + 2] = from[2 * from_stride + r];                                       \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        const bool has_corners = HAS_CORNERS(type) && CORNER <= rows;                            \
+        if (count < TILE && has_corners && CORNER <= count) {                                    \
+            copy_corners(from, from_stride, to, to_row, rows, count, sizeof(type));              \
+            return;                                                                              \
+        }                                                                                        \
+        if (count < TILE) { /* read whole runs of the source, one after the other */             \
+            for (int64_t i = 0; i < count; ++i) {                                                \
+                for (int64_t r = 0; r < rows; ++r) {                                             \
+                    to[r * to_row + i] = from[i * from_stride + r];                              \
+                }                                                                                \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        for (int64_t first = 0; first < count; first += TILE) {                                  \
+            const int64_t end = first + TILE < count ? first + TILE : count;                     \
+            if (rows == TILE && end - first == TILE) {                                           \
+                for (int64_t r = 0; r < TILE; ++r) {                                             \
+                    for (int64_t i = 0; i < TILE; ++i) {                                         \
+                        to[r * to_row + first + i] = from[(first + i) * from_stride + r];        \
+                    }                                                                            \
+                }                                                                                \
+                continue;                                                                        \
+            }                                                                                    \
+            const int64_t rest = end - first;                                                    \
+            if (has_corners && CORNER <= rest) {                                                 \
+                const type *x = from + first * from_stride;                                      \
+                copy_corners(x, from_stride, to + first, to_row, rows, rest, sizeof(type));      \
+                continue;                                                                        \
+            }                                                                                    \
+            for (int64_t r = 0; r < rows; ++r) {                                                 \
+                for (int64_t i = first; i < end; ++i) {                                          \
+                    to[r * to_row + i] = from[i * from_stride + r];                              \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }                                                                                            \
+    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to,   \
+                                  int64_t block) {                                               \
+        const int32_t last = copy->rank - 1;                                                     \
+        const type *x = (const type *)from + copy->from_offset;                                  \
+        type *y = (type *)to + copy->to_offset;                                                  \
+        int64_t rows = 1;                                                                        \
+        for (int32_t i = last - 1; i >= 0; --i) {                                                \
+            const int64_t pieces = count_pieces(copy, i);                                        \
+            int64_t index = pieces == 1 ? 0 : block % pieces;                                    \
+            block = pieces == 1 ? block : block / pieces;                                        \
+            if (i == copy->block_axis) {                                                         \
+                index *= copy->block_rows;                                                       \
+                rows = copy->extent[i] - index;                                                  \
+                rows = rows < copy->block_rows ? rows : copy->block_rows;                        \
+            }                                                                                    \
+            x += index * copy->from_stride[i];                                                   \
+            y += index * copy->to_stride[i];                                                     \
+        }                                                                                        \
+        const int64_t length = copy->extent[last];                                               \
+        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0;   \
+        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;     \
+        if (copy->is_transposed) {                                                               \
+            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);               \
+            return;                                                                              \
+        }                                                                                        \
+        if (length <= SHORT_ROW && copy->from_stride[last] == 1 && copy->to_stride[last] == 1) { \
+            for (int64_t i = 0; i < length; ++i) {                                               \
+                for (int64_t r = 0; r < rows; ++r) {                                             \
+                    y[r * y_row + i] = x[r * x_row + i];                                         \
+                }                                                                                \
+            }                                                                                    \
+            return;                                                                              \
+        }                                                                                        \
+        for (int64_t r = 0; r < rows; ++r) {                                                     \
+            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,               \
+                            copy->to_stride[last], length);                                      \
+        }                                                                                        \
     }
 
 DEFINE_ROWS(uint8_t)

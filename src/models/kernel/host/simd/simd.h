@@ -229,6 +229,8 @@ typedef struct rondo__simd {
     void (*scale_shift)(const float *x, const float *center, const float *rest, const float *scale,
                         const float *shift, float *y, int64_t count);
     void (*accumulate)(const float *x, float *y, int64_t count);  // y += x
+    // sums += x, and y = the sums: those before with is_exclusive.
+    void (*sum_lines)(const float *x, float *y, double *sums, int64_t count, bool is_exclusive);
     // sum += x - center, squares += (x - center)^2
     void (*accumulate_moments)(const float *x, const float *center, float *sum, float *squares,
                                int64_t count);

@@ -123,6 +123,8 @@ float RONDO_SIMD_NAME(rondo__simd_minimum)(const float *x, int64_t count);
 double RONDO_SIMD_NAME(rondo__simd_sum_exp)(const float *x, int64_t count, float shift);
 void RONDO_SIMD_NAME(rondo__simd_softmax)(const float *x, float *y, int64_t count);
 void RONDO_SIMD_NAME(rondo__simd_log_softmax)(const float *x, float *y, int64_t count);
+void RONDO_SIMD_NAME(rondo__simd_sum_lines)(const float *x, float *y, double *sums, int64_t count,
+                                            bool is_exclusive);
 void RONDO_SIMD_NAME(rondo__simd_lstm_step)(const float *gates, float *h, float *c, int64_t count);
 void RONDO_SIMD_NAME(rondo__simd_add_changes)(const float *dy, const float *y, const float *x,
                                               const rondo__norm_lanes *lanes, int64_t count);

@@ -419,6 +419,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .softmax = RONDO_SIMD_NAME(rondo__simd_softmax),
     .columns_softmax = columns_softmax,
     .log_softmax = RONDO_SIMD_NAME(rondo__simd_log_softmax),
+    .sum_lines = RONDO_SIMD_NAME(rondo__simd_sum_lines),
     .lstm_step = RONDO_SIMD_NAME(rondo__simd_lstm_step),
     .normalize = row_normalize,
     .center_scale = row_center_scale,

@@ -139,6 +139,23 @@ double RONDO_SIMD_NAME(rondo__simd_sum)(const float *x, int64_t count) {
     return total;
 }
 
+void RONDO_SIMD_NAME(rondo__simd_sum_lines)(const float *x, float *y, double *sums, int64_t count,
+                                            bool is_exclusive) {
+    if (is_exclusive) {
+        RONDO_VECTORISE for (int64_t i = 0; i < count; ++i) {
+            const double before = sums[i];
+            sums[i] = before + (double)x[i];
+            y[i] = (float)before;
+        }
+        return;
+    }
+    RONDO_VECTORISE for (int64_t i = 0; i < count; ++i) {
+        const double sum = sums[i] + (double)x[i];
+        sums[i] = sum;
+        y[i] = (float)sum;
+    }
+}
+
 // ---- moments ----------------------------------------------------------------------------------
 
 typedef struct vector_moments {
