@@ -212,6 +212,33 @@ TEST(micro_batches_are_averaged) {
     variables_close(&w);
 }
 
+// A schedule counts steps, not the runs whose gradients a step averages.
+TEST(schedules_count_steps_of_micro_batches) {
+    static const float moved[] = {0.0f, 1.0f, 1.0f, 2.0f, 2.0f, 2.5f, 2.5f, 3.0f};
+    variables_world w;
+    float start[COUNT];
+    float x[COUNT];
+    float now[COUNT];
+    rondo_builder *b = begin_sum();
+    const rondo_minimize_options options = {BASE(RONDO_OPTIMIZER_SGD, 1.0), .accumulate = 2,
+                                            .schedule = RONDO_SCHEDULE_STEP, .schedule_steps = 2,
+                                            .schedule_factor = 0.5};
+    OK(rondo_builder_minimize(b, "loss", &options));
+    open_world(b, RONDO_GRAPHS_AUTO, &w);
+    variables_fill(1, COUNT, 1.0, start);
+    for (size_t i = 0; i < COUNT; ++i) {
+        x[i] = 1.0f;
+    }
+    for (int run = 0; run < 8; ++run) {
+        run_sum(&w, x);
+        variables_read_all(w.executor, "w", now);
+        for (size_t i = 0; i < COUNT; ++i) {
+            assert_true(fabsf(now[i] - (start[i] - moved[run])) < 1e-5f);
+        }
+    }
+    variables_close(&w);
+}
+
 // ---- a network ----------------------------------------------------------------------------------
 
 static const struct {
