@@ -121,6 +121,29 @@ static bool times_nothing(rondo_tuning mode) {
     return mode == RONDO_TUNING_OFF || mode == RONDO_TUNING_KEEP;
 }
 
+// ---- listing ----------------------------------------------------------------------------------
+
+void rondo__candidates_add(rondo__candidates *candidates, int way, size_t plan_count,
+                           size_t fast_count) {
+    for (size_t i = 0; i < plan_count && candidates->count < RONDO__CANDIDATES_MAX; i++) {
+        candidates->list[candidates->count].way = way;
+        candidates->list[candidates->count].plan = i;
+        candidates->fast |= i < fast_count ? UINT64_C(1) << candidates->count : 0;
+        candidates->count++;
+    }
+}
+
+void rondo__candidates_mark_library(rondo__candidates *candidates, size_t first) {
+    candidates->library |= ((UINT64_C(1) << candidates->count) - 1) ^ ((UINT64_C(1) << first) - 1);
+}
+
+void rondo__candidates_add_plain(rondo__candidates *candidates, int way, bool is_slow) {
+    candidates->last |= is_slow ? UINT64_C(1) << candidates->count : 0;
+    rondo__candidates_add(candidates, way, 1, 1);
+}
+
+// ---- the contest ------------------------------------------------------------------------------
+
 enum { NAME_BYTES = 64, KEPT_BYTES = NAME_BYTES + 24 };
 
 static bool is_of(uint64_t bits, size_t index) {
