@@ -92,7 +92,7 @@ static void check_plan(const rondo__plan *plan, rondo__refusal *refusal) {
         }
     }
     for (size_t i = 0; i < plan->item_count && refusal->text[0] == '\0'; ++i) {
-        const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
+        const rondo__op *op = rondo__plan_get_op(plan, i);
         if (rondo__verdict_get_rule(op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             (void)snprintf(refusal->text, sizeof refusal->text,
                            "%.40s \"%.60s\" in its body does not say whether it can be captured",

@@ -56,15 +56,12 @@ static void set_places(rondo__in_place *in_place, const rondo_value *values) {
     }
 }
 
-static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
-    return rondo__stand_ins_launch_item(user_data, i, stream);
-}
-
 static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
     rondo__in_place *in_place = user_data;
     set_places(in_place, arguments);
     return in_place->branches != NULL
-               ? rondo__branches_record(in_place->branches, stream, put_item, &in_place->places)
+               ? rondo__branches_record(in_place->branches, stream, rondo__stand_ins_launch_item,
+                                        &in_place->places)
                : rondo__stand_ins_launch(&in_place->places, stream);
 }
 

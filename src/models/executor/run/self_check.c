@@ -138,7 +138,7 @@ typedef struct value_place {
 } value_place;
 
 static const rondo__node *get_node(const checking *c, size_t item) {
-    return &c->plan->program->nodes[c->plan->items[item].node];
+    return rondo__plan_get_node(c->plan, item);
 }
 
 static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {

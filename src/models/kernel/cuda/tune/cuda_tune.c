@@ -348,8 +348,8 @@ static bool try_build(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, s
     rondo__cuda_set_mark(kernel, &mark);
     tuning->build(kernel, tuning->problem, index);
     const rondo_status status = kernel->status;
-    if (status == RONDO_STATUS_OK || status == RONDO_STATUS_NO_MEMORY ||
-        status == RONDO_STATUS_NO_DEVICE_MEMORY || status == RONDO_STATUS_LOST) {
+    if (status == RONDO_STATUS_OK || rondo__is_out_of_memory(status) ||
+        status == RONDO_STATUS_LOST) {
         return true;
     }
     RONDO_LOG_DEBUG_F("tune %s: candidate %zu cannot be built: %s", tuning->key, index,
