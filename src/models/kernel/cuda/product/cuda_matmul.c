@@ -127,6 +127,43 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
     return true;
 }
 
+// alpha, beta and C, of [m, n] or what is broadcast to that.
+static bool read_gemm_terms(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
+    const rondo__op *op = kernel->request->op;
+    p->scale = rondo__op_get_float(op, "alpha", 1.0f);
+    p->factor = rondo__op_get_float(op, "beta", 1.0f);
+    if (p->factor == 0.0f) {
+        p->epilogue.has_bias = false;  // what is multiplied by 0 is not looked at
+    }
+    if (rondo__dtype_is_integer(p->dtype) &&
+        (p->scale != floorf(p->scale) || p->factor != floorf(p->factor))) {
+        rondo__cuda_refuse(kernel, "a factor of whole numbers that is none");
+        return false;
+    }
+    const rondo_shape *c = &rondo__cuda_input(kernel, 2)->shape;
+    const int64_t columns = c->rank >= 1 ? c->extent[c->rank - 1] : 1;
+    const int64_t rows = c->rank >= 2 ? c->extent[c->rank - 2] : 1;
+    p->bias_column = columns == 1 ? 0 : 1;
+    p->bias_row = rows == 1 ? 0 : columns;
+    return true;
+}
+
+// The factor and the bias of the other products: one number for all, a row, or a column.
+static void read_fused_terms(rondo__cuda_kernel *kernel, const char *factor,
+                             rondo__cuda_matmul *p) {
+    p->scale = rondo__op_get_float(kernel->request->op, factor, 1.0f);
+    if (!p->epilogue.has_bias) {
+        return;
+    }
+    const rondo_shape *bias = &rondo__cuda_input(kernel, 2)->shape;
+    if (rondo_shape_get_count(bias) == 1) {
+        p->bias_column = p->n == 1 ? 1 : 0;
+    } else if (bias->rank == 2) {
+        p->bias_row = 1;
+        p->bias_column = 0;
+    }
+}
+
 bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = op->def->id == RONDO__OP_Gemm;
@@ -170,32 +207,11 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
     p.a = rondo__address_input(0);
     p.b = rondo__address_input(1);
     p.y = rondo__address_output(0);
-    if (is_gemm) {
-        p.scale = rondo__op_get_float(op, "alpha", 1.0f);
-        p.factor = rondo__op_get_float(op, "beta", 1.0f);
-        if (p.factor == 0.0f) {
-            p.epilogue.has_bias = false;  // what is multiplied by 0 is not looked at
-        }
-        if (rondo__dtype_is_integer(p.dtype) &&
-            (p.scale != floorf(p.scale) || p.factor != floorf(p.factor))) {
-            rondo__cuda_refuse(kernel, "a factor of whole numbers that is none");
-            return false;
-        }
-        const rondo_shape *c = &rondo__cuda_input(kernel, 2)->shape;
-        const int64_t columns = c->rank >= 1 ? c->extent[c->rank - 1] : 1;
-        const int64_t rows = c->rank >= 2 ? c->extent[c->rank - 2] : 1;
-        p.bias_column = columns == 1 ? 0 : 1;
-        p.bias_row = rows == 1 ? 0 : columns;
-    } else {
-        p.scale = rondo__op_get_float(op, is_vendor ? "alpha" : "alpha_scale", 1.0f);
-        // A bias of one element is added to all columns.
-        if (p.epilogue.has_bias &&
-            rondo_shape_get_count(&rondo__cuda_input(kernel, 2)->shape) == 1) {
-            p.bias_column = p.n == 1 ? 1 : 0;
-        } else if (p.epilogue.has_bias && rondo__cuda_input(kernel, 2)->shape.rank == 2) {
-            p.bias_row = 1;  // one for each row
-            p.bias_column = 0;
-        }
+    if (is_gemm && !read_gemm_terms(kernel, &p)) {
+        return false;
+    }
+    if (!is_gemm) {
+        read_fused_terms(kernel, is_vendor ? "alpha" : "alpha_scale", &p);
     }
     if (!read_batches(kernel, &a, &b, &p)) {
         return false;
