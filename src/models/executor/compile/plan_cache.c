@@ -110,8 +110,9 @@ static rondo_status find_key(const rondo__unit *unit, const rondo_tensor *feeds,
     return RONDO_STATUS_OK;
 }
 
-// Where an input lies that plans are made for: of a state, with the output that it becomes and the
-// bytes that its memory has for that, and in a body that is near.
+// The part of a plan's key that says where an input lies. It counts for states, with the output
+// that becomes the state and the bytes that its memory has, and for device tensors of a body whose
+// data stay on the device.
 typedef struct input_place {
     const void *address;
     int64_t output;

@@ -90,7 +90,7 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
                                         .alignment = RONDO__ARENA_ALIGNMENT,
                                         .is_unchecked = is_host};
     }
-    // The library's own step: no run of it is a surprise.
+    // draws_wanted 1: no later run is compared with a recording. The step is the library's own.
     const rondo_learned_options options = {.struct_size = sizeof options,
                                            .label = "model",
                                            .fallback = RONDO_LEARN_REFUSE,

@@ -174,7 +174,7 @@ static void drop_graph(rondo__step *step) {
     step->run.graph = NULL;
 }
 
-// There is room: see search.
+// `search` has made room.
 static void append(probe *p, const rondo__step *step) {
     p->steps[p->count++] = *step;
 }

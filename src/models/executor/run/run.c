@@ -463,8 +463,8 @@ static rondo_status upload_plan(rondo__unit *unit, rondo__plan *plan) {
 }
 
 rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan) {
-    // A single plan waits for its second run, which may never come; a body's shapes may change with
-    // each turn; and generators are recorded when nothing draws.
+    // Not for a unit's only plan: its second run may never come. Not for a body, whose shapes may
+    // change with each turn. Not where a plan draws: its generators may be at work in this run.
     if (plan->run.count > 0 || unit->executor->graphs == RONDO_GRAPHS_OFF ||
         unit->executor->graphs == RONDO_GRAPHS_MEASURED || unit->depth > 0 ||
         plan->random_count > 0 || unit->plans.stats.entry_count < 2) {

@@ -277,7 +277,7 @@ static rondo_status search(checking *c, size_t low, size_t high, value_place *in
             low = middle;
         }
     }
-    // The copies are those of the last middle; the values to report are those behind `high`.
+    // The last copies were made at the last middle; the report wants those behind `high` items.
     RETURN_IF_ERROR(run_part_eagerly(c, high));
     RETURN_IF_ERROR(replay_part(c, high));
     if (!find_difference(c, high, &found, &count, &is_first)) {

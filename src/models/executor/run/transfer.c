@@ -204,7 +204,7 @@ static void begin_crossings(rondo__unit *unit) {
     }
 }
 
-// Until it is done no run has left its inputs.
+// Until this run is done, there are no inputs with which to run again.
 static void forget_fed(rondo__unit *unit) {
     unit->runs.has_begun = false;
     if (unit->depth == 0) {
@@ -266,7 +266,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     return rondo__plan_capture_ahead(unit, plan);
 }
 
-// The same for a run that one graph does as a whole.
+// The same for a run that is one replay as a whole (carried.h).
 static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
                                 const rondo_tensor *feeds, uint64_t begun_ns,
                                 rondo_run_times *out_times) {
@@ -375,8 +375,8 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     return RONDO_STATUS_OK;
 }
 
-// Marks the end of the run, for ourselves, who wait for a stream that nobody else has as it is, and
-// for the caller.
+// Records the end of the run: in the executor's own event, if the program may record on the stream,
+// which then cannot be waited for; and in the caller's.
 static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
     if (unit->executor->caller.may_record_stream) {
         RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
