@@ -130,28 +130,17 @@ static void summarise_items(const rondo_tensor *tensor, size_t count, char *buff
     snprintf(buffer + length, buffer_bytes - length, "%s", count > PREVIEW_COUNT ? ", ..." : "");
 }
 
-char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes) {
-    const int64_t count = rondo_shape_get_count(&tensor->shape);
-    if (count <= 0) {
-        snprintf(buffer, buffer_bytes, "no elements");
-        return buffer;
-    }
-    if (tensor->dtype == RONDO_DTYPE_STRING) {
-        summarise_strings(tensor, (size_t)count, buffer, buffer_bytes);
-        return buffer;
-    }
-    if (rondo_tensor_get_item(tensor, 0) != NULL) {
-        summarise_items(tensor, (size_t)count, buffer, buffer_bytes);
-        return buffer;
-    }
-    const bool is_complex = cli_is_complex(tensor->dtype);  // has no order
+// "min ..., mean ..., max ...; 2 NaN; ": what there is of them.
+static void summarise_range(const rondo_tensor *tensor, size_t count, char *buffer,
+                            size_t buffer_bytes) {
     double smallest = (double)INFINITY;
     double largest = -(double)INFINITY;
     double sum = 0.0;
     size_t largest_index = 0;
     size_t nan_count = 0;
+    size_t length = 0;
     const float *floats = tensor->dtype == RONDO_DTYPE_F32 ? tensor->data : NULL;
-    for (size_t i = 0; i < (size_t)count && !is_complex; i++) {
+    for (size_t i = 0; i < count; i++) {
         const double value = floats != NULL ? (double)floats[i] : cli_tensor_get_element(tensor, i);
         if (isnan(value)) {
             nan_count++;
@@ -164,23 +153,27 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
             largest_index = i;
         }
     }
-    size_t length = 0;
-    if (nan_count < (size_t)count && !is_complex) {
-        const double mean = sum / (double)((size_t)count - nan_count);  // NaN: of both infinities
+    if (nan_count < count) {
+        const double mean = sum / (double)(count - nan_count);  // NaN: of both infinities
         snprintf(buffer, buffer_bytes, "min %.6g, mean %.6g, max %.6g (at %zu); ", smallest,
                  isnan(mean) ? (double)NAN : mean, largest, largest_index);
         length = strlen(buffer);
     }
     if (nan_count > 0) {
         snprintf(buffer + length, buffer_bytes - length, "%zu NaN; ", nan_count);
-        length = strlen(buffer);
     }
-    snprintf(buffer + length, buffer_bytes - length, "values");
-    for (size_t i = 0; i < (size_t)count && i < PREVIEW_COUNT; i++) {
-        length = strlen(buffer);
+}
+
+// "values 1 2 3 ...".
+static void summarise_first(const rondo_tensor *tensor, size_t count, char *buffer,
+                            size_t buffer_bytes) {
+    const bool is_exact = cli_is_complex(tensor->dtype) ||
+                          (tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U64);
+    snprintf(buffer, buffer_bytes, "values");
+    for (size_t i = 0; i < count && i < PREVIEW_COUNT; i++) {
+        const size_t length = strlen(buffer);
         char element[CLI_ELEMENT_BYTES];
-        const bool is_whole = tensor->dtype >= RONDO_DTYPE_I8 && tensor->dtype <= RONDO_DTYPE_U64;
-        if (is_whole || is_complex) {
+        if (is_exact) {
             (void)cli_tensor_format_element(tensor, i, element);
         } else {
             snprintf(element, sizeof element, "%.6g", cli_tensor_get_element(tensor, i));
@@ -188,8 +181,26 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
         snprintf(buffer + length, buffer_bytes - length, " %s", element);
     }
     if (count > PREVIEW_COUNT) {
-        length = strlen(buffer);
+        const size_t length = strlen(buffer);
         snprintf(buffer + length, buffer_bytes - length, " ...");
+    }
+}
+
+char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes) {
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (count <= 0) {
+        snprintf(buffer, buffer_bytes, "no elements");
+    } else if (tensor->dtype == RONDO_DTYPE_STRING) {
+        summarise_strings(tensor, (size_t)count, buffer, buffer_bytes);
+    } else if (rondo_tensor_get_item(tensor, 0) != NULL) {
+        summarise_items(tensor, (size_t)count, buffer, buffer_bytes);
+    } else {
+        buffer[0] = '\0';
+        if (!cli_is_complex(tensor->dtype)) {  // which have no order
+            summarise_range(tensor, (size_t)count, buffer, buffer_bytes);
+        }
+        const size_t length = strlen(buffer);
+        summarise_first(tensor, (size_t)count, buffer + length, buffer_bytes - length);
     }
     return buffer;
 }

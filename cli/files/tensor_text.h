@@ -20,9 +20,8 @@ char *cli_tensor_format_element(const rondo_tensor *tensor, size_t index, char *
 // "\"text\"", escaped as rondo/text.h does and cut to fit. Returns `buffer`.
 char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_bytes);
 
-// "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..."; of strings the
-// first few, of sequences and optionals the types and shapes of the first few items. Returns
-// `buffer`.
+// "min -1.2, mean 0.1, max 3.4 (at 281); values 0.1 0.2 ..."; of strings the first few, of
+// sequences and optionals the types and shapes of the first few items. Returns `buffer`.
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
 
 // True for the types whose elements are numbers or booleans, complex ones apart.

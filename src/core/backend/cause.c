@@ -48,8 +48,7 @@ rondo_capture_cause rondo__cause_classify(const rondo_error *record, rondo_captu
             return codes[i].cause;
         }
     }
-    if (record->status == RONDO_STATUS_NO_MEMORY ||
-        record->status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+    if (rondo__is_out_of_memory(record->status)) {
         return RONDO_CAUSE_OUT_OF_MEMORY;
     }
     return fallback;

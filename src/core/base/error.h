@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <stdbool.h>
+
 #include "rondo/status.h"
 
 // Of a message; who keeps one has as much room, so that its end, the advice, is not lost.
@@ -35,6 +37,10 @@ rondo_status rondo__error_note_callback(rondo_status status, uint64_t sequence, 
 
 // Makes a record that another thread wrote this thread's latest failure; returns its status.
 rondo_status rondo__error_adopt(const rondo_error *record);
+
+static inline bool rondo__is_out_of_memory(rondo_status status) {
+    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
+}
 
 // RONDO_FAIL(INVALID, "feed \"%s\" has rank %d, ...", ...): records and yields the status.
 #define RONDO_FAIL(status_name, ...) \

@@ -224,10 +224,6 @@ static void note_graph(rondo_graph_cache *cache, rondo__cache_record *record, ui
                                was_patched);
 }
 
-static bool is_out_of_memory(rondo_status status) {
-    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
-}
-
 // Makes the recording the record's graph. If memory is short, other graphs are evicted for it.
 static rondo_status hold(rondo_graph_cache *cache, rondo__cache_record *record, uint64_t capture_ns,
                          rondo_cache_outcome *out_outcome) {
@@ -235,7 +231,7 @@ static rondo_status hold(rondo_graph_cache *cache, rondo__cache_record *record, 
     uint64_t ns = 0;
     bool was_patched = false;
     rondo_status status = make_graph(cache, &graph, &ns, &was_patched);
-    while (is_out_of_memory(status) && rondo__lru_map_evict_oldest(&cache->held)) {
+    while (rondo__is_out_of_memory(status) && rondo__lru_map_evict_oldest(&cache->held)) {
         status = make_graph(cache, &graph, &ns, &was_patched);
     }
     if (status == RONDO_STATUS_OK) {

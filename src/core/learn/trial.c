@@ -300,9 +300,9 @@ rondo_status rondo__step_call(const rondo__step *step, rondo_stream *stream,
 }
 
 bool rondo__step_is_outer_failure(rondo_status status) {
-    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY ||
-           status == RONDO_STATUS_UNAVAILABLE || status == RONDO_STATUS_DRIVER ||
-           status == RONDO_STATUS_LOST || status == RONDO_STATUS_INTERNAL;
+    return rondo__is_out_of_memory(status) || status == RONDO_STATUS_UNAVAILABLE ||
+           status == RONDO_STATUS_DRIVER || status == RONDO_STATUS_LOST ||
+           status == RONDO_STATUS_INTERNAL;
 }
 
 // "n = 4, x = 0x7f00" as far as there is room.

@@ -48,8 +48,8 @@ static uint64_t round_up(uint64_t value, uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-bool rondo__section_file_is_one(const rondo__section_kind *kind, const void *bytes,
-                                size_t byte_count) {
+// Whether the first bytes of a file are those of one of this kind.
+static bool is_one(const rondo__section_kind *kind, const void *bytes, size_t byte_count) {
     return byte_count >= MAGIC_BYTES && memcmp(bytes, kind->magic, MAGIC_BYTES) == 0;
 }
 
@@ -259,7 +259,7 @@ rondo_status rondo__section_file_write(const rondo__section_kind *kind, const ch
 static rondo_status check_head(const rondo__section_kind *kind, const rondo__file *file,
                                file_head *out_head) {
     const char *name = kind->name;
-    if (!rondo__section_file_is_one(kind, file->bytes, file->byte_count)) {
+    if (!is_one(kind, file->bytes, file->byte_count)) {
         return RONDO_FAIL(BAD_DATA, "this is no %s of Rondo", name);
     }
     if (file->byte_count < sizeof *out_head) {
@@ -346,29 +346,13 @@ static rondo_status read_sections(const rondo__file *file, rondo__section_file *
     return check_padding(out_file->kind, file, at, file->byte_count);
 }
 
-static void unmap(void *user_data) {
-    rondo__file *file = user_data;
-    rondo__file_unmap(file);
-    rondo__free(file);
-}
-
 rondo_status rondo__section_file_open(const rondo__section_kind *kind, const char *path,
                                       rondo__section_file *out_file) {
     *out_file = (rondo__section_file){.kind = kind};
-    rondo__file *file = rondo__calloc(1, sizeof *file);
-    if (file == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = rondo__file_map(path, file);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__storage_wrap(unmap, file, &out_file->storage);
-    }
-    if (status != RONDO_STATUS_OK) {
-        unmap(file);
-        return status;
-    }
+    rondo__file file;
+    RETURN_IF_ERROR(rondo__storage_map_file(path, NULL, &out_file->storage, &file));
     rondo__crew_enter();
-    status = read_sections(file, out_file);
+    const rondo_status status = read_sections(&file, out_file);
     rondo__crew_leave();
     if (status != RONDO_STATUS_OK) {
         rondo__error_prefix("%s", path);

@@ -87,7 +87,3 @@ void rondo__section_file_close(rondo__section_file *file);  // zeroed is fine
 
 // NULL: there is none of this name.
 const rondo__section *rondo__section_file_find(const rondo__section_file *file, const char *name);
-
-// Whether the first bytes of a file are those of one of this kind.
-bool rondo__section_file_is_one(const rondo__section_kind *kind, const void *bytes,
-                                size_t byte_count);

@@ -67,6 +67,33 @@ rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_da
     return RONDO_STATUS_OK;
 }
 
+static void unmap(void *user_data) {
+    rondo__file *file = user_data;
+    rondo__file_unmap(file);
+    rondo__free(file);
+}
+
+rondo_status rondo__storage_map_file(const char *path, const char *location,
+                                     rondo_storage **out_storage, rondo__file *out_file) {
+    *out_storage = NULL;
+    *out_file = (rondo__file){0};
+    rondo__file *file = rondo__calloc(1, sizeof *file);
+    if (file == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = location == NULL ? rondo__file_map(path, file)
+                                           : rondo__file_map_beside(path, location, file);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__storage_wrap(unmap, file, out_storage);
+    }
+    if (status != RONDO_STATUS_OK) {
+        unmap(file);
+        return status;
+    }
+    *out_file = *file;
+    return RONDO_STATUS_OK;
+}
+
 void rondo__storage_retain(rondo_storage *storage) {
     if (storage != NULL) {
         rondo__reference_take(&storage->reference_count);

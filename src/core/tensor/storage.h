@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/file.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
@@ -25,6 +26,17 @@ RONDO_MUST_USE rondo_status rondo__storage_create_result(size_t bytes, rondo_sto
 // Ownership: one reference; give back with rondo__storage_release.
 RONDO_MUST_USE rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_data,
                                                 rondo_storage **out_storage);
+
+// Maps a file for as long as the storage lives: `path`, or where `location` is not NULL what that
+// names beside it (rondo__file_map_beside).
+//
+// out_file   a view of the bytes, which the storage owns.
+//
+// Errors:    those of rondo__file_map and rondo__file_map_beside.
+// Ownership: one reference; give back with rondo__storage_release.
+RONDO_MUST_USE rondo_status rondo__storage_map_file(const char *path, const char *location,
+                                                    rondo_storage **out_storage,
+                                                    rondo__file *out_file);
 
 void rondo__storage_retain(rondo_storage *storage);   // NULL is fine; threads: safe
 void rondo__storage_release(rondo_storage *storage);  // NULL is fine; threads: safe

@@ -76,6 +76,10 @@ static int compare_numbers(const void *left, const void *right) {
     return a < b ? -1 : a > b ? 1 : 0;
 }
 
+void rondo__doctor_sort_lengths(double *lengths, size_t count) {
+    qsort(lengths, count, sizeof *lengths, compare_numbers);
+}
+
 // What was seen of each work of the step.
 typedef struct samples {
     double *lengths;  // SAMPLES_MAX of each
@@ -126,7 +130,7 @@ static bool find_medians(const samples *from, const uint32_t *calls, size_t peri
         double *lengths = from->lengths + place * SAMPLES_MAX;
         const size_t count = from->counts[place];
         if (count > 0) {
-            qsort(lengths, count, sizeof(*lengths), compare_numbers);
+            rondo__doctor_sort_lengths(lengths, count);
             out_us[place] = lengths[count / 2];
             all_us += out_us[place];
             ++seen;

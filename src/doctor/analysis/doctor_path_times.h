@@ -8,5 +8,7 @@
 // look like the step's, or out of memory.
 bool rondo__doctor_find_work_times(const rondo__doctor_steps *steps, double *out_us);
 
+void rondo__doctor_sort_lengths(double *lengths, size_t count);  // the shortest first
+
 // Whether a name that a device told is that of a copy, or of a fill.
 bool rondo__doctor_is_copy_name(const char *name);

@@ -19,12 +19,6 @@ static const double AWAY_US = 100.0;
 static const double BUSY_SHARE = 0.9;
 static const double WORTH_SHARE = 0.05;
 
-static int compare_numbers(const void *left, const void *right) {
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return a < b ? -1 : a > b ? 1 : 0;
-}
-
 static double at(const double *sorted, size_t count, double share) {
     return count > 0 ? sorted[(size_t)((double)(count - 1) * share + 0.5)] : 0.0;
 }
@@ -104,7 +98,7 @@ static void find_launch_times(const rondo__doctor_steps *steps, rondo__doctor_co
         }
     }
     if (lengths != NULL) {
-        qsort(lengths, count, sizeof(*lengths), compare_numbers);
+        rondo__doctor_sort_lengths(lengths, count);
         costs->launch_us = at(lengths, count, 0.5);
     }
     costs->launch_count = count;
@@ -141,7 +135,7 @@ static void find_host_times(const rondo__doctor_steps *steps, rondo__doctor_cost
         }
     }
     if (count > 0) {
-        qsort(lengths, count, sizeof(*lengths), compare_numbers);
+        rondo__doctor_sort_lengths(lengths, count);
         costs->step_us = at(lengths, count, 0.5);
         costs->step_low_us = at(lengths, count, 0.1);
         costs->step_high_us = at(lengths, count, 0.9);

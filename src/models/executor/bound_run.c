@@ -290,7 +290,7 @@ rondo_status rondo_bound_run_get_fetch(rondo_bound_run *run, const char *name,
 
 // ---- a run ------------------------------------------------------------------------------------
 
-// Whether the plan of the run before can be taken without a look.
+// Whether nothing has changed since the last run, so that its plan needs no look-up.
 static bool has_plan(const rondo_bound_run *run) {
     const rondo_executor *executor = run->executor;
     return run->plan != NULL && run->plan_changes == executor->main.plan_changes &&

@@ -50,7 +50,7 @@ typedef struct recorded_run {
     bool uses_states;
 } recorded_run;
 
-// While it is recorded.
+// What a recording needs until it ends.
 typedef struct recording {
     rondo__unit *unit;  // the main one or a variant
     rondo_stream *stream;
@@ -223,15 +223,15 @@ static const rondo__slot *get_update(const recording *r, const rondo__state *sta
                : NULL;
 }
 
-// Whether a state becomes what another is, which gets a new value, too.
+// Whether the new value of a state lies in the memory of another state.
 static bool is_borrowed(const recording *r, const rondo__state *state) {
     const rondo__slot *update = get_update(r, state);
     const rondo__slot *root = update != NULL ? &r->plan->slots[update->root] : NULL;
     return root != NULL && root->is_kept && root != get_old(r, state);
 }
 
-// The arena, room for states that become what others were, and a buffer for weights that are
-// brought.
+// The plan's arena, room for new values that lie in other states' memory, and a buffer for weights
+// that are brought in.
 static size_t measure_arena(const recording *r, bool has_buffer) {
     size_t bytes = r->plan->memory.arena_bytes;
     for (const rondo__state *state = r->unit->executor->caller.states; state != NULL;

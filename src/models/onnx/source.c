@@ -6,54 +6,29 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "tensor/storage.h"
 
-// The storage owns the mapping; the source is the importer's way to it.
 struct rondo__source {
-    rondo__file *file;
+    rondo__file file;  // a view of what the storage owns
     rondo_storage *storage;
 };
 
-static void unmap(void *user_data) {
-    rondo__file *file = user_data;
-    rondo__file_unmap(file);
-    rondo__free(file);
-}
-
 // `location` may be NULL: the file is `path` itself.
 static rondo_status map(const char *path, const char *location, rondo__source **out_source) {
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
     *out_source = NULL;
     rondo__source *source = rondo__calloc(1, sizeof(*source));
     if (source == NULL) {
-        goto done;
+        return RONDO_STATUS_NO_MEMORY;
     }
-    source->file = rondo__calloc(1, sizeof(*source->file));
-    if (source->file == NULL) {
-        goto free_source;
-    }
-    status = location == NULL ? rondo__file_map(path, source->file)
-                              : rondo__file_map_beside(path, location, source->file);
+    const rondo_status status =
+        rondo__storage_map_file(path, location, &source->storage, &source->file);
     if (status != RONDO_STATUS_OK) {
-        goto free_file;
-    }
-    status = rondo__storage_wrap(unmap, source->file, &source->storage);
-    if (status != RONDO_STATUS_OK) {
-        goto unmap_file;
+        rondo__free(source);
+        return status;
     }
     *out_source = source;
     return RONDO_STATUS_OK;
-
-unmap_file:
-    rondo__file_unmap(source->file);
-free_file:
-    rondo__free(source->file);
-free_source:
-    rondo__free(source);
-done:
-    return status;
 }
 
 rondo_status rondo__source_map(const char *path, rondo__source **out_source) {
@@ -73,17 +48,17 @@ void rondo__source_release(rondo__source *source) {
 }
 
 const uint8_t *rondo__source_get_bytes(const rondo__source *source) {
-    return source->file->bytes;
+    return source->file.bytes;
 }
 
 size_t rondo__source_get_byte_count(const rondo__source *source) {
-    return source->file->byte_count;
+    return source->file.byte_count;
 }
 
 rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset, rondo_dtype dtype,
                                          const rondo_shape *shape, rondo_tensor *out_tensor) {
     // The pages are read-only, and no code writes through a constant's address.
-    void *data = (void *)((uintptr_t)source->file->bytes + offset);
+    void *data = (void *)((uintptr_t)source->file.bytes + offset);
     return rondo__tensor_init_storage(dtype, shape, data, source->storage, out_tensor);
 }
 

@@ -30,10 +30,12 @@ TEST(test_base_logging__levels_by_room) {
     static const char run[] = "../src/models/executor/run/run.c";
     static const char pool[] = "/home/me/src/rondo/src/pool/pool.c";
     static const char other[] = "src/core/graph/graph.c";
-    OK(rondo_log_set_levels("executor=debug,error,pool=warn"));
+    static const char ranks[] = "src/models/collective/communicator.c";
+    OK(rondo_log_set_levels("executor=debug,error,pool=warn,collective=info,saved=error"));
     assert_true(rondo__log_is_wanted_in(RONDO_LOG_DEBUG, run));
     assert_true(rondo__log_is_wanted_in(RONDO_LOG_WARNING, pool));
     assert_false(rondo__log_is_wanted_in(RONDO_LOG_INFO, pool));
+    assert_true(rondo__log_is_wanted_in(RONDO_LOG_INFO, ranks));
     assert_true(rondo__log_is_wanted_in(RONDO_LOG_ERROR, other));
     assert_false(rondo__log_is_wanted_in(RONDO_LOG_WARNING, other));
     assert_false(rondo__log_is_wanted_in(RONDO_LOG_WARNING, "elsewhere.c"));

@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 
-// The folders of src. A file of none of them has the level of the last entry.
-static const char *const g_rooms[] = {
-    "backend", "base", "cache", "capture", "device",  "executor", "graph",  "kernel", "learn",
-    "onnx",    "op",   "pool",  "profile", "program", "random",   "tensor", ""};
+// The folders of src/core and src/models (tools/lint compares). A file of none of them has the
+// level of the last entry.
+static const char *const g_rooms[] = {"backend", "base",     "cache",  "capture", "collective",
+                                      "device",  "executor", "graph",  "kernel",  "learn",
+                                      "onnx",    "op",       "pool",   "profile", "program",
+                                      "random",  "saved",    "tensor", ""};
 enum { ROOM_COUNT = sizeof g_rooms / sizeof *g_rooms, NAME_BYTES = 32 };
 
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
@@ -66,8 +68,8 @@ static bool read_entry(const char *entry, bool is_first_pass, int levels[ROOM_CO
     const size_t index = find_room(room);
     if (index + 1 == ROOM_COUNT) {
         (void)snprintf(why, bytes,
-                       "\"%.20s\" is no room of the library; its rooms are the folders of src, "
-                       "such as executor, graph, pool",
+                       "\"%.20s\" is no room of the library; its rooms are the folders of src/core "
+                       "and src/models, such as executor, graph, pool",
                        room);
         return false;
     }

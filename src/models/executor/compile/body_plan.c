@@ -16,7 +16,7 @@
 
 // ---- the unit of a body -----------------------------------------------------------------------
 
-// It has what planning needs, and no plans or stream of its own.
+// A unit for planning alone: without plans or a stream of its own.
 static rondo_status create_unit(const rondo__unit *around, rondo_program *body, rondo__part kind,
                                 rondo__unit **out_unit) {
     rondo__unit *unit = rondo__calloc(1, sizeof *unit);
@@ -92,7 +92,7 @@ static void check_plan(const rondo__plan *plan, rondo__refusal *refusal) {
         }
     }
     for (size_t i = 0; i < plan->item_count && refusal->text[0] == '\0'; ++i) {
-        const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
+        const rondo__op *op = rondo__plan_get_op(plan, i);
         if (rondo__verdict_get_rule(op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             (void)snprintf(refusal->text, sizeof refusal->text,
                            "%.40s \"%.60s\" in its body does not say whether it can be captured",
@@ -167,7 +167,8 @@ rondo_status rondo__body_plan_init(rondo__unit *around, const rondo__planner *pl
     rondo__error_save(&saved);
     *out_part = (rondo__body_plan){.view = *view};
     rondo_status status = make_plan(around, planner, kind, feeds, out_part, out_refusal);
-    // A body that fits under no turn is for the run to complain about.
+    // A body that cannot be compiled is no error here: the op gets no kernel, and the run says what
+    // is wrong with the body, if it comes to it.
     if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
         (void)snprintf(out_refusal->text, sizeof out_refusal->text, "its body: %.300s",
                        rondo_error_get_last()->message);
@@ -196,7 +197,8 @@ const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, siz
     return &part->plan->slots[part->plan->program->outputs[index]];
 }
 
-// The first output that has its root is made there; inputs and constants lie where they are.
+// Of outputs that share their bytes, the first is made in place. None is that shares them with an
+// input or a constant.
 bool rondo__body_plan_makes_in_place(const rondo__body_plan *part, size_t index) {
     const rondo__plan *plan = part->plan;
     const int32_t root = rondo__body_plan_get_output(part, index)->root;

@@ -21,7 +21,7 @@ bool rondo__branch_levels_may_branch(const rondo__unit *unit, const rondo__plan 
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // A body or an op of the program's may have other effects than its outputs; they are not
         // known here.
-        may = (plan->program->nodes[plan->items[i].node].op.def->flags & refused) == 0 &&
+        may = (rondo__plan_get_op(plan, i)->def->flags & refused) == 0 &&
               !rondo__kernel_is_hosted(plan->items[i].kernel);  // one host function runs several
     }
     return may;
@@ -39,7 +39,7 @@ rondo_status rondo__branch_levels_find(const rondo__plan *plan, size_t *out_leve
         size_t end = first + 1;
         out_levels[plan->item_count + s] = first;
         for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-            const rondo__node *node = &program->nodes[plan->items[i].node];
+            const rondo__node *node = rondo__plan_get_node(plan, i);
             size_t level = first;
             for (size_t k = 0; k < node->input_count; ++k) {
                 const int32_t root = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].root : -1;

@@ -190,7 +190,7 @@ rondo_status rondo__branches_find(const rondo_executor *executor, const rondo__p
         return RONDO_STATUS_OK;
     }
     for (size_t i = step->first_item; i < step->first_item + count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         range_count += node->input_count + node->output_count + 1;
     }
     // A training step is a way there and back, with the weights' gradients beside it.

@@ -117,7 +117,7 @@ static rondo_status classify_control(const rondo__planning *p, size_t n,
         return RONDO_STATUS_OK;
     }
     if (plan->refusals == NULL) {
-        // One for each copy between sides, too (rondo__transfers_insert): a value has one at most.
+        // Copies between sides become nodes (rondo__transfers_insert), at most one for each value.
         const size_t most = plan->program->node_count + plan->program->value_count;
         plan->refusals = rondo__calloc(most, sizeof *plan->refusals);
     }
@@ -128,8 +128,7 @@ static rondo_status classify_control(const rondo__planning *p, size_t n,
                                                                : RONDO_STATUS_NO_MEMORY;
 }
 
-// Where a kernel of the device or the processor was wanted, and there is none: the reference runs
-// between segments, if that is allowed.
+// For a node without a kernel of the device or the processor: its reference runs between segments.
 static rondo_status bypass(rondo__plan *plan, size_t n, rondo__node_class *out_class) {
     const rondo__node *node = &plan->program->nodes[n];
     if (!rondo__op_has_compute(node->op.def)) {

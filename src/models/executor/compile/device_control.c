@@ -246,7 +246,7 @@ static bool blame_kernel(const rondo__plan *plan, uint64_t kernel) {
             }
         }
         if (is_here) {
-            rondo__node_blame(&plan->program->nodes[plan->items[i].node]);
+            rondo__node_blame(rondo__plan_get_node(plan, i));
             return true;
         }
     }

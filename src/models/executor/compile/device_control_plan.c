@@ -195,8 +195,8 @@ static rondo_status prepare_if(preparation *p) {
 
 // ---- Loop and Scan ----------------------------------------------------------------------------
 
-// Where the body's input lies that has the bytes of `output`: a place that the end of a turn
-// overwrites, other than its own.
+// Whether the body makes the new value of carried value `k` in the memory of another input, which
+// the end of a turn overwrites: it is put aside first.
 static bool needs_staging(const rondo__control_kernel *c, size_t k) {
     const rondo__body_plan *part = &c->parts[0];
     const int32_t root = rondo__body_plan_get_output(part, c->first_made + k)->root;

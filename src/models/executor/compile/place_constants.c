@@ -48,7 +48,7 @@ rondo_status rondo__planning_place_constants(rondo__planning *p) {
     rondo__plan *plan = p->plan;
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         if (rondo__kernel_is_hosted(plan->items[i].kernel)) {
             continue;  // it reads them where they are
         }

@@ -307,7 +307,7 @@ rondo_status rondo__states_find_carriers(const rondo__unit *unit, const rondo__p
         item_of[v] = -1;
     }
     for (size_t i = 0; is_there && i < plan->item_count; ++i) {
-        const rondo__node *node = &program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         if (node->output_count > 0 && node->outputs[0] >= 0) {
             item_of[node->outputs[0]] = (int32_t)i;
         }
@@ -388,7 +388,7 @@ static bool is_append(const rondo__plan *plan, const rondo__item *item, int32_t 
 
 static const rondo__item *find_maker(const rondo__plan *plan, int32_t value) {
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         for (size_t k = 0; k < node->output_count; ++k) {
             if (node->outputs[k] == value) {
                 return &plan->items[i];
@@ -442,7 +442,7 @@ void rondo__states_append(const rondo__unit *unit, rondo__plan *plan, size_t *la
 
 bool rondo__states_are_written(const rondo__plan *plan) {
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         for (size_t k = 0; k < node->output_count; ++k) {
             if (node->outputs[k] >= 0 && plan->slots[plan->slots[node->outputs[k]].root].is_kept) {
                 return true;

@@ -110,8 +110,9 @@ static rondo_status find_key(const rondo__unit *unit, const rondo_tensor *feeds,
     return RONDO_STATUS_OK;
 }
 
-// Where an input lies that plans are made for: of a state, with the output that it becomes and the
-// bytes that its memory has for that, and in a body that is near.
+// The part of a plan's key that says where an input lies. It counts for states, with the output
+// that becomes the state and the bytes that its memory has, and for device tensors of a body whose
+// data stay on the device.
 typedef struct input_place {
     const void *address;
     int64_t output;
@@ -211,10 +212,6 @@ static void evict_plans(rondo__unit *unit, size_t count) {
     while (count > 0 && rondo__lru_map_evict_oldest(&unit->plans)) {
         count -= 1;
     }
-}
-
-static bool is_out_of_memory(rondo_status status) {
-    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
 }
 
 // Plans wait for their shapes to come back; they leave half of the limit to runs.
@@ -325,7 +322,7 @@ static rondo_status find_keys(rondo__unit *unit, const rondo_tensor *feeds, rond
         }
     }
     rondo__free(wanted);
-    if (status != RONDO_STATUS_OK && (keys == NULL || !is_out_of_memory(status))) {
+    if (status != RONDO_STATUS_OK && (keys == NULL || !rondo__is_out_of_memory(status))) {
         rondo__tensors_free(keys, count);
         return status;
     }
@@ -373,13 +370,13 @@ static rondo_status create_plan(rondo__unit *unit, const rondo_tensor *keys, ron
     rondo_status status = halves != NULL
                               ? rondo__plan_create_ready(unit, program, halves, kernels, out_plan)
                               : compile(unit, keys, program, out_plan);
-    for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
-         keep = 0) {
+    for (size_t keep = plans->entry_count / 2;
+         rondo__is_out_of_memory(status) && plans->entry_count > 0; keep = 0) {
         evict_plans(unit, plans->entry_count - keep);
         evict_others(unit);
         status = compile(unit, keys, NULL, out_plan);
     }
-    if (is_out_of_memory(status) && !unit->is_lean) {
+    if (rondo__is_out_of_memory(status) && !unit->is_lean) {
         rondo_error saved;
         rondo__error_save(&saved);
         unit->is_lean = true;

@@ -170,7 +170,13 @@ enum {
     KINDS
 };
 
+// Which nodes wait for which, and those that wait for none.
 typedef struct ready_lists {
+    size_t *pending;  // of each node: inputs that nodes make which are not in the plan yet
+    size_t *first;    // the users of node n are users[first[n]] to users[first[n + 1] - 1],
+    size_t *users;    // once for each input that it makes
+    size_t *next;     // of a node that draws: the next one that does, or 0
+    size_t *rank;     // of each node: its place in the plan's order
     heap heaps[KINDS];
     int last;  // kind of the latest node that was not free
 } ready_lists;
@@ -208,11 +214,9 @@ static int choose_kind(const ready_lists *ready) {
     return kind;
 }
 
-// The users of node n are users[first[n]] to users[first[n + 1] - 1], once for each input that it
-// makes; pending[n] is how many inputs of n other nodes make. All lists are zeroed; first has two
-// elements more than there are nodes.
-static void list_users(const rondo_program *program, size_t *pending, size_t *first,
-                       size_t *users) {
+// The lists are zeroed; `first` has two elements more than there are nodes.
+static void list_users(const rondo_program *program, ready_lists *ready) {
+    size_t *first = ready->first;
     for (int pass = 0; pass < 2; ++pass) {
         for (size_t n = 0; n < program->node_count; ++n) {
             const rondo__node *node = &program->nodes[n];
@@ -223,10 +227,10 @@ static void list_users(const rondo_program *program, size_t *pending, size_t *fi
                     continue;
                 }
                 if (pass == 0) {
-                    pending[n] += 1;
+                    ready->pending[n] += 1;
                     first[maker + 2] += 1;
                 } else {
-                    users[first[maker + 1]++] = n;
+                    ready->users[first[maker + 1]++] = n;
                 }
             }
         }
@@ -236,101 +240,121 @@ static void list_users(const rondo_program *program, size_t *pending, size_t *fi
     }
 }
 
-// Each node that draws waits for the one before it: next[n] is the one behind n, or 0.
-static void chain_draws(const rondo_program *program, size_t *pending, size_t *next) {
+// Each node that draws waits for the one before it.
+static void chain_draws(const rondo_program *program, ready_lists *ready) {
     size_t last = SIZE_MAX;
     for (size_t n = 0; n < program->node_count; ++n) {
         if (!rondo__node_draws_in_turn(program, &program->nodes[n])) {
             continue;
         }
         if (last != SIZE_MAX) {
-            next[last] = n;
-            pending[n] += 1;
+            ready->next[last] = n;
+            ready->pending[n] += 1;
         }
         last = n;
     }
 }
 
+static void close_lists(ready_lists *ready) {
+    rondo__free(ready->pending);
+    rondo__free(ready->first);
+    rondo__free(ready->users);
+    rondo__free(ready->next);
+    rondo__free(ready->rank);
+    for (int k = 0; k < KINDS; ++k) {
+        rondo__free(ready->heaps[k].nodes);
+    }
+}
+
+// Close them, also where this fails.
+static rondo_status open_lists(const rondo__plan *plan, ready_lists *ready) {
+    const rondo_program *program = plan->program;
+    const size_t node_count = program->node_count;
+    size_t edge_count = 0;
+    for (size_t n = 0; n < node_count; ++n) {
+        edge_count += program->nodes[n].input_count;
+    }
+    *ready = (ready_lists){.last = HOSTED};
+    ready->pending = rondo__calloc(node_count + 1, sizeof(size_t));
+    ready->first = rondo__calloc(node_count + 2, sizeof(size_t));
+    ready->users = rondo__calloc(edge_count + 1, sizeof(size_t));
+    ready->rank = rondo__calloc(node_count + 1, sizeof(size_t));
+    ready->next = rondo__calloc(node_count + 1, sizeof(size_t));
+    bool has_all = ready->pending != NULL && ready->first != NULL && ready->users != NULL &&
+                   ready->rank != NULL && ready->next != NULL;
+    for (int k = 0; k < KINDS; ++k) {
+        ready->heaps[k].nodes = rondo__calloc(node_count + 1, sizeof(size_t));
+        has_all = has_all && ready->heaps[k].nodes != NULL;
+    }
+    if (!has_all) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < node_count; ++i) {
+        ready->rank[plan->order != NULL ? plan->order[i] : i] = i;
+    }
+    list_users(program, ready);
+    chain_draws(program, ready);
+    return RONDO_STATUS_OK;
+}
+
 // Whether it only rounds what collectives read: they should not wait for it.
-static bool rounds_for_collectives(const rondo_program *program, size_t n, const size_t *first,
-                                   const size_t *users) {
+static bool rounds_for_collectives(const rondo_program *program, size_t n,
+                                   const ready_lists *ready) {
     const rondo__node *node = &program->nodes[n];
+    const size_t first = ready->first[n], end = ready->first[n + 1];
     bool does =
         (rondo__node_is(node, RONDO__OP_Cast) || rondo__node_is(node, RONDO__FUSED_RoundParts)) &&
-        first[n] < first[n + 1];
-    for (size_t u = first[n]; u < first[n + 1] && does; ++u) {
-        does = rondo__node_is_collective(&program->nodes[users[u]]);
+        first < end;
+    for (size_t u = first; u < end && does; ++u) {
+        does = rondo__node_is_collective(&program->nodes[ready->users[u]]);
     }
     return does;
 }
 
+static void add_ready(const rondo__plan *plan, size_t n, rondo__node_class class_of,
+                      ready_lists *ready) {
+    const int kind = get_kind(plan, n, class_of);
+    const bool goes_first = kind == WITH_KERNEL && rounds_for_collectives(plan->program, n, ready);
+    heap_push(&ready->heaps[goes_first ? COLLECTIVE : kind], ready->rank[n]);
+}
+
 rondo_status rondo__plan_schedule(rondo__plan *plan, const rondo__node_class *class_of) {
-    const rondo_program *program = plan->program;
-    rondo_status status = RONDO_STATUS_OK;
+    const size_t node_count = plan->program->node_count;
     size_t step_capacity = 0;
-    size_t edge_count = 0;
-    for (size_t n = 0; n < program->node_count; ++n) {
-        edge_count += program->nodes[n].input_count;
+    ready_lists ready;
+    rondo_status status = open_lists(plan, &ready);
+    if (status != RONDO_STATUS_OK) {
+        goto close;
     }
-    ready_lists ready = {.last = HOSTED};
-    size_t *pending = rondo__calloc(program->node_count + 1, sizeof *pending);
-    size_t *first = rondo__calloc(program->node_count + 2, sizeof *first);
-    size_t *users = rondo__calloc(edge_count + 1, sizeof *users);
-    size_t *rank = rondo__calloc(program->node_count + 1, sizeof *rank);
-    size_t *next = rondo__calloc(program->node_count + 1, sizeof *next);
-    bool has_heaps = true;
-    for (int k = 0; k < KINDS; ++k) {
-        ready.heaps[k].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
-        has_heaps = has_heaps && ready.heaps[k].nodes != NULL;
-    }
-    plan->items = rondo__calloc(program->node_count + 1, sizeof *plan->items);
-    if (pending == NULL || first == NULL || users == NULL || rank == NULL || next == NULL ||
-        !has_heaps || plan->items == NULL) {
+    plan->items = rondo__calloc(node_count + 1, sizeof *plan->items);
+    if (plan->items == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
-        goto free_lists;
+        goto close;
     }
-    for (size_t i = 0; i < program->node_count; ++i) {
-        rank[plan->order != NULL ? plan->order[i] : i] = i;
-    }
-    list_users(program, pending, first, users);
-    chain_draws(program, pending, next);
-    for (size_t n = 0; n < program->node_count; ++n) {
-        if (pending[n] == 0) {
-            const int own = get_kind(plan, n, class_of[n]);
-            const bool is_first =
-                own == WITH_KERNEL && rounds_for_collectives(program, n, first, users);
-            heap_push(&ready.heaps[is_first ? COLLECTIVE : own], rank[n]);
+    for (size_t n = 0; n < node_count; ++n) {
+        if (ready.pending[n] == 0) {
+            add_ready(plan, n, class_of[n], &ready);
         }
     }
     for (int kind = choose_kind(&ready); status == RONDO_STATUS_OK && kind < KINDS;
          kind = choose_kind(&ready)) {
-        const size_t place = heap_pop(&ready.heaps[kind]);
-        const size_t node = plan->order != NULL ? plan->order[place] : place;
+        const size_t rank = heap_pop(&ready.heaps[kind]);
+        const size_t node = plan->order != NULL ? plan->order[rank] : rank;
+        const size_t end = ready.first[node + 1];
         ready.last = kind != FREE ? kind : ready.last;
         status = emit(plan, &step_capacity, node, class_of[node], kind == HOSTED);
-        for (size_t u = first[node]; u < first[node + 1] + (next[node] > 0 ? 1 : 0); ++u) {
-            const size_t user = u < first[node + 1] ? users[u] : next[node];
-            if (--pending[user] == 0) {
-                const int own = get_kind(plan, user, class_of[user]);
-                const bool is_first =
-                    own == WITH_KERNEL && rounds_for_collectives(program, user, first, users);
-                heap_push(&ready.heaps[is_first ? COLLECTIVE : own], rank[user]);
+        for (size_t u = ready.first[node]; u < end + (ready.next[node] > 0 ? 1 : 0); ++u) {
+            const size_t user = u < end ? ready.users[u] : ready.next[node];
+            if (--ready.pending[user] == 0) {
+                add_ready(plan, user, class_of[user], &ready);
             }
         }
     }
-
     if (plan->step_count == 1) {
         plan->steps[0].is_ahead = false;  // of nothing
     }
 
-free_lists:
-    rondo__free(pending);
-    rondo__free(first);
-    rondo__free(users);
-    rondo__free(rank);
-    rondo__free(next);
-    for (int k = 0; k < KINDS; ++k) {
-        rondo__free(ready.heaps[k].nodes);
-    }
+close:
+    close_lists(&ready);
     return status;
 }

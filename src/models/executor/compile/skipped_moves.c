@@ -35,7 +35,7 @@ static void mark_ports(joining *j) {
         j->maker_of[v] = -1;
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         if (node->output_count == 1 && node->outputs[0] >= 0) {
             j->maker_of[node->outputs[0]] = (int32_t)i;
         }

@@ -108,7 +108,7 @@ static void touch_far(lifetimes *l, const rondo__plan *plan, const rondo__item *
 
 static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
     for (size_t i = 0; i < plan->item_count && plan->peer_count > 0; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         for (size_t k = 0; k < node->input_count; ++k) {
             touch_far(l, plan, &plan->items[i], node->inputs[k]);
         }
@@ -121,7 +121,7 @@ static void touch_all_far(lifetimes *l, const rondo__plan *plan) {
 // What a collective reads on its lane keeps its bytes (ranks.h).
 static void touch_laned(lifetimes *l, const rondo__plan *plan) {
     for (size_t i = 0; i < plan->item_count && plan->order != NULL; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         for (size_t k = 0; k < node->input_count && rondo__node_is_collective(node); ++k) {
             touch(l, plan, node->inputs[k], l->end);
         }
@@ -232,7 +232,7 @@ static void join_in_place(lifetimes *l, rondo__plan *plan, const int32_t *carrie
             continue;
         }
         for (size_t n = step->first_item; n < step->first_item + step->item_count; ++n, ++place) {
-            const rondo__node *node = &plan->program->nodes[plan->items[n].node];
+            const rondo__node *node = rondo__plan_get_node(plan, n);
             const uint64_t mask = plan->items[n].kernel->in_place_inputs;
             const int32_t output = mask != 0 ? node->outputs[0] : -1;
             if (output < 0 || plan->slots[output].kind != RONDO__SLOT_ARENA ||

@@ -71,7 +71,7 @@ static rondo_status list_collectives(const rondo_executor_options *options, cons
                    rondo_dtype_get_name(options->dtype), options->seed);
     add_line(out, line);
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         if (rondo__node_is_collective(node)) {
             list_node(plan, node, out);
         }
@@ -143,7 +143,7 @@ static rondo_status make_lane(rondo_executor *executor, rondo__plan *plan) {
         RETURN_IF_ERROR(rondo_stream_create(executor->device, NULL, &resources->ranks_stream));
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
-        if (rondo__node_is_collective(&plan->program->nodes[plan->items[i].node])) {
+        if (rondo__node_is_collective(rondo__plan_get_node(plan, i))) {
             laned *l = &ranks->laned[ranks->laned_count++];
             l->item = i;
             RETURN_IF_ERROR(rondo_event_create(executor->device, 0, &l->ready));

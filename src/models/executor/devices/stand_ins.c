@@ -20,7 +20,7 @@ rondo_status rondo__stand_ins_init(const rondo__unit *unit, const rondo__plan *p
                                    rondo__stand_ins *out_places) {
     size_t widest = 1;
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         widest = node->input_count > widest ? node->input_count : widest;
         widest = node->output_count > widest ? node->output_count : widest;
     }
@@ -146,7 +146,7 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
 size_t rondo__stand_ins_count_lists(const rondo__plan *plan) {
     size_t count = 0;
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         count += rondo__kernel_is_hosted(plan->items[i].kernel)
                      ? node->input_count + node->output_count
                      : 0;
@@ -166,7 +166,7 @@ rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call, b
             return RONDO_FAIL_AS(call, UNSUPPORTED,
                                  "%s cannot be recorded: it runs on %s, and a graph holds the work "
                                  "of one GPU",
-                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]),
+                                 rondo__node_describe(rondo__plan_get_node(plan, i)),
                                  rondo_device_get_name(peer->peer->device));
         }
     }
@@ -177,7 +177,7 @@ rondo_status rondo__stand_ins_check(const rondo__plan *plan, const char *call, b
         }
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        const rondo__node *node = rondo__plan_get_node(plan, i);
         if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             return RONDO_FAIL_AS(call, UNSUPPORTED,
                                  "%s cannot be recorded: it does not say that it can be captured",
@@ -233,8 +233,8 @@ rondo_status rondo__stand_ins_replay(const rondo__stand_ins *places, rondo__watc
                                    : put(user_data);
 }
 
-rondo_status rondo__stand_ins_launch_item(rondo__stand_ins *places, size_t i,
-                                          rondo_stream *stream) {
+rondo_status rondo__stand_ins_launch_item(void *stand_ins, size_t i, rondo_stream *stream) {
+    rondo__stand_ins *places = stand_ins;
     const rondo__plan *plan = places->plan;
     const rondo__item *item = &plan->items[i];
     const rondo__node *node = &plan->program->nodes[item->node];

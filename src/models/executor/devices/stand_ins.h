@@ -61,9 +61,10 @@ RONDO_MUST_USE rondo_status rondo__stand_ins_replay(const rondo__stand_ins *plac
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__stand_ins_launch(rondo__stand_ins *places, rondo_stream *stream);
 
-// Launches the kernel of one item; hosted ones only by the call above.
+// Launches the kernel of one item of `stand_ins`, a rondo__stand_ins; hosted ones only by the call
+// above. A rondo__branches_record takes it as it is.
 //
 // Errors:    as above.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__stand_ins_launch_item(rondo__stand_ins *places, size_t item,
+RONDO_MUST_USE rondo_status rondo__stand_ins_launch_item(void *stand_ins, size_t item,
                                                          rondo_stream *stream);

@@ -378,7 +378,7 @@ static bool is_of_step(const rondo__streamed *streamed, size_t u, const rondo__s
 static rondo_status bring_batch(const rondo_executor *executor, const rondo__plan *plan,
                                 const batch *u) {
     rondo_stream *stream = executor->resources.streaming;
-    const rondo__node *node = &plan->program->nodes[plan->items[u->item].node];
+    const rondo__node *node = rondo__plan_get_node(plan, u->item);
     for (size_t k = 0; k < u->load_count; ++k) {
         const load *l = &u->loads[k];
         const rondo__value *value = &plan->program->values[node->inputs[l->bring.input]];

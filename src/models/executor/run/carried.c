@@ -205,16 +205,13 @@ static rondo_status launch_carrier(const rondo__carried *carried, carrier *all,
     return rondo_stream_add_node(stream, &work, &all->node);
 }
 
-static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
-    return rondo__stand_ins_launch_item(user_data, i, stream);
-}
-
 // `branches`: NULL: the plan's graph is a straight line.
 static rondo_status record_on(rondo__carried *carried, rondo__branch_recorder *branches,
                               rondo_stream *stream) {
     RETURN_IF_ERROR(launch_carrier(carried, &carried->in, stream));
     RETURN_IF_ERROR(branches != NULL
-                        ? rondo__branches_record(branches, stream, put_item, &carried->places)
+                        ? rondo__branches_record(branches, stream, rondo__stand_ins_launch_item,
+                                                 &carried->places)
                         : rondo__stand_ins_launch(&carried->places, stream));
     return launch_carrier(carried, &carried->out, stream);
 }

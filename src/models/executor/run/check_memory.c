@@ -47,7 +47,7 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
                                  const rondo__step *step) {
     size_t count = 2;
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        count += plan->program->nodes[plan->items[i].node].output_count;
+        count += rondo__plan_get_node(plan, i)->output_count;
     }
     memory->regions = rondo__calloc(count, sizeof *memory->regions);
     if (memory->regions == NULL) {

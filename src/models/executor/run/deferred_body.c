@@ -14,7 +14,7 @@
 #include "program/edit.h"
 #include "tensor/elements.h"
 
-// The body's executor, which says for itself what is worth a plan.
+// The body's unit, with its own measure of which shapes are worth a plan (plan_worth.h).
 static rondo_status find_body(rondo__unit *unit, const rondo__node *node, rondo__step *step,
                               rondo__unit **out_body) {
     rondo__body_view view;

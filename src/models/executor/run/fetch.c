@@ -222,8 +222,8 @@ bool rondo__unit_copy_here(const rondo__unit *unit, void *to, const void *from, 
     return true;
 }
 
-// Whether output `i` may lie where a state does, whose new value comes to the same memory, or to
-// other memory, when the outputs have been put. Settled states are there already, and stay.
+// Whether output `i` may lie in the memory of a state that changes when the outputs have been put:
+// its new value is written there, or moves to other memory. Settled states do not change.
 static bool may_be_state(const rondo__fetch *fetch, size_t i) {
     const rondo__unit *unit = fetch->unit;
     const rondo__slot *slot = &fetch->plan->slots[fetch->plan->program->outputs[i]];
@@ -231,9 +231,8 @@ static bool may_be_state(const rondo__fetch *fetch, size_t i) {
            (slot->kind == RONDO__SLOT_DYNAMIC || fetch->plan->slots[slot->root].is_kept);
 }
 
-// Whether the processor writes the result behind the wait. Device tensors are written in stream
-// order, those of the host device as well; so is what lies in a state on the host, while a GPU's
-// goes through pinned memory.
+// Whether the processor writes the result behind the wait. It does not write device tensors, which
+// are written in stream order, nor outputs of the host that may lie in a state's memory.
 static bool is_left_to_finish(const rondo__fetch *fetch, size_t i, const rondo_tensor *view,
                               const rondo_tensor *to) {
     return fetch->waits && to->device != fetch->unit->executor->device &&

@@ -56,15 +56,12 @@ static void set_places(rondo__in_place *in_place, const rondo_value *values) {
     }
 }
 
-static rondo_status put_item(void *user_data, size_t i, rondo_stream *stream) {
-    return rondo__stand_ins_launch_item(user_data, i, stream);
-}
-
 static rondo_status put_step(rondo_stream *stream, const rondo_value *arguments, void *user_data) {
     rondo__in_place *in_place = user_data;
     set_places(in_place, arguments);
     return in_place->branches != NULL
-               ? rondo__branches_record(in_place->branches, stream, put_item, &in_place->places)
+               ? rondo__branches_record(in_place->branches, stream, rondo__stand_ins_launch_item,
+                                        &in_place->places)
                : rondo__stand_ins_launch(&in_place->places, stream);
 }
 
@@ -93,7 +90,7 @@ static rondo_status create_learned(const rondo_executor *executor, const rondo__
                                         .alignment = RONDO__ARENA_ALIGNMENT,
                                         .is_unchecked = is_host};
     }
-    // The library's own step: no run of it is a surprise.
+    // draws_wanted 1: no later run is compared with a recording. The step is the library's own.
     const rondo_learned_options options = {.struct_size = sizeof options,
                                            .label = "model",
                                            .fallback = RONDO_LEARN_REFUSE,

@@ -30,17 +30,13 @@ typedef struct probe {
     uint32_t fluke_count;
 } probe;
 
-static const rondo__op *get_op(const rondo__plan *plan, size_t item) {
-    return &plan->program->nodes[plan->items[item].node].op;
-}
-
 static bool is_probed_op(const rondo__plan *plan, size_t item) {
-    return rondo__verdict_get_rule(get_op(plan, item), plan->items[item].kernel) ==
+    return rondo__verdict_get_rule(rondo__plan_get_op(plan, item), plan->items[item].kernel) ==
            RONDO__CAPTURE_PROBE;
 }
 
 bool rondo__probe_is_passing(const rondo__plan *plan, uint32_t failure_count, rondo_status status) {
-    if (status != RONDO_STATUS_NO_MEMORY && status != RONDO_STATUS_NO_DEVICE_MEMORY) {
+    if (!rondo__is_out_of_memory(status)) {
         return false;
     }
     // An op that allocates in a capture may say so in these words each time.
@@ -60,7 +56,7 @@ void rondo__probe_postpone(const rondo__plan *plan, rondo__step *step, const cha
 // ---- what a capture froze -----------------------------------------------------------------------
 
 static bool is_own(const rondo__plan *plan, size_t item) {
-    return (get_op(plan, item)->def->flags & RONDO__OP_USER) != 0;
+    return (rondo__plan_get_op(plan, item)->def->flags & RONDO__OP_USER) != 0;
 }
 
 bool rondo__probe_may_freeze(const rondo__unit *unit, const rondo__plan *plan,
@@ -79,7 +75,7 @@ bool rondo__probe_may_freeze(const rondo__unit *unit, const rondo__plan *plan,
 // The op of the program's own whose nodes have this label; SIZE_MAX: none.
 static size_t find_own(const rondo__plan *plan, const rondo__step *step, const char *label) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        const rondo__op *op = get_op(plan, i);
+        const rondo__op *op = rondo__plan_get_op(plan, i);
         char title[RONDO__OP_TITLE_BYTES];
         rondo__op_format_title(op, title);
         const size_t length = strlen(title);
@@ -113,7 +109,7 @@ static size_t mark_frozen(rondo__plan *plan, const rondo__step *step, rondo_grap
         RONDO_LOG_WARN_F(
             "%.40s \"%.64s\": its launch puts other numbers than when it was captured: "
             "%s; hand them over as inputs",
-            get_op(plan, i)->def->name, get_op(plan, i)->name, text);
+            rondo__plan_get_op(plan, i)->def->name, rondo__plan_get_op(plan, i)->name, text);
         plan->items[i].is_frozen = true;
         found += 1;
     }
@@ -145,7 +141,7 @@ rondo_status rondo__probe_frozen(rondo__unit *unit, rondo__plan *plan, rondo__st
 }
 
 rondo_status rondo__probe_refuse_frozen(const rondo__plan *plan, size_t item) {
-    const rondo__op *op = get_op(plan, item);
+    const rondo__op *op = rondo__plan_get_op(plan, item);
     if (!plan->items[item].is_frozen) {
         return RONDO_STATUS_OK;
     }
@@ -178,7 +174,7 @@ static void drop_graph(rondo__step *step) {
     step->run.graph = NULL;
 }
 
-// There is room: see search.
+// `search` has made room.
 static void append(probe *p, const rondo__step *step) {
     p->steps[p->count++] = *step;
 }
@@ -215,7 +211,7 @@ static rondo_status find_culprit(probe *p, size_t first, size_t end, size_t *out
 // ---- the search -------------------------------------------------------------------------------
 
 static void append_bypass(probe *p, size_t item) {
-    const rondo__op *op = get_op(p->plan, item);
+    const rondo__op *op = rondo__plan_get_op(p->plan, item);
     rondo__step step = {.kind = RONDO__STEP_BYPASS,
                         .node = p->plan->items[item].node,
                         .bypass = RONDO__BYPASS_EAGER,
@@ -259,8 +255,8 @@ static rondo_status judge(probe *p, rondo__step *good, size_t culprit, size_t *i
             return status;
         }
         (void)snprintf(good->reason, sizeof good->reason, "%.40s \"%.40s\": %.199s, but not alone",
-                       get_op(p->plan, culprit)->def->name, get_op(p->plan, culprit)->name,
-                       p->plan->run.failure);
+                       rondo__plan_get_op(p->plan, culprit)->def->name,
+                       rondo__plan_get_op(p->plan, culprit)->name, p->plan->run.failure);
         good->bypass = RONDO__BYPASS_EAGER;
         append(p, good);
         *in_out_first = culprit;

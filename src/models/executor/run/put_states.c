@@ -43,9 +43,9 @@ static bool overlaps(const rondo_tensor *made, const rondo__roomy *roomy) {
     return from < other + roomy->bytes && other < from + rondo_tensor_get_bytes(made);
 }
 
-// Whether what is to be `state` lies in the memory of another, which gets a new value, too. What
-// was made in its own does not; most are, so a look at all others for each would take the square
-// of their number.
+// Whether the new value of `state` lies in the memory of another state, which gets a new value,
+// too. Most are made in the state's own memory; that is asked first, since a look at all others
+// takes the square of their number.
 static bool is_borrowed(const rondo__unit *unit, const rondo__state *state,
                         const rondo_tensor *made) {
     bool is = false;
@@ -87,7 +87,8 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
     if (!state->has_spare) {
         RETURN_IF_ERROR(view_output(fetch, state, &made));
         RETURN_IF_ERROR(rondo__state_fit(fetch->unit, state, made.dtype, &made.shape));
-        // The processor writes a late value at once: not before outputs that are the old one left.
+        // The processor copies a late value at once, so outputs that are views of the old value
+        // have to be copied out first.
         const rondo__plan *plan = fetch->plan;
         if (plan->slots[plan->program->outputs[state->output]].kind == RONDO__SLOT_DYNAMIC) {
             RETURN_IF_ERROR(rondo_stream_synchronize(stream));
@@ -105,7 +106,7 @@ static rondo_status put_state(const rondo__fetch *fetch, rondo__state *state) {
                : RONDO_STATUS_OK;
 }
 
-// Whether the plan has written the state itself, as most are, so that there is nothing to look at.
+// Whether the plan wrote the new value where the state lies, as it does for most.
 static bool is_there(const rondo__fetch *fetch, const rondo__state *state) {
     const rondo__plan *plan = fetch->plan;
     const rondo__slot *slot = &plan->slots[plan->program->outputs[state->output]];
@@ -130,7 +131,7 @@ rondo_status rondo__states_put(const rondo__fetch *fetch) {
     return RONDO_STATUS_OK;
 }
 
-// Whether the plan takes what the state has become: one that grew where it lies needs another.
+// Whether the next run may use the same plan: not if the state has another shape now.
 static bool is_taken_again(const rondo__plan *plan, const rondo__state *state) {
     const rondo__slot *slot = &plan->slots[plan->program->inputs[state->input]];
     return rondo_shape_is_equal(&slot->shape, &state->value.tensor.shape);

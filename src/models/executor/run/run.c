@@ -66,7 +66,7 @@ static rondo_status launch_group(rondo_stream *stream, rondo__plan *plan, size_t
     }
     const rondo_status status = rondo__host_ops_launch(stream, &plan->items[i], *out_count);
     if (status != RONDO_STATUS_OK) {
-        blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
+        blame_launch(plan, rondo__plan_get_node(plan, i));
     }
     return status;
 }
@@ -131,8 +131,8 @@ static rondo_status launch_items(rondo__unit *unit, rondo__plan *plan, const ron
     RETURN_IF_ERROR(rondo__streamed_begin(unit, plan, step));
     rondo__ranks_start(plan, step);
     for (size_t i = step->first_item; i < end; i += count) {
-        const rondo__hook_scope scope = rondo__op_span_enter(
-            &plan->program->nodes[plan->items[i].node].op, stream, i != step->first_item);
+        const rondo__hook_scope scope =
+            rondo__op_span_enter(rondo__plan_get_op(plan, i), stream, i != step->first_item);
         const rondo_status status = launch_ready(unit, plan, step, i, &count);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);
@@ -163,7 +163,7 @@ static rondo_status check_recording(rondo_stream *stream, const rondo__plan *pla
     RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
     if (!is_recording) {
         (void)RONDO_FAIL(STATE, "it broke the capture");
-        rondo__node_blame(&plan->program->nodes[plan->items[i].node]);
+        rondo__node_blame(rondo__plan_get_node(plan, i));
         return RONDO_STATUS_STATE;
     }
     return RONDO_STATUS_OK;
@@ -171,7 +171,7 @@ static rondo_status check_recording(rondo_stream *stream, const rondo__plan *pla
 
 // Names the nodes of one op, in dumps, reports and profiles.
 static void format_label(const rondo__plan *plan, size_t i, char label[RONDO__OP_TITLE_BYTES]) {
-    rondo__op_format_title(&plan->program->nodes[plan->items[i].node].op, label);
+    rondo__op_format_title(rondo__plan_get_op(plan, i), label);
 }
 
 static rondo_status open_label(rondo_stream *stream, const rondo__plan *plan, size_t i) {
@@ -463,8 +463,8 @@ static rondo_status upload_plan(rondo__unit *unit, rondo__plan *plan) {
 }
 
 rondo_status rondo__plan_capture_ahead(rondo__unit *unit, rondo__plan *plan) {
-    // A single plan waits for its second run, which may never come; a body's shapes may change with
-    // each turn; and generators are recorded when nothing draws.
+    // Not for a unit's only plan: its second run may never come. Not for a body, whose shapes may
+    // change with each turn. Not where a plan draws: its generators may be at work in this run.
     if (plan->run.count > 0 || unit->executor->graphs == RONDO_GRAPHS_OFF ||
         unit->executor->graphs == RONDO_GRAPHS_MEASURED || unit->depth > 0 ||
         plan->random_count > 0 || unit->plans.stats.entry_count < 2) {

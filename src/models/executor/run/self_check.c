@@ -138,7 +138,7 @@ typedef struct value_place {
 } value_place;
 
 static const rondo__node *get_node(const checking *c, size_t item) {
-    return &c->plan->program->nodes[c->plan->items[item].node];
+    return rondo__plan_get_node(c->plan, item);
 }
 
 static bool overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
@@ -277,7 +277,7 @@ static rondo_status search(checking *c, size_t low, size_t high, value_place *in
             low = middle;
         }
     }
-    // The copies are those of the last middle; the values to report are those behind `high`.
+    // The last copies were made at the last middle; the report wants those behind `high` items.
     RETURN_IF_ERROR(run_part_eagerly(c, high));
     RETURN_IF_ERROR(replay_part(c, high));
     if (!find_difference(c, high, &found, &count, &is_first)) {

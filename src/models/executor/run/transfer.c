@@ -166,14 +166,19 @@ static void count_run(rondo__unit *unit, rondo__plan *plan, bool was_replayed) {
     }
 }
 
-// Work on the stream still uses the plan's memory; the first failure stays the one reported.
-static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_status status) {
-    rondo_error saved;
-    if (rondo__ranks_has_begun(fetch->plan)) {
+// Work on the stream still uses the plan's memory; other ranks wait for what will not come.
+static void break_off(rondo__unit *unit, const rondo__plan *plan) {
+    if (rondo__ranks_has_begun(plan)) {
         rondo__ranks_break(unit->executor);
     }
-    rondo__error_save(&saved);
     (void)!rondo_stream_synchronize(unit->stream);
+}
+
+// The first failure stays the one reported.
+static rondo_status give_up(rondo__unit *unit, const rondo__fetch *fetch, rondo_status status) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    break_off(unit, fetch->plan);
     if (fetch->is_settled && unit->runs.has_begun) {
         rondo__states_begin(unit, fetch->plan);
     }
@@ -199,7 +204,7 @@ static void begin_crossings(rondo__unit *unit) {
     }
 }
 
-// Until it is done no run has left its inputs.
+// Until this run is done, there are no inputs with which to run again.
 static void forget_fed(rondo__unit *unit) {
     unit->runs.has_begun = false;
     if (unit->depth == 0) {
@@ -263,7 +268,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     return rondo__plan_capture_ahead(unit, plan);
 }
 
-// The same for a run that one graph does as a whole.
+// The same for a run that is one replay as a whole (carried.h).
 static rondo_status put_carried(const rondo__fetch *fetch, rondo__plan *plan,
                                 const rondo_tensor *feeds, uint64_t begun_ns,
                                 rondo_run_times *out_times) {
@@ -323,7 +328,7 @@ static bool is_waited_for(const rondo__fetch *fetch) {
     bool is =
         !fetch->unit->stays_on_device || plan->peer_count > 0 || rondo__fetch_leaves_pinned(fetch);
     for (size_t i = 0; !is && i < plan->item_count; ++i) {
-        is = (plan->program->nodes[plan->items[i].node].op.def->flags & RONDO__OP_CONTROL) != 0;
+        is = (rondo__plan_get_op(plan, i)->def->flags & RONDO__OP_CONTROL) != 0;
     }
     return is;
 }
@@ -372,8 +377,8 @@ rondo_status rondo__unit_run_fetch(const rondo__fetch *fetch, const rondo_tensor
     return RONDO_STATUS_OK;
 }
 
-// Marks the end of the run, for ourselves, who wait for a stream that nobody else has as it is, and
-// for the caller.
+// Records the end of the run: in the executor's own event, if the program may record on the stream,
+// which then cannot be waited for; and in the caller's.
 static rondo_status mark_end(rondo__unit *unit, rondo_event *done) {
     if (unit->executor->caller.may_record_stream) {
         RETURN_IF_ERROR(rondo_event_record(unit->executor->caller.async->finished, unit->stream));
@@ -406,19 +411,15 @@ rondo_status rondo__unit_put_fetch(const rondo__fetch *fetch, const rondo_tensor
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_executor_rerun(rondo_executor *executor) {
-    if (executor == NULL) {
-        return RONDO_FAIL(INVALID, "executor is NULL");
-    }
-    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
-    rondo__unit *active = executor->variants.ran;
-    rondo__plan *plan = active != NULL ? active->fed_plan : NULL;
-    if (plan == NULL) {
+// The unit whose last run left its inputs in its plan.
+static rondo_status find_fed_unit(const rondo_executor *executor, rondo__unit **out_unit) {
+    rondo__unit *unit = executor->variants.ran;
+    if (unit == NULL || unit->fed_plan == NULL) {
         return RONDO_FAIL(STATE,
                           "nothing has run yet, or the last run failed, or its plan was dropped; "
                           "call rondo_executor_run first");
     }
-    if (active->runs.took_device_feeds) {
+    if (unit->runs.took_device_feeds) {
         return RONDO_FAIL(STATE,
                           "the inputs of the last run were device tensors, which are the "
                           "program's; run again with them");
@@ -428,43 +429,52 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                           "the inputs of the last run are gone: another executor that shares the "
                           "run arena has run since");
     }
-    RETURN_IF_ERROR(enter_arena(active, true));
-    rondo_run_times times = {0};
-    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
-    uint64_t start_ns = rondo__clock_now_ns();
-    rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
-    rondo_status status = rondo__self_check_begin_run(executor);
-    begin_crossings(active);
+    *out_unit = unit;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status rerun_steps(rondo__unit *unit, rondo__plan *plan, uint64_t start_ns,
+                                rondo_run_times *out_times) {
+    rondo_status status = rondo__self_check_begin_run(unit->executor);
+    begin_crossings(unit);
     plan->run.is_fed = true;  // by the run before
-    rondo__governed_choose(active, plan, false);
+    rondo__governed_choose(unit, plan, false);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__ranks_begin(active, plan);
+        status = rondo__ranks_begin(unit, plan);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__plan_run_steps(active, plan, rondo__unit_run_tensors, &times.was_replayed);
+        status =
+            rondo__plan_run_steps(unit, plan, rondo__unit_run_tensors, &out_times->was_replayed);
     }
-    rondo__self_check_end_run(executor);
-    note_steps(executor, start_ns, &times);
-    rondo_error saved;
+    rondo__self_check_end_run(unit->executor);
+    note_steps(unit->executor, start_ns, out_times);
+    if (status == RONDO_STATUS_OK) {
+        status = wait_for(unit, plan);
+    }
     if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
         rondo__error_save(&saved);
-    }
-    rondo_status waited = rondo_stream_synchronize(active->stream);
-    if (waited == RONDO_STATUS_OK) {
-        waited = rondo__other_gpus_synchronize(plan);
-    }
-    if (waited == RONDO_STATUS_OK) {
-        waited = rondo__ranks_check(active->executor);
-    }
-    const rondo_status stopped = rondo__device_control_check(active->executor, plan);
-    if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        break_off(unit, plan);
         rondo__error_restore(&saved);
     }
-    status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
-    if (status != RONDO_STATUS_OK && rondo__ranks_has_begun(plan)) {
-        rondo__ranks_break(active->executor);
+    return status;
+}
+
+rondo_status rondo_executor_rerun(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
     }
-    status = leave_arena(active, true, status);
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    rondo__unit *unit = NULL;
+    RETURN_IF_ERROR(find_fed_unit(executor, &unit));
+    RETURN_IF_ERROR(enter_arena(unit, true));
+    rondo__plan *plan = unit->fed_plan;
+    rondo_run_times times = {0};
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
+    const uint64_t start_ns = rondo__clock_now_ns();
+    rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
+    rondo_status status = rerun_steps(unit, plan, start_ns, &times);
+    status = leave_arena(unit, true, status);
     rondo__executor_end_call(executor, before, status);
     rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);
@@ -472,9 +482,9 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.compute_ns = times.latency_ns;
     times.ran_op_count = executor->work.ran_count;
     times.replayed_op_count = executor->work.replayed_count;
-    active->runs.times = times;
-    active->runs.has_unread_spans = false;
-    count_run(active, plan, times.was_replayed);
-    rondo__branches_settle(active, plan);
+    unit->runs.times = times;
+    unit->runs.has_unread_spans = false;
+    count_run(unit, plan, times.was_replayed);
+    rondo__branches_settle(unit, plan);
     return RONDO_STATUS_OK;
 }

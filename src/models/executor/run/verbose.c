@@ -81,10 +81,6 @@ static void tell_nodes(rondo__unit *unit, rondo_graph *graph) {
     }
 }
 
-static const rondo__op *get_op(const rondo__plan *plan, size_t item) {
-    return &plan->program->nodes[plan->items[item].node].op;
-}
-
 void rondo__verbose_tell_graphs(rondo__unit *unit, const rondo__plan *plan, size_t first,
                                 size_t last) {
     if (unit->executor->resources.verbose.level == 0) {
@@ -99,8 +95,8 @@ void rondo__verbose_tell_graphs(rondo__unit *unit, const rondo__plan *plan, size
             rondo_graph_get_stats(step->run.graph, &stats) != RONDO_STATUS_OK) {
             continue;
         }
-        const rondo__op *from = get_op(plan, step->first_item);
-        const rondo__op *to = get_op(plan, step->first_item + step->item_count - 1);
+        const rondo__op *from = rondo__plan_get_op(plan, step->first_item);
+        const rondo__op *to = rondo__plan_get_op(plan, step->first_item + step->item_count - 1);
         tell(unit,
              "graph %" PRIu64 " made of segment %zu: %" PRIu64
              " nodes, %zu ops, %.40s \"%.60s\" to "
@@ -146,7 +142,7 @@ void rondo__verbose_log_step(const rondo__unit *unit, const rondo__plan *plan,
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__kernel *kernel = plan->items[i].kernel;
-        const rondo__op *op = get_op(plan, i);
+        const rondo__op *op = rondo__plan_get_op(plan, i);
         if (!rondo__kernel_is_transfer(kernel)) {
             RONDO_LOG_DEBUG_F(
                 "op: %.40s \"%.60s\" on %s, %s", op->def->name, op->name,

@@ -386,6 +386,14 @@ static inline size_t rondo__plan_count_sides(const rondo__plan *plan) {
     return RONDO__SIDE_PEER + plan->peer_count;
 }
 
+static inline const rondo__node *rondo__plan_get_node(const rondo__plan *plan, size_t item) {
+    return &plan->program->nodes[plan->items[item].node];
+}
+
+static inline const rondo__op *rondo__plan_get_op(const rondo__plan *plan, size_t item) {
+    return &rondo__plan_get_node(plan, item)->op;
+}
+
 // The other GPU that a side is; NULL: the executor's device, or the processor.
 static inline rondo__plan_peer *rondo__plan_get_peer(const rondo__plan *plan, uint8_t side) {
     return side >= RONDO__SIDE_PEER ? &plan->peers[side - RONDO__SIDE_PEER] : NULL;

@@ -18,8 +18,10 @@ static rondo_status fail_damaged(const char *section) {
 
 // ---- what the file was made for ---------------------------------------------------------------
 
-bool rondo__prepared_fits(const rondo__saved *saved, rondo_device *device, char *reason,
-                          size_t reason_bytes) {
+// Whether the sections that depend on it may be used on this device by this library. Otherwise says
+// why in `reason`.
+static bool fits(const rondo__saved *saved, rondo_device *device, char *reason,
+                 size_t reason_bytes) {
     const rondo__saved_about *about = &saved->about;
     const char *kind = rondo_device_is_host(device) ? "host" : "cuda";
     char level[LEVEL_BYTES];
@@ -42,8 +44,7 @@ bool rondo__prepared_fits(const rondo__saved *saved, rondo_device *device, char 
 rondo_status rondo__prepared_check(const rondo_program *program, rondo_device *device) {
     char reason[REASON_BYTES];
     const rondo__saved *saved = rondo__program_get_saved(program);
-    return saved == NULL || saved->allow_remake ||
-                   rondo__prepared_fits(saved, device, reason, sizeof reason)
+    return saved == NULL || saved->allow_remake || fits(saved, device, reason, sizeof reason)
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS("rondo_executor_create", UNSUPPORTED,
                                "the plan file does not fit: %s; make it anew, or load it with "
@@ -57,7 +58,7 @@ static const rondo__saved *get_saved(const rondo__unit *unit) {
     const rondo__saved *saved = rondo__program_get_saved(unit->source);
     const bool is_main = unit == &unit->executor->main;
     return saved != NULL && is_main && !unit->is_lean && !unit->executor->options.reference &&
-                   rondo__prepared_fits(saved, unit->executor->device, reason, sizeof reason)
+                   fits(saved, unit->executor->device, reason, sizeof reason)
                ? saved
                : NULL;
 }
@@ -118,7 +119,7 @@ rondo_status rondo__prepared_give_kernels(rondo_executor *executor) {
     char reason[REASON_BYTES];
     rondo__record section, entry;
     const rondo__saved *saved = rondo__program_get_saved(executor->main.source);
-    if (saved == NULL || !rondo__prepared_fits(saved, executor->device, reason, sizeof reason) ||
+    if (saved == NULL || !fits(saved, executor->device, reason, sizeof reason) ||
         !rondo__saved_find(saved, "kernels", RONDO__SAVED_KERNELS_VERSION, &section)) {
         return RONDO_STATUS_OK;
     }
@@ -173,7 +174,7 @@ rondo_status rondo__prepared_give_forms(const rondo_program *program, rondo_devi
     char reason[REASON_BYTES];
     rondo__record section, entry;
     const rondo__saved *saved = rondo__program_get_saved(program);
-    if (saved == NULL || !rondo__prepared_fits(saved, device, reason, sizeof reason) ||
+    if (saved == NULL || !fits(saved, device, reason, sizeof reason) ||
         !rondo__saved_find(saved, "forms", RONDO__SAVED_FORMS_VERSION, &section)) {
         return RONDO_STATUS_OK;
     }

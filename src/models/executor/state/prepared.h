@@ -12,11 +12,6 @@
 #include "executor/state/plan.h"
 #include "program/saved/saved.h"
 
-// Whether the sections that depend on it may be used on this device by this library. Otherwise says
-// why in `reason`.
-bool rondo__prepared_fits(const rondo__saved *saved, rondo_device *device, char *reason,
-                          size_t reason_bytes);
-
 // Refuses an executor of a program from a plan file that does not fit the device.
 //
 // Errors:    UNSUPPORTED (says what does not fit, and the cure).

@@ -110,8 +110,9 @@ void rondo__unit_drain(rondo__unit *unit) {
     const rondo__unit *main = &unit->executor->main;
     const rondo__async *async = unit->executor->caller.async;
     const bool has_runs = async != NULL && async->is_under_way;
-    // A stream that the program has may record by now. Each run that waits has waited; for the
-    // others there is an event. (What failed is got again by a wait.)
+    // If the program has the stream, it may be recording on it, which forbids a wait for it. Only
+    // runs that were not waited for can be under way, and these have an event. A failed wait says
+    // nothing new: the next wait for the run fails in the same way.
     const bool may_record = unit->executor->caller.may_record_stream;
     if (has_runs && may_record) {
         (void)!rondo_event_synchronize(async->finished);

@@ -396,12 +396,7 @@ typedef enum conv_way { WAY_TENSOR, WAY_CUDNN_FUSED, WAY_CUDNN_BARE, WAY_PLAIN }
 
 typedef struct conv_problem {
     rondo__cuda_convolution convolution;
-    size_t count;
-    struct {
-        conv_way way;
-        size_t plan;
-    } candidates[48];
-    uint64_t fast, last, library;  // bits as in rondo__tuning
+    rondo__candidates candidates;
     struct conv_menus *menus;
 } conv_problem;
 
@@ -410,17 +405,6 @@ typedef struct conv_menus {
     bool was_tried[2];
     rondo__cudnn_menu *opened[2];  // bare, fused
 } conv_menus;
-
-static void add_candidates(conv_problem *problem, conv_way way, size_t plan_count,
-                           size_t fast_count) {
-    const size_t most = sizeof(problem->candidates) / sizeof(problem->candidates[0]);
-    for (size_t i = 0; i < plan_count && problem->count < most; i++) {
-        problem->candidates[problem->count].way = way;
-        problem->candidates[problem->count].plan = i;
-        problem->fast |= i < fast_count ? UINT64_C(1) << problem->count : 0;
-        problem->count++;
-    }
-}
 
 static void add_cudnn(rondo__cuda_kernel *kernel, const conv_problem *problem, bool fuses,
                       size_t plan) {
@@ -442,8 +426,8 @@ static void add_cudnn(rondo__cuda_kernel *kernel, const conv_problem *problem, b
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
     const conv_problem *problem = data;
     const rondo__cuda_convolution *c = &problem->convolution;
-    const size_t plan = problem->candidates[index].plan;
-    switch (problem->candidates[index].way) {
+    const size_t plan = problem->candidates.list[index].plan;
+    switch ((conv_way)problem->candidates.list[index].way) {
         case WAY_TENSOR:
             rondo__cuda_add_tensor_plan(kernel, c, plan);
             break;
@@ -462,8 +446,8 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
 static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
                                char *text, size_t text_bytes) {
     const conv_problem *problem = data;
-    const conv_way way = problem->candidates[index].way;
-    const size_t plan = problem->candidates[index].plan;
+    const conv_way way = (conv_way)problem->candidates.list[index].way;
+    const size_t plan = problem->candidates.list[index].plan;
     if (way == WAY_TENSOR) {
         rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
     } else if (way == WAY_PLAIN) {
@@ -477,29 +461,27 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
 
 static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *problem) {
     const rondo__cuda_convolution *c = &problem->convolution;
+    rondo__candidates *list = &problem->candidates;
     const double work =
         (double)c->pixels * (double)c->window.channels_out * (double)c->weight_pitch;
     const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
-    add_candidates(problem, WAY_TENSOR, tensor_count, TENSOR_FAST);
+    rondo__candidates_add(list, WAY_TENSOR, tensor_count, TENSOR_FAST);
     if (c->has_second) {
         return;
     }
     if (rondo__cuda_may_have_libraries(kernel)) {
-        const size_t own_count = problem->count;
+        const size_t own_count = list->count;
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
             e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
         const bool is_fused = has_ending && e->activation <= RONDO__ACTIVATION_CLIP;
         if (is_fused) {
-            add_candidates(problem, WAY_CUDNN_FUSED, CUDNN_FUSED_PLANS, CUDNN_FAST);
+            rondo__candidates_add(list, WAY_CUDNN_FUSED, CUDNN_FUSED_PLANS, CUDNN_FAST);
         }
-        add_candidates(problem, WAY_CUDNN_BARE, CUDNN_BARE_PLANS, is_fused ? 1 : CUDNN_FAST);
-        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
+        rondo__candidates_add(list, WAY_CUDNN_BARE, CUDNN_BARE_PLANS, is_fused ? 1 : CUDNN_FAST);
+        rondo__candidates_mark_library(list, own_count);
     }
-    // The plain kernel is always there, and slow where there is much to do.
-    const bool is_slow = problem->count > 0 && work >= 1e7 && tensor_count > 0;
-    problem->last |= is_slow ? UINT64_C(1) << problem->count : 0;
-    add_candidates(problem, WAY_PLAIN, 1, 1);
+    rondo__candidates_add_plain(list, WAY_PLAIN, work >= 1e7 && tensor_count > 0);
 }
 
 static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {
@@ -557,16 +539,16 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
         return;
     }
     list_candidates(kernel, &problem);
-    if (problem.count == 0) {
+    if (problem.candidates.count == 0) {
         rondo__cuda_refuse(kernel, "a second convolution on this device");
         return;
     }
     const rondo__tuning tuning = {
         .key = key,
-        .candidate_count = problem.count,
-        .fast = problem.fast,
-        .last = problem.last,
-        .library = problem.library,
+        .candidate_count = problem.candidates.count,
+        .fast = problem.candidates.fast,
+        .last = problem.candidates.last,
+        .library = problem.candidates.library,
         .has_library = rondo__cuda_has_cudnn,
         .problem = &problem,
         .build = build_candidate,

@@ -107,7 +107,7 @@ static void add_reduction(rondo__cuda_kernel *kernel, rondo__op_id id, const boo
     rondo__define_int(&defines, "REDUCED", reduced.rank);
     // A block an output pays where rows are contiguous or outputs are few; a thread an output
     // otherwise.
-    const bool is_row = reduced.stride[reduced.rank - 1] == 1 && reduced.rank >= 1;
+    const bool is_row = reduced.stride[reduced.rank - 1] == 1;
     const bool by_block = (is_row && length >= 32) || (length >= 64 && outputs < 4096);
     // Neighbouring outputs that are neighbours in x, too few for a thread each.
     const bool by_strip = !is_row && length >= STRIP_ROWS && outputs >= STRIP &&

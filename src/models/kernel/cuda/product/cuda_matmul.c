@@ -127,6 +127,43 @@ bool rondo__cuda_read_product(rondo__cuda_kernel *kernel, size_t input_a, size_t
     return true;
 }
 
+// alpha, beta and C, of [m, n] or what is broadcast to that.
+static bool read_gemm_terms(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
+    const rondo__op *op = kernel->request->op;
+    p->scale = rondo__op_get_float(op, "alpha", 1.0f);
+    p->factor = rondo__op_get_float(op, "beta", 1.0f);
+    if (p->factor == 0.0f) {
+        p->epilogue.has_bias = false;  // what is multiplied by 0 is not looked at
+    }
+    if (rondo__dtype_is_integer(p->dtype) &&
+        (p->scale != floorf(p->scale) || p->factor != floorf(p->factor))) {
+        rondo__cuda_refuse(kernel, "a factor of whole numbers that is none");
+        return false;
+    }
+    const rondo_shape *c = &rondo__cuda_input(kernel, 2)->shape;
+    const int64_t columns = c->rank >= 1 ? c->extent[c->rank - 1] : 1;
+    const int64_t rows = c->rank >= 2 ? c->extent[c->rank - 2] : 1;
+    p->bias_column = columns == 1 ? 0 : 1;
+    p->bias_row = rows == 1 ? 0 : columns;
+    return true;
+}
+
+// The factor and the bias of the other products: one number for all, a row, or a column.
+static void read_fused_terms(rondo__cuda_kernel *kernel, const char *factor,
+                             rondo__cuda_matmul *p) {
+    p->scale = rondo__op_get_float(kernel->request->op, factor, 1.0f);
+    if (!p->epilogue.has_bias) {
+        return;
+    }
+    const rondo_shape *bias = &rondo__cuda_input(kernel, 2)->shape;
+    if (rondo_shape_get_count(bias) == 1) {
+        p->bias_column = p->n == 1 ? 1 : 0;
+    } else if (bias->rank == 2) {
+        p->bias_row = 1;
+        p->bias_column = 0;
+    }
+}
+
 bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matmul) {
     const rondo__op *op = kernel->request->op;
     const bool is_gemm = op->def->id == RONDO__OP_Gemm;
@@ -170,32 +207,11 @@ bool rondo__cuda_read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out
     p.a = rondo__address_input(0);
     p.b = rondo__address_input(1);
     p.y = rondo__address_output(0);
-    if (is_gemm) {
-        p.scale = rondo__op_get_float(op, "alpha", 1.0f);
-        p.factor = rondo__op_get_float(op, "beta", 1.0f);
-        if (p.factor == 0.0f) {
-            p.epilogue.has_bias = false;  // what is multiplied by 0 is not looked at
-        }
-        if (rondo__dtype_is_integer(p.dtype) &&
-            (p.scale != floorf(p.scale) || p.factor != floorf(p.factor))) {
-            rondo__cuda_refuse(kernel, "a factor of whole numbers that is none");
-            return false;
-        }
-        const rondo_shape *c = &rondo__cuda_input(kernel, 2)->shape;
-        const int64_t columns = c->rank >= 1 ? c->extent[c->rank - 1] : 1;
-        const int64_t rows = c->rank >= 2 ? c->extent[c->rank - 2] : 1;
-        p.bias_column = columns == 1 ? 0 : 1;
-        p.bias_row = rows == 1 ? 0 : columns;
-    } else {
-        p.scale = rondo__op_get_float(op, is_vendor ? "alpha" : "alpha_scale", 1.0f);
-        // A bias of one element is added to all columns.
-        if (p.epilogue.has_bias &&
-            rondo_shape_get_count(&rondo__cuda_input(kernel, 2)->shape) == 1) {
-            p.bias_column = p.n == 1 ? 1 : 0;
-        } else if (p.epilogue.has_bias && rondo__cuda_input(kernel, 2)->shape.rank == 2) {
-            p.bias_row = 1;  // one for each row
-            p.bias_column = 0;
-        }
+    if (is_gemm && !read_gemm_terms(kernel, &p)) {
+        return false;
+    }
+    if (!is_gemm) {
+        read_fused_terms(kernel, is_vendor ? "alpha" : "alpha_scale", &p);
     }
     if (!read_batches(kernel, &a, &b, &p)) {
         return false;
@@ -351,12 +367,7 @@ typedef enum matmul_way { WAY_VECTOR, WAY_TENSOR, WAY_CUBLASLT, WAY_PADDED, WAY_
 typedef struct matmul_problem {
     rondo__cuda_matmul matmul;
     rondo__cuda_convolution convolution;
-    size_t count;
-    struct {
-        matmul_way way;
-        size_t plan;
-    } candidates[48];
-    uint64_t fast, last, library;  // bits as in rondo__tuning
+    rondo__candidates candidates;
 } matmul_problem;
 
 // The candidates of each way that a fast contest tries; see cuda_convolution.c.
@@ -433,29 +444,18 @@ static void add_padded(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *pro
     }
 }
 
-static void add_candidates(matmul_problem *problem, matmul_way way, size_t plan_count,
-                           size_t fast_count) {
-    const size_t most = sizeof(problem->candidates) / sizeof(problem->candidates[0]);
-    for (size_t i = 0; i < plan_count && problem->count < most; i++) {
-        problem->candidates[problem->count].way = way;
-        problem->candidates[problem->count].plan = i;
-        problem->fast |= i < fast_count ? UINT64_C(1) << problem->count : 0;
-        problem->count++;
-    }
-}
-
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
     const matmul_problem *problem = data;
-    const size_t plan = problem->candidates[index].plan;
+    const matmul_way way = (matmul_way)problem->candidates.list[index].way;
+    const size_t plan = problem->candidates.list[index].plan;
     rondo__cuda_matmul matmul = problem->matmul;
     rondo__cuda_convolution convolution = problem->convolution;
-    const int64_t pitch =
-        problem->candidates[index].way == WAY_TENSOR ? convolution.weight_pitch : matmul.k;
+    const int64_t pitch = way == WAY_TENSOR ? convolution.weight_pitch : matmul.k;
     if (matmul.turns_b && !turn_constant(kernel, &matmul, 1, pitch, &matmul.b)) {
         return;
     }
     convolution.w = matmul.b;
-    switch (problem->candidates[index].way) {
+    switch (way) {
         case WAY_VECTOR:
             rondo__cuda_add_row_product(kernel, &matmul, &(rondo__cuda_row_extras){0});
             break;
@@ -483,8 +483,8 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
 static void describe_candidate(const rondo__cuda_kernel *kernel, const void *data, size_t index,
                                char *text, size_t text_bytes) {
     const matmul_problem *problem = data;
-    const matmul_way way = problem->candidates[index].way;
-    const size_t plan = problem->candidates[index].plan;
+    const matmul_way way = (matmul_way)problem->candidates.list[index].way;
+    const size_t plan = problem->candidates.list[index].plan;
     if (way == WAY_TENSOR) {
         rondo__cuda_describe_tensor_plan(kernel, &problem->convolution, plan, text, text_bytes);
     } else if (way == WAY_CUBLASLT) {
@@ -500,38 +500,39 @@ static void describe_candidate(const rondo__cuda_kernel *kernel, const void *dat
 
 static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *problem) {
     const rondo__cuda_matmul *p = &problem->matmul;
+    rondo__candidates *list = &problem->candidates;
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
     bool is_only = false;
     if (rondo__cuda_suits_row_product(kernel, p, &is_only)) {
-        add_candidates(problem, WAY_VECTOR, 1, 1);
+        rondo__candidates_add(list, WAY_VECTOR, 1, 1);
         if (is_only) {
             return;
         }
     }
     if (rondo__cuda_make_point_convolution(p, &problem->convolution)) {
-        add_candidates(problem, WAY_TENSOR,
-                       rondo__cuda_count_tensor_plans(kernel, &problem->convolution), TENSOR_FAST);
+        rondo__candidates_add(list, WAY_TENSOR,
+                              rondo__cuda_count_tensor_plans(kernel, &problem->convolution),
+                              TENSOR_FAST);
     }
     if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_may_have_libraries(kernel)) {
-        const size_t own_count = problem->count;
+        const size_t own_count = list->count;
         if (suits_padded(p)) {
-            add_candidates(problem, WAY_PADDED, PADDED_PLANS, PADDED_PLANS);
+            rondo__candidates_add(list, WAY_PADDED, PADDED_PLANS, PADDED_PLANS);
         }
-        add_candidates(problem, WAY_CUBLASLT, RONDO__CUBLASLT_PLANS, CUBLASLT_FAST);
-        problem->library = ((UINT64_C(1) << problem->count) - 1) ^ ((UINT64_C(1) << own_count) - 1);
+        rondo__candidates_add(list, WAY_CUBLASLT, RONDO__CUBLASLT_PLANS, CUBLASLT_FAST);
+        rondo__candidates_mark_library(list, own_count);
     }
-    // The plain kernel is slow where there is much to do, and always there.
-    problem->last |= problem->count > 0 && work >= 1e7 ? UINT64_C(1) << problem->count : 0;
-    add_candidates(problem, WAY_PLAIN, 1, 1);
+    rondo__candidates_add_plain(list, WAY_PLAIN, list->count > 0 && work >= 1e7);
 }
 
 rondo__cuda_product_ways rondo__cuda_list_product_ways(const rondo__cuda_kernel *kernel,
                                                        const rondo__cuda_matmul *matmul) {
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
-    rondo__cuda_product_ways ways = {problem.count, problem.fast, problem.last, problem.library, 0};
-    for (size_t i = 0; i < problem.count; i++) {
-        ways.tensor |= problem.candidates[i].way == WAY_TENSOR ? UINT64_C(1) << i : 0;
+    const rondo__candidates *list = &problem.candidates;
+    rondo__cuda_product_ways ways = {list->count, list->fast, list->last, list->library, 0};
+    for (size_t i = 0; i < list->count; i++) {
+        ways.tensor |= list->list[i].way == WAY_TENSOR ? UINT64_C(1) << i : 0;
     }
     return ways;
 }
@@ -549,8 +550,8 @@ void rondo__cuda_add_product(rondo__cuda_kernel *kernel, const rondo__cuda_matmu
     matmul_problem problem = {.matmul = *matmul};
     list_candidates(kernel, &problem);
     const bool lacks_library =
-        (problem.library >> way & 1) != 0 && !rondo__cuda_has_cublaslt(kernel);
-    build_candidate(kernel, &problem, lacks_library ? problem.count - 1 : way);
+        (problem.candidates.library >> way & 1) != 0 && !rondo__cuda_has_cublaslt(kernel);
+    build_candidate(kernel, &problem, lacks_library ? problem.candidates.count - 1 : way);
 }
 
 void rondo__cuda_write_matmul_key(const rondo__cuda_matmul *p, char *text, size_t text_bytes) {
@@ -581,10 +582,10 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
     rondo__cuda_write_matmul_key(p, key, sizeof key);
     const rondo__tuning tuning = {
         .key = key,
-        .candidate_count = problem.count,
-        .fast = problem.fast,
-        .last = problem.last,
-        .library = problem.library,
+        .candidate_count = problem.candidates.count,
+        .fast = problem.candidates.fast,
+        .last = problem.candidates.last,
+        .library = problem.candidates.library,
         .has_library = rondo__cuda_has_cublaslt,
         .problem = &problem,
         .build = build_candidate,

@@ -121,6 +121,29 @@ static bool times_nothing(rondo_tuning mode) {
     return mode == RONDO_TUNING_OFF || mode == RONDO_TUNING_KEEP;
 }
 
+// ---- listing ----------------------------------------------------------------------------------
+
+void rondo__candidates_add(rondo__candidates *candidates, int way, size_t plan_count,
+                           size_t fast_count) {
+    for (size_t i = 0; i < plan_count && candidates->count < RONDO__CANDIDATES_MAX; i++) {
+        candidates->list[candidates->count].way = way;
+        candidates->list[candidates->count].plan = i;
+        candidates->fast |= i < fast_count ? UINT64_C(1) << candidates->count : 0;
+        candidates->count++;
+    }
+}
+
+void rondo__candidates_mark_library(rondo__candidates *candidates, size_t first) {
+    candidates->library |= ((UINT64_C(1) << candidates->count) - 1) ^ ((UINT64_C(1) << first) - 1);
+}
+
+void rondo__candidates_add_plain(rondo__candidates *candidates, int way, bool is_slow) {
+    candidates->last |= is_slow ? UINT64_C(1) << candidates->count : 0;
+    rondo__candidates_add(candidates, way, 1, 1);
+}
+
+// ---- the contest ------------------------------------------------------------------------------
+
 enum { NAME_BYTES = 64, KEPT_BYTES = NAME_BYTES + 24 };
 
 static bool is_of(uint64_t bits, size_t index) {
@@ -325,8 +348,8 @@ static bool try_build(rondo__cuda_kernel *kernel, const rondo__tuning *tuning, s
     rondo__cuda_set_mark(kernel, &mark);
     tuning->build(kernel, tuning->problem, index);
     const rondo_status status = kernel->status;
-    if (status == RONDO_STATUS_OK || status == RONDO_STATUS_NO_MEMORY ||
-        status == RONDO_STATUS_NO_DEVICE_MEMORY || status == RONDO_STATUS_LOST) {
+    if (status == RONDO_STATUS_OK || rondo__is_out_of_memory(status) ||
+        status == RONDO_STATUS_LOST) {
         return true;
     }
     RONDO_LOG_DEBUG_F("tune %s: candidate %zu cannot be built: %s", tuning->key, index,

@@ -13,6 +13,27 @@
 
 #include "kernel/cuda/cuda_steps.h"
 
+enum { RONDO__CANDIDATES_MAX = 48 };
+
+// The ways to do one piece of work, each with one or several plans, listed the best guess first.
+typedef struct rondo__candidates {
+    size_t count;
+    struct {
+        int way;  // the caller's own number
+        size_t plan;
+    } list[RONDO__CANDIDATES_MAX];
+    uint64_t fast, last, library;  // bits as in rondo__tuning
+} rondo__candidates;
+
+// Lists plans 0 to plan_count - 1 of a way, as far as there is room. A fast contest tries the first
+// `fast_count` of them.
+void rondo__candidates_add(rondo__candidates *candidates, int way, size_t plan_count,
+                           size_t fast_count);
+// What is listed from number `first` on is of a library.
+void rondo__candidates_mark_library(rondo__candidates *candidates, size_t first);
+// Lists the way that is always there. `is_slow`: it is tried only where no other works.
+void rondo__candidates_add_plain(rondo__candidates *candidates, int way, bool is_slow);
+
 typedef struct rondo__tuning {
     const char *key;         // the problem, in words
     size_t candidate_count;  // at most 64, the first the best guess
