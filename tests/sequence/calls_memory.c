@@ -161,6 +161,7 @@ bool call_release(world *w, const any_call *k) {
         b->is_temporary = true;
     } else if (is_in_capture) {
         b->freed_in = c;
+        c->nodes->takes_in = c->nodes->takes_in || b->arena != NULL;
     } else {
         forget_block(w, index, b->arena != NULL ? b->graph : NULL);
     }

@@ -45,13 +45,7 @@ bool call_destroy_stream(world *w, const any_call *k) {
     tell(w, status, "stream_create() s%d", line);
     (void)expect(w, status, CAN_OK, "rondo_stream_create");
     s->label_depth = 0;
-    // Blocks that were taken for it, or used there, are another stream's now.
-    for (int i = 0; i < w->block_count; ++i) {
-        w->blocks[i].used_by &= ~(UINT64_C(1) << line);
-        if (w->blocks[i].stream == line) {
-            w->blocks[i].stream = -1;
-        }
-    }
+    leave_blocks(w, line);
     return true;
 }
 

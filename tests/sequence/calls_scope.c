@@ -130,6 +130,7 @@ bool call_enter_scope(world *w, const any_call *k) {
                  .next = c->frames};
     c->frames = f;
     *body = (stream_model){.real = real, .frame = f};
+    leave_blocks(w, (int)(body - w->streams));
     scope->body = f;
     scope->entered |= 1u << branch;
     if (scope->kind == RONDO_SCOPE_WHILE) {

@@ -316,6 +316,9 @@ bool races_now(const world *w, const stream_model *s, operand o, bool is_write);
 bool content_races_now(const world *w, const ticks *when, const content *nodes);
 // Whether a node would meet others of its capture that nothing orders. A meeting of two blocks at
 // one address is the library's fault, which fails the round.
+// The line is another stream from now on: blocks that were taken for the former one, or used there,
+// are not of this one. Of bodies, those of captures that are over.
+void leave_blocks(world *w, int line);
 bool races_in_capture(world *w, const frame *f, uint64_t closure, const node *n);
 // Whether a node of the content meets one that it is in no order with.
 bool races_in_content(const world *w, const content *nodes, int index);

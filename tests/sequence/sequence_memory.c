@@ -245,6 +245,16 @@ bool races_in_content(const world *w, const content *nodes, int index) {
     return m.is_race;
 }
 
+void leave_blocks(world *w, int line) {
+    for (int i = 0; i < w->block_count; ++i) {
+        block_model *b = &w->blocks[i];
+        if (line < STREAM_COUNT || b->capture == NULL) {
+            b->used_by &= ~(UINT64_C(1) << line);
+            b->stream = b->stream == line ? -1 : b->stream;
+        }
+    }
+}
+
 // ---- running ----------------------------------------------------------------------------------
 
 static void note_access(world *w, operand o, int line, bool is_write) {
