@@ -452,8 +452,11 @@ static bool may_be_guest(const world *w, const graph_model *g, const graph_model
 // An empty graph in between stands for what it comes behind.
 static bool comes_behind(const built *b, int former, uint64_t ancestors) {
     const node *n = &b->nodes->nodes[former];
-    return (ancestors >> former & 1) != 0 ||
-           (n->inner[0]->count == 0 && (n->ancestors & ~ancestors) == 0);
+    bool is_behind = n->inner[0] != NULL && n->inner[0]->count == 0;
+    for (int i = 0; i < former && is_behind; ++i) {
+        is_behind = (n->ancestors >> i & 1) == 0 || comes_behind(b, i, ancestors);
+    }
+    return is_behind || (ancestors >> former & 1) != 0;
 }
 
 // Graphs that share memory must come one behind the other, by edges; those that also share data may

@@ -289,7 +289,8 @@ static void note_write(world *w, operand o, uint32_t value, bool is_known, int a
     word *x = &w->words[o.first + at];
     block_model *former = x->block >= 0 && x->block != o.block ? &w->blocks[x->block] : NULL;
     char name[32];
-    if (former != NULL && is_protected(w, former)) {
+    // A graph writes over its own, again and again.
+    if (former != NULL && (graph == NULL || former->graph != graph) && is_protected(w, former)) {
         world_fail(w, "%s wrote over block %d, which is held and was produced in this round",
                    name_graph(w, graph, name, sizeof name), x->block);
     }

@@ -429,9 +429,10 @@ static rondo_status enter_child(rondo__participant *participant, rondo__capture 
 
 static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream) {
-    children *all = find_children(capture, ((rondo__arena_graph *)participant)->arena);
+    const rondo__arena_graph *graph = (const rondo__arena_graph *)participant;
+    children *all = find_children(capture, graph->arena);
     rondo__position position;
-    if (all == NULL || !capture->is_by_hand) {
+    if (all == NULL || !capture->is_by_hand || !has_blocks(graph, true)) {
         return RONDO_STATUS_OK;
     }
     rondo__position_ask(stream->tag, &position);

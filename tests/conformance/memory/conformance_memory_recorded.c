@@ -159,6 +159,32 @@ SUITE_CASE(test_conformance_memory_recorded__by_hand_one_behind_the_other) {
     destroy_scene(&s);
 }
 
+// A sharer without memory stands for none of those with it.
+SUITE_CASE(test_conformance_memory_recorded__by_hand_beside_a_graph_without_memory) {
+    suite_need_children(context);
+    scene s = create_scene(context, false);
+    rondo_graph *a = record_temporary(&s, "a", 1, s.results);
+    rondo_graph *plain = create_graph(&s, "plain", s.arena);
+    memory_begin(plain, s.stream);
+    memory_fill(s.stream, s.results + 2, 3, 1);
+    memory_end(plain);
+    rondo_graph *outer = create_graph(&s, "outer", NULL);
+    rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_CHILD, .graph = a};
+    rondo_node beside;
+    ASSERT_OK(rondo_graph_build_begin(outer));
+    ASSERT_OK(rondo_graph_add_node(outer, NULL, 0, &work, NULL));
+    work.graph = plain;
+    ASSERT_OK(rondo_graph_add_node(outer, NULL, 0, &work, &beside));
+    work.graph = a;
+    ASSERT_STATUS(rondo_graph_add_node(outer, &beside, 1, &work, NULL), STATE);
+    ASSERT_MESSAGE_HAS("each is added behind the one before it");
+    rondo_graph_capture_abort(outer);
+    rondo_graph_destroy(outer);
+    rondo_graph_destroy(plain);
+    rondo_graph_destroy(a);
+    destroy_scene(&s);
+}
+
 SUITE_CASE(test_conformance_memory_recorded__not_beside_own_blocks) {
     suite_need_children(context);
     scene s = create_scene(context, false);
