@@ -68,7 +68,7 @@ class _Library:
         is_bare = name.startswith("bare_")
         name = name.removeprefix("bare_")
         try:
-            result, arguments = _raw.FUNCTIONS[name]
+            signature: tuple[Any, Any] = _raw.FUNCTIONS[name]
         except KeyError:
             raise AttributeError(f"the C API has no {name}") from None
         try:
@@ -77,7 +77,7 @@ class _Library:
             raise UnsupportedError(
                 f"this librondo has no {name}: it is older than the package, or was built without "
                 "models") from None
-        function.restype = result
+        function.restype, arguments = signature
         if not is_bare:
             function.argtypes = arguments
         setattr(self, "bare_" * is_bare + name, function)

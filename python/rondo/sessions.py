@@ -153,7 +153,7 @@ class Session(Owned):
         self._raw_names = {port.name: port.raw_name for port in (*self.outputs, *self._by_name.values())}
         # What fetches all outputs into new arrays: a run's own are a copy of it.
         kind = _raw.rondo_binding * max(1, len(self.outputs))
-        self._all_fetches = kind(*((port.raw_name,) for port in self.outputs))
+        self._all_fetches = kind(*(_raw.rondo_binding(port.raw_name) for port in self.outputs))
 
     # ---- what onnxruntime has -----------------------------------------------------------------
 
