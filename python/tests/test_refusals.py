@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+from fractions import Fraction
 
 import numpy
 
@@ -98,7 +99,9 @@ class Refusals(unittest.TestCase):
         self.refuses("'y' and 'z' have the same memory", lambda: session.run(
             None, {"x": x}, out={"y": memory[:4], "z": memory[2:]}))
         self.refuses("no mapping", lambda: session.run(None, {"x": x}, out=[memory]))
+        self.refuses("no mapping", lambda: session.run(None, {"x": x}, out=memory))
         self.refuses("not a list", lambda: session.run(None, [x]))
+        self.refuses("not a ndarray", lambda: session.run(None, x))
         empty = numpy.empty(0, "f4")
         session.run(None, {"x": empty}, out={"y": memory[2:2], "z": memory[2:2]})
 
@@ -122,6 +125,11 @@ class Refusals(unittest.TestCase):
             self.refuses(text, lambda: session.run(None, {"x": value}))
         self.assertEqual(session.run(None, {"x": [3, True]})[0].tolist(), [3, 1])
         self.assertEqual(session.run(None, {"x": []})[0].shape, (0,))
+        for value in ([numpy.array([300])], [Fraction(1, 2)]):
+            small = make_session("Identity", "int8", (1,) * numpy.ndim(value))
+            self.refuses("int8 does not hold", lambda: small.run(None, {"x": value}))
+        wide = make_session("Identity", "uint64")  # numpy makes reals of them
+        self.assertEqual(wide.run(None, {"x": [1, 2**64 - 1]})[0].tolist(), [1, 2**64 - 1])
         flags = make_session("Identity", "bool")
         self.refuses("is i64, the model takes bool", lambda: flags.run(None, {"x": [2]}))
         self.assertEqual(flags.run(None, {"x": [1, 0]})[0].tolist(), [True, False])
