@@ -187,8 +187,11 @@ class Refusals(unittest.TestCase):
         cache, stream = rondo.GraphCache("host", policy="always_capture"), rondo.Stream("host")
         for key in (numpy.zeros(5000), ("step", numpy.zeros(5000)), [{"x": numpy.zeros(5000)}]):
             self.refuses("ndarray in a key", lambda: cache.run(key, stream, lambda s: None))
+        for key in (numpy.array(1 / 3), rondo.empty(())):  # of one number not all digits, or none
+            self.refuses("in a key", lambda: cache.run(key, stream, lambda s: None))
         out = numpy.zeros(1, "u1")
-        for key in (numpy.float32(1.5), (1, ("f4", (2, 3)), out.ctypes.data), out.tobytes()):
+        for key in (numpy.float32(1.5), (1, ("f4", (2, 3)), out.ctypes.data), out.tobytes(),
+                    (numpy.ndarray, numpy.dtype("f4"), numpy.float32)):
             self.assertEqual(cache.run(key, stream, lambda s: s.fill(out, 1)), "captured_and_replayed")
         stream.synchronize()
 
