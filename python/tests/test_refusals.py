@@ -205,7 +205,7 @@ class Refusals(unittest.TestCase):
 
     def test_learned_arguments_do_not_wrap(self):
         stream, seen = rondo.Stream("host"), []
-        for kind, value in (("int64", 2**63), ("uint64", -1), ("float32", 1e300)):
+        for kind, value in (("int64", 2**63), ("uint64", -1), ("uint64", numpy.int64(-1)), ("float32", 1e300)):
             learned = rondo.learn(lambda s, n: s.call_host(seen.append, n), {"n": kind}, "host")
             self.refuses("an argument cannot be", lambda: learned(stream, value))
         stream.call_host(seen.append, 2**70)
