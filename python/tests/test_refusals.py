@@ -159,6 +159,9 @@ class Refusals(unittest.TestCase):
                 ("axis cannot be", lambda: rondo.Builder().add_node("Softmax", "x", axis=2**64)),
                 ("axes: .* do not fit", lambda: rondo.Builder().add_node("X", "x", axes=[2**64])),
                 ("three at most", lambda: rondo.Stream("host").launch(1, (1, 2, 3, 4), 1)),
+                ("grid cannot be", lambda: rondo.Stream("host").launch(1, 2**32 + 1, 1)),
+                ("an extent of", lambda: rondo.Builder().add_input("x", "f4", [2**64 + 1])),
+                ("accumulate cannot be", lambda: rondo.Builder().minimize("loss", accumulate=2**64 + 1)),
                 ("100 elements of 4 bytes in 32", lambda: rondo.Generator("host").normal(
                     rondo.Stream("host"), numpy.empty(8, "f4"), count=100))):
             self.refuses(text, call)
