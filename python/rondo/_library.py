@@ -288,8 +288,10 @@ def read_count(value: Any, name: str) -> int:
 def fit(struct: Any, name: str, value: Any, what: str = "") -> None:
     """Sets a field. ctypes takes every whole number, and leaves away what does not fit."""
     setattr(struct, name, value)
-    if isinstance(value, int) and (getattr(struct, name) or 0) != value:
-        raise InvalidError(f"{what or name} cannot be {value}")
+    if hasattr(value, "__index__"):  # numpy's numbers, too
+        kept = getattr(struct, name)
+        if not isinstance(kept, float) and (kept or 0) != operator.index(value):
+            raise InvalidError(f"{what or name} cannot be {value}")
 
 
 def new(struct: type, /, **fields: Any) -> Any:

@@ -6,6 +6,8 @@ import ctypes
 from types import SimpleNamespace
 from typing import Any, Callable, Optional, Union
 
+import numpy
+
 from . import _host, _raw
 from ._library import InvalidError, Owned, Owner, check, encode, get_record, lib, new
 from .device import Device, Stream, open_device
@@ -140,13 +142,16 @@ class GraphCache(Owned):
 
 
 def _refuse_arrays(key: Any) -> None:
-    """Of a large array repr() shows the ends alone, and of numbers some digits."""
+    """Of a large array repr() shows the ends alone, and of numbers some digits. A number of numpy's own
+    and a class are told in full."""
     if isinstance(key, (tuple, list, set, frozenset)):
         for part in key:
             _refuse_arrays(part)
     elif isinstance(key, dict):
         _refuse_arrays([*key.keys(), *key.values()])
-    elif getattr(key, "ndim", 0) and hasattr(key, "shape"):
+    elif isinstance(key, (type, numpy.generic, numpy.dtype)):
+        return
+    elif hasattr(key, "ndim") and hasattr(key, "shape"):
         raise InvalidError(f"a {type(key).__name__} in a key: its text does not tell it from others; give "
                            "its shape, type and address, or its bytes")
 

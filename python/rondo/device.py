@@ -416,6 +416,8 @@ def make_launch(function: int, grid: Any, block: Any, arguments: bytes, shared_b
         if len(sizes) > 3:
             raise InvalidError(f"{field} {value!r}: there are three at most")
         getattr(launch, field)[:] = (*sizes, 1, 1, 1)[:3]
+        if any(kept != size for kept, size in zip(getattr(launch, field), sizes)):
+            raise InvalidError(f"{field} cannot be {value!r}")
     return launch, buffer
 
 

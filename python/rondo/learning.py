@@ -93,7 +93,7 @@ class Argument:
             buffer = ctypes.create_string_buffer(bytes(value), self.nbytes)
             kept.append(buffer)
             value = ctypes.addressof(buffer)
-        elif isinstance(value, int) and self.kind not in _REALS:
+        elif hasattr(value, "__index__") and self.kind not in _REALS:
             fit(raw, self.field, value, "an argument")
             return
         setattr(raw, self.field, value)

@@ -207,6 +207,8 @@ def _fill_port(port: Any, name: str, dtype: Any, shape: Optional[Sequence[Any]])
         port.extent[axis] = -1 if extent is None or isinstance(extent, str) else extent
         if isinstance(extent, str):
             port.symbol[axis] = encode(extent)
+        elif extent is not None and port.extent[axis] != extent:
+            raise InvalidError(f"{name}: an extent of {extent}; they fit 63 bits")
 
 
 def _make_attribute(raw: Any, name: str, value: Any) -> list[Any]:
@@ -418,7 +420,7 @@ class Builder(Owned):
         for name, value in options.items():
             if name not in known:
                 raise TypeError(f"minimize: there is no option {name!r}")
-            setattr(raw, name, value)
+            fit(raw, name, value)
         check(lib.rondo_builder_minimize(self.handle, encode(loss), ctypes.byref(raw)))
 
     def add_adapters(self, rank: int, patterns: Optional[Sequence[str]] = None) -> None:

@@ -188,7 +188,7 @@ class Session(Owned):
                       out: Optional[Mapping[str, Any]]) -> list[str]:
         """The outputs that are asked for; a single one may be said without a list."""
         self._need()
-        if not isinstance(out or {}, Mapping):
+        if out is not None and not isinstance(out, Mapping):
             raise InvalidError(f"out is no mapping of names to arrays, but a {type(out).__name__}")
         if isinstance(names, str):
             names = [names]
@@ -289,7 +289,7 @@ class Session(Owned):
         if input_feed is None and isinstance(output_names, Mapping):
             output_names, input_feed = None, output_names
         names = self._choose_names(output_names, out)
-        feeds = input_feed or {}
+        feeds = {} if input_feed is None else input_feed
         bindings, kept = self._feed(feeds)
         fetches, targets = self._fetch(names, out, on_device)
         with self._lock:

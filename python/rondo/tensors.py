@@ -184,11 +184,11 @@ def put_value(tensor: Any, value: Any, name: str, dtype: int = 0, stream: Option
     if value is None:
         raise InvalidError(f'feed "{name}" is None; only optional inputs may be')
     if isinstance(value, (int, float, bool, str, bytes, list, tuple)):
-        return put_array(tensor, _make_array(value, dtype), name)
+        return put_array(tensor, _make_array(value, dtype, name), name)
     return put_array(tensor, numpy.asarray(value), name)
 
 
-def _make_array(value: Any, number: int) -> Any:
+def _make_array(value: Any, number: int, name: str) -> Any:
     """An array of Python's numbers, of the input's type where it holds them: numpy would cut 1.7 to 1,
     and read "1" as 1. Of texts numpy's own types lose zeros at the end, and bytes beside texts."""
     if number == STRING:
@@ -198,9 +198,16 @@ def _make_array(value: Any, number: int) -> Any:
     array, wanted = numpy.asarray(value), _TO_NUMPY.get(number)
     if wanted is None or array.dtype == wanted:
         return array
+    if wanted.kind in "iu" and array.dtype.kind == "f":  # as numpy makes of 1 beside 2**63
+        whole = numpy.asarray(value, dtype=object)
+        if all(isinstance(item, (int, numpy.integer)) for item in whole.reshape(-1)):
+            array = whole
     kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[wanted.kind]
     if not array.size or array.dtype.kind in kinds + "O":
-        return numpy.asarray(value, dtype=wanted)
+        made = numpy.asarray(value, dtype=wanted)
+        if wanted.kind in "iu" and not (made == array).all():  # arrays in a list would be cut
+            raise InvalidError(f"{name}: {wanted} does not hold all of these whole numbers")
+        return made
     if wanted.kind == "b" and array.dtype.kind in "iu" and ((array == 0) | (array == 1)).all():
         return array.astype(wanted)
     return array  # the library names both types

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import unittest
+from fractions import Fraction
 
 import numpy
 
@@ -98,7 +99,9 @@ class Refusals(unittest.TestCase):
         self.refuses("'y' and 'z' have the same memory", lambda: session.run(
             None, {"x": x}, out={"y": memory[:4], "z": memory[2:]}))
         self.refuses("no mapping", lambda: session.run(None, {"x": x}, out=[memory]))
+        self.refuses("no mapping", lambda: session.run(None, {"x": x}, out=memory))
         self.refuses("not a list", lambda: session.run(None, [x]))
+        self.refuses("not a ndarray", lambda: session.run(None, x))
         empty = numpy.empty(0, "f4")
         session.run(None, {"x": empty}, out={"y": memory[2:2], "z": memory[2:2]})
 
@@ -122,6 +125,11 @@ class Refusals(unittest.TestCase):
             self.refuses(text, lambda: session.run(None, {"x": value}))
         self.assertEqual(session.run(None, {"x": [3, True]})[0].tolist(), [3, 1])
         self.assertEqual(session.run(None, {"x": []})[0].shape, (0,))
+        for value in ([numpy.array([300])], [Fraction(1, 2)]):
+            small = make_session("Identity", "int8", (1,) * numpy.ndim(value))
+            self.refuses("int8 does not hold", lambda: small.run(None, {"x": value}))
+        wide = make_session("Identity", "uint64")  # numpy makes reals of them
+        self.assertEqual(wide.run(None, {"x": [1, 2**64 - 1]})[0].tolist(), [1, 2**64 - 1])
         flags = make_session("Identity", "bool")
         self.refuses("is i64, the model takes bool", lambda: flags.run(None, {"x": [2]}))
         self.assertEqual(flags.run(None, {"x": [1, 0]})[0].tolist(), [True, False])
@@ -151,6 +159,9 @@ class Refusals(unittest.TestCase):
                 ("axis cannot be", lambda: rondo.Builder().add_node("Softmax", "x", axis=2**64)),
                 ("axes: .* do not fit", lambda: rondo.Builder().add_node("X", "x", axes=[2**64])),
                 ("three at most", lambda: rondo.Stream("host").launch(1, (1, 2, 3, 4), 1)),
+                ("grid cannot be", lambda: rondo.Stream("host").launch(1, 2**32 + 1, 1)),
+                ("an extent of", lambda: rondo.Builder().add_input("x", "f4", [2**64 + 1])),
+                ("accumulate cannot be", lambda: rondo.Builder().minimize("loss", accumulate=2**64 + 1)),
                 ("100 elements of 4 bytes in 32", lambda: rondo.Generator("host").normal(
                     rondo.Stream("host"), numpy.empty(8, "f4"), count=100))):
             self.refuses(text, call)
@@ -179,8 +190,11 @@ class Refusals(unittest.TestCase):
         cache, stream = rondo.GraphCache("host", policy="always_capture"), rondo.Stream("host")
         for key in (numpy.zeros(5000), ("step", numpy.zeros(5000)), [{"x": numpy.zeros(5000)}]):
             self.refuses("ndarray in a key", lambda: cache.run(key, stream, lambda s: None))
+        for key in (numpy.array(1 / 3), rondo.empty(())):  # of one number not all digits, or none
+            self.refuses("in a key", lambda: cache.run(key, stream, lambda s: None))
         out = numpy.zeros(1, "u1")
-        for key in (numpy.float32(1.5), (1, ("f4", (2, 3)), out.ctypes.data), out.tobytes()):
+        for key in (numpy.float32(1.5), (1, ("f4", (2, 3)), out.ctypes.data), out.tobytes(),
+                    (numpy.ndarray, numpy.dtype("f4"), numpy.float32)):
             self.assertEqual(cache.run(key, stream, lambda s: s.fill(out, 1)), "captured_and_replayed")
         stream.synchronize()
 
@@ -194,7 +208,7 @@ class Refusals(unittest.TestCase):
 
     def test_learned_arguments_do_not_wrap(self):
         stream, seen = rondo.Stream("host"), []
-        for kind, value in (("int64", 2**63), ("uint64", -1), ("float32", 1e300)):
+        for kind, value in (("int64", 2**63), ("uint64", -1), ("uint64", numpy.int64(-1)), ("float32", 1e300)):
             learned = rondo.learn(lambda s, n: s.call_host(seen.append, n), {"n": kind}, "host")
             self.refuses("an argument cannot be", lambda: learned(stream, value))
         stream.call_host(seen.append, 2**70)

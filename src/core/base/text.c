@@ -39,6 +39,14 @@ static int format_text(char *bytes, size_t capacity, const char *format, va_list
     return length;
 }
 
+int rondo__text_print(char *buffer, size_t bytes, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = format_text(buffer, bytes, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
 void rondo__text_append(rondo__text *text, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -15,6 +15,8 @@ typedef struct rondo__text {
     int failed;
 } rondo__text;
 
+// snprintf, but a decimal point is a point in any locale of the program's.
+RONDO_PRINTF(3, 4) int rondo__text_print(char *buffer, size_t bytes, const char *format, ...);
 RONDO_PRINTF(2, 3) void rondo__text_append(rondo__text *text, const char *format, ...);
 void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t length);
 void rondo__text_append_escaped(rondo__text *text, const char *string);  // as rondo/text.h does

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 enum {
     SLOWER_SAMPLES = 5,   // replays measured before rule 5 is asked
     SLOWER_DIVISOR = 8,   // rule 5: by more than an eighth
@@ -332,7 +334,8 @@ rondo__duration rondo__duration_format(double ns) {
         ns /= 1000;
     }
     rondo__duration d;
-    snprintf(d.text, sizeof d.text, ns < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", ns, units[unit]);
+    (void)rondo__text_print(d.text, sizeof d.text, ns < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s",
+                            ns, units[unit]);
     return d;
 }
 

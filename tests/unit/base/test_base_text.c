@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cache/governor.h"
 #include "support/test.h"
 
 // A locale of the decimal comma alone, as `localedef` of libc-bin makes it.
@@ -38,6 +39,9 @@ TEST(test_base_text__points_in_every_locale) {
     (void)snprintf(program, sizeof program, "%g", 0.5);
     rondo__text text = {0};
     rondo__text_append(&text, "%.9g, %.3f", 0.25, 1.5);
+    char number[32];
+    assert_int_equal(rondo__text_print(number, sizeof number, "%.1f us", 1.5), 6);
+    const rondo__duration duration = rondo__duration_format(2.5e3);
     char after[32];
     (void)snprintf(after, sizeof after, "%g", 0.5);
     (void)setlocale(LC_ALL, "C");
@@ -45,6 +49,8 @@ TEST(test_base_text__points_in_every_locale) {
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
     assert_string_equal(text.bytes, "0.25, 1.500");
+    assert_string_equal(number, "1.5 us");
+    assert_string_equal(duration.text, "2.5 us");
     assert_string_equal(after, program);  // which keeps its own
     rondo__text_deinit(&text);
     if (!has_comma) {

@@ -1,9 +1,9 @@
 // kernel/cuda/convolution/cuda_sampling.c — GridSample, AffineGrid, RoiAlign and MaxRoiPool; see
 // sampling.cu.
 // SPDX-License-Identifier: Apache-2.0
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 #include "op/reference.h"
@@ -26,9 +26,9 @@ static rondo__step *add_elements(rondo__cuda_kernel *kernel, rondo__defines *def
 static void define_range(rondo__defines *defines, rondo_dtype dtype) {
     if (rondo__dtype_is_integer(dtype)) {
         char text[32];
-        (void)snprintf(text, sizeof text, "%.17g", rondo__saturate(-1e30, dtype));
+        (void)rondo__text_print(text, sizeof text, "%.17g", rondo__saturate(-1e30, dtype));
         rondo__define_text(defines, "WHOLE_LOW", text);
-        (void)snprintf(text, sizeof text, "%.17g", rondo__saturate(1e30, dtype));
+        (void)rondo__text_print(text, sizeof text, "%.17g", rondo__saturate(1e30, dtype));
         rondo__define_text(defines, "WHOLE_HIGH", text);
     }
 }
