@@ -267,8 +267,17 @@ static const content *get_executed(const graph_model *g) {
     return g->executed != NULL ? g->executed : g->nodes;
 }
 
-// Memory that a capture took and never used is written over all the same.
+static bool is_child(const node *n, int number) {
+    (void)number;
+    return n->kind == NODE_CHILD;
+}
+
+// Memory that a capture took and never used is written over all the same. Of graphs inside the
+// model does not know that.
 static bool has_unused_memory(const world *w, const graph_model *g) {
+    if (g->arena_count > 0 && content_has(g->nodes, is_child, 0)) {
+        return true;
+    }
     for (int i = 0; i < w->block_count; ++i) {
         if (w->blocks[i].graph == g && !content_uses_block(get_executed(g), i)) {
             return true;
