@@ -28,6 +28,7 @@ static int reserve(rondo__text *text, size_t more) {
 }
 
 // In any locale of the program's a decimal point is a point: JSON has no other.
+RONDO_PRINTF(3, 0)
 static int format_text(char *bytes, size_t capacity, const char *format, va_list arguments) {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);  // which is there already
     locale_t before = uselocale(plain);
