@@ -32,7 +32,7 @@
 
 enum { RONDO__COLLECTIVES_TEXT_BYTES = 8192, RONDO__LOSS_BYTES = 230 };
 
-// Of a rank, the number of ranks, two numbers of runs.
+// A message for printf, with a rank, the number of ranks, its runs, and the number of this run.
 #define RONDO__HAS_LEFT                                                                          \
     "rank %d of %d has left after %llu runs; this is run %llu; look at what it said: all ranks " \
     "make the same runs"

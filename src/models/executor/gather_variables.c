@@ -1,5 +1,6 @@
-// executor/gather_variables.c — variables of which each rank updates its part become whole at all,
-// and sums that each rank makes of its own gradients their average. See rondo/training.h.
+// executor/gather_variables.c — at all ranks, variables of which each rank updates a part become
+// whole, and the sums that each rank makes of its own gradients become their average. See
+// rondo/training.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>

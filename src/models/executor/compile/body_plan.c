@@ -197,8 +197,8 @@ const rondo__slot *rondo__body_plan_get_output(const rondo__body_plan *part, siz
     return &part->plan->slots[part->plan->program->outputs[index]];
 }
 
-// Of outputs that share their bytes, the first is made in place. None is that shares them with an
-// input or a constant.
+// Of outputs that share their bytes, the first is made in place. An output that shares its bytes
+// with an input or a constant is not made in place.
 bool rondo__body_plan_makes_in_place(const rondo__body_plan *part, size_t index) {
     const rondo__plan *plan = part->plan;
     const int32_t root = rondo__body_plan_get_output(part, index)->root;

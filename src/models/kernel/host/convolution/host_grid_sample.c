@@ -74,7 +74,7 @@ static pair find_pair(const sample_kernel *kernel, float normalized, int64_t ext
     const float place = find_place(kernel, normalized, (float)extent);
     pair p = {.at = {-1, -1}};
     if (!(place >= -2.0f && place < (float)extent)) {
-        return p;  // of the border's places, none is
+        return p;  // outside; padding_mode border has none
     }
     int32_t base = (int32_t)place;
     base -= (float)base > place;
